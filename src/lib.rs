@@ -15,6 +15,7 @@ pub use leastwise_device as device;
 pub use leastwise_error::Error;
 pub use leastwise_expr as expr;
 pub use leastwise_kernel as kernel;
+pub use leastwise_kernels as kernels;
 pub use leastwise_problem as problem;
 pub use leastwise_session as session;
 pub use leastwise_solve as solve;

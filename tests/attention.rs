@@ -141,7 +141,7 @@ impl Bench {
         outputs: [(usize, usize); N],
     ) -> [Vec<f64>; N] {
         let Launch { kernel, count, words } = launch.expect("a small shape");
-        let kernel = self.device.kernels(&[KernelSource::of_fixed(kernel)]).expect("a kernel that compiles")[0];
+        let kernel = self.device.kernels(&[KernelSource::of_static(kernel)]).expect("a kernel that compiles")[0];
         let mut commands = Vec::new();
         let mut bindings = [None; COUNT];
         let poisoned = outputs.map(|(slot, len)| (slot, vec![f64::NAN; len]));

@@ -9,8 +9,8 @@ mod cuda_on_host;
 use crate::support::is_full;
 use leastwise::device::cpu::half;
 use leastwise::device::cuda::written;
-use leastwise::device::{KernelSource, Limits, PARAM_WORDS, Params, Precision, binding};
-use leastwise::kernel::Fixed;
+use leastwise::device::{Access, Limits, PARAM_WORDS, Params, Precision, binding};
+use leastwise::kernels::{KernelText, StaticKernel};
 use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::plan::{Ref, Request, Target, plan};
 use std::path::PathBuf;
@@ -20,27 +20,28 @@ const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PRECISIONS: [(&str, Precision); 2] = [("f32", Precision::F32), ("f64", Precision::F64)];
 
 /// The generated kernels that `tests/generated.rs` holds, by name.
-fn generated() -> Vec<(String, String)> {
+fn generated() -> Vec<(String, KernelText)> {
     let folder = std::fs::read_dir(format!("{ROOT}/tests/golden")).expect("golden files");
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "wgsl"));
     files.sort();
-    files.into_iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into(), std::fs::read_to_string(&path).unwrap())).collect()
+    let text = |path: &PathBuf| KernelText::new(&std::fs::read_to_string(path).unwrap(), [Access::Unused; binding::COUNT]);
+    files.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into(), text(path))).collect()
 }
 
-fn fixed() -> Vec<(String, String)> {
-    Fixed::ALL.iter().map(|kernel| (kernel.name().to_string(), KernelSource::of_fixed(*kernel).texts()[0].wgsl.to_string())).collect()
+fn fixed() -> Vec<(String, KernelText)> {
+    StaticKernel::ALL.iter().map(|kernel| (kernel.name().to_string(), kernel.text())).collect()
 }
 
-fn cuda(name: &str, wgsl: &str, precision: Precision) -> wgsl_cuda::Kernel {
+fn cuda(name: &str, wgsl: &KernelText, precision: Precision) -> wgsl_cuda::Kernel {
     written(wgsl, precision, 256).unwrap_or_else(|error| panic!("{name} in {precision:?}: {error}"))
 }
 
 /// A reduction with workgroup memory and barriers, straight lines, loops over tiles, and functions that are another text in f64.
 #[test]
 fn texts_are_the_golden_ones() {
-    let all: Vec<(String, String)> = fixed().into_iter().chain(generated()).collect();
-    for chosen in ["sum", "arap_linearize", "arap_product_by_owners", "polar_linearize"] {
+    let all: Vec<(String, KernelText)> = fixed().into_iter().chain(generated()).collect();
+    for chosen in ["step_sum", "arap_linearize", "arap_product_by_owners", "polar_linearize"] {
         let (name, wgsl) = all.iter().find(|(name, _)| name == chosen).unwrap_or_else(|| panic!("there is no kernel {chosen}"));
         for (real, precision) in PRECISIONS {
             let text = cuda(name, wgsl, precision).source;
@@ -85,7 +86,7 @@ fn played(name: &str, graph: &Graph, output: Node, leaves: &[Vec<u32>]) -> Vec<u
     let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None }], false).expect("a plan");
     let [step] = &plan.steps[..] else { panic!("{name} is {} kernels", plan.steps.len()) };
     let launch = step.launches[0].kernel.as_ref().expect("a kernel");
-    let kernel = written(&launch.source.texts()[0].wgsl, Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
+    let kernel = written(&launch.source.texts()[0], Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
     let groups = launch.count.div_ceil(limits.group_size);
     let params =
         Params { count: launch.count, grid_width: groups * limits.group_size, zero: 0, group_count: groups, words: [0; PARAM_WORDS] };

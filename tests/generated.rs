@@ -7,12 +7,13 @@ use crate::support::Tape;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
-use leastwise::kernel::{Binary, Instruction, Load, OwnerProgram, Program, Store, Unary, wgsl};
+use leastwise::kernel::{Binary, Instruction, KernelText, Load, OwnerProgram, Program, Store, Unary, wgsl};
+use leastwise::kernels::Real;
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 /// A term of two vertices: its programs by name, and the module of its product by the owners of column 0.
-fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> (Vec<(&'static str, Program)>, String) {
+fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &[&str]) -> (Vec<(&'static str, Program)>, KernelText) {
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
     let mut problem = Problem::new();
     let values = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
@@ -52,7 +53,7 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
     (programs, wgsl::owner_module(&owner))
 }
 
-fn spring() -> (Vec<(&'static str, Program)>, String) {
+fn spring() -> (Vec<(&'static str, Program)>, KernelText) {
     let residual = |tape: &mut Tape| {
         let [a, b, rest] = [0, 1, 2].map(|source| tape.input(source));
         let edge = tape.op(Opcode::Sub, &[a, b]);
@@ -62,7 +63,7 @@ fn spring() -> (Vec<(&'static str, Program)>, String) {
     programs(residual, &[(0, 0), (0, 1)], &["rest"])
 }
 
-fn arap() -> (Vec<(&'static str, Program)>, String) {
+fn arap() -> (Vec<(&'static str, Program)>, KernelText) {
     let residual = |tape: &mut Tape| {
         let [a, b, angles, a0, b0] = [0, 1, 2, 3, 4].map(|source| tape.input(source));
         let now = tape.op(Opcode::Sub, &[a, b]);
@@ -74,7 +75,7 @@ fn arap() -> (Vec<(&'static str, Program)>, String) {
 }
 
 /// Functions that WGSL leaves to the adapter, in a residual and its derivatives.
-fn polar() -> (Vec<(&'static str, Program)>, String) {
+fn polar() -> (Vec<(&'static str, Program)>, KernelText) {
     let residual = |tape: &mut Tape| {
         let [a, b] = [0, 1].map(|source| tape.input(source));
         let [x, y, base, exponent] =
@@ -97,11 +98,15 @@ fn operations() -> Program {
     Program { name: "operations".into(), instructions, stores, ..Program::default() }
 }
 
+/// The whole of a program.
+fn written(program: &Program) -> KernelText {
+    KernelText::new(&wgsl::write(program), program.access())
+}
+
 /// Through naga, and into the folder of which Dawn compiles everything.
-fn validate(name: &str, text: &str) {
+fn validate(name: &str, text: &KernelText) {
     let root = env!("CARGO_MANIFEST_DIR");
-    let prelude = include_str!("../shaders/prelude.wgsl");
-    let module = format!("alias real = f32;\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
+    let module = text.module(Real::F32, 256);
     let parsed = naga::front::wgsl::parse_str(&module).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&module)));
     Validator::new(ValidationFlags::all(), Capabilities::empty()).validate(&parsed).unwrap();
     std::fs::create_dir_all(format!("{root}/target/wgsl")).unwrap();
@@ -110,20 +115,20 @@ fn validate(name: &str, text: &str) {
 
 #[test]
 fn every_operation_is_valid() {
-    validate("operations", &wgsl::write(&operations()));
+    validate("operations", &written(&operations()));
 }
 
 #[test]
 fn generated_kernels_are_the_golden_ones_and_valid() {
     let root = env!("CARGO_MANIFEST_DIR");
     for (term, (programs, by_owners)) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
-        let texts = programs.into_iter().map(|(name, program)| (name, wgsl::write(&program)));
+        let texts = programs.into_iter().map(|(name, program)| (name, written(&program)));
         for (name, text) in texts.chain([("product_by_owners", by_owners)]) {
             let golden = format!("{root}/tests/golden/{term}_{name}.wgsl");
             if std::env::var_os("LEASTWISE_BLESS").is_some() {
-                std::fs::write(&golden, &text).unwrap();
+                std::fs::write(&golden, text.wgsl.as_bytes()).unwrap();
             }
-            assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), text, "{term}_{name}: LEASTWISE_BLESS=1 writes it anew");
+            assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), *text.wgsl, "{term}_{name}: LEASTWISE_BLESS=1 writes it anew");
             validate(&format!("{term}_{name}"), &text);
         }
     }

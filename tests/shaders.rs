@@ -4,55 +4,15 @@
 //! test writes them to `target/wgsl/`, and the package's tests in Node compile them.
 
 use leastwise::device::{Access, KernelSource, binding};
-use leastwise::kernel::Fixed;
 use leastwise::kernel::wgsl::double::{self, Products};
+use leastwise::kernels::{Real, StaticKernel};
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, Scalar, StorageAccess, TypeInner};
 
-const PRELUDE: &str = include_str!("../shaders/prelude.wgsl");
-
-/// The module as a device makes it.
+/// The module as WebGPU makes it.
 fn module(source: &KernelSource, group_size: u32) -> String {
-    format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{}", source.texts()[0].wgsl)
-}
-
-/// The library of functions in f32, and what CUDA has in place of it in f64.
-const LIBRARY: [&str; 3] = [
-    include_str!("../shaders/functions/bits.wgsl"),
-    include_str!("../shaders/functions/exponential.wgsl"),
-    include_str!("../shaders/functions/logarithm.wgsl"),
-];
-const DOUBLE: &str = include_str!("../native_cuda/device/double.wgsl");
-
-/// The name of the function that a paragraph declares.
-fn declared(paragraph: &str) -> Option<&str> {
-    let line = paragraph.lines().find(|line| !line.trim_start().starts_with("//") && !line.trim().is_empty())?;
-    line.strip_prefix("fn ")?.split('(').next()
-}
-
-/// A module with the functions of the library replaced; those that f64 has no need of are gone.
-fn with_double_library(text: &str) -> String {
-    let paragraph = |paragraph| {
-        let name = declared(paragraph);
-        let of = |file: &'static str| file.split("\n\n").find(|other| name.is_some() && declared(other) == name);
-        if LIBRARY.iter().any(|file| of(file).is_some()) { of(DOUBLE).unwrap_or("") } else { paragraph }
-    };
-    text.split("\n\n").map(paragraph).collect::<Vec<_>>().join("\n\n")
-}
-
-/// The same in f64: real and bits cannot be one another's there, so the functions that do that are others.
-fn module_f64(source: &KernelSource) -> String {
-    let mut text = code(&with_double_library(&module(source, 256)));
-    for (from, to) in [
-        ("alias real = f32;", "alias real = f64;"),
-        ("return bitcast<real>(bitcast<u32>(x) ^ params.zero);", "return select(x, -x, params.zero != 0u);"),
-        ("return ((bitcast<u32>(x) ^ params.zero) & 0x7f800000u) != 0x7f800000u;", "return abs(x) <= 1e308;"),
-    ] {
-        assert_eq!(text.matches(from).count(), 1, "`{}`: {from}", source.name);
-        text = text.replace(from, to);
-    }
-    text
+    source.texts()[0].module(Real::F32, group_size)
 }
 
 fn validated(name: &str, text: &str, capabilities: Capabilities) -> (Module, ModuleInfo) {
@@ -68,12 +28,12 @@ fn code(text: &str) -> String {
 }
 
 fn every_source() -> impl Iterator<Item = KernelSource> {
-    Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel))
+    StaticKernel::ALL.iter().map(|kernel| KernelSource::of_static(*kernel))
 }
 
 /// The module where reals are double-floats.
 fn module_double(source: &KernelSource, group_size: u32, products: Products) -> String {
-    let own = double::rewritten(&source.texts()[0].wgsl, products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
+    let own = double::rewritten(&source.texts()[0].body(Real::F32), products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
     format!("alias real = vec2<f32>;\nconst group_size: u32 = {group_size}u;\n{}\n{own}", double::PRELUDE)
 }
 
@@ -81,7 +41,7 @@ fn module_double(source: &KernelSource, group_size: u32, products: Products) -> 
 fn kernels_of_solvers_are_valid_where_reals_are_double_floats() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/target/wgsl");
     std::fs::create_dir_all(folder).expect("a folder for the modules");
-    for source in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| KernelSource::of_fixed(*kernel)) {
+    for source in StaticKernel::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| KernelSource::of_static(*kernel)) {
         for products in [Products::Fma, Products::Halves] {
             validated(&source.name, &module_double(&source, 64, products), Capabilities::empty());
         }
@@ -105,7 +65,7 @@ fn modules_are_valid_and_dawn_gets_them_too() {
 #[test]
 fn modules_are_valid_in_f64() {
     for source in every_source() {
-        let (module, _) = validated(&source.name, &module_f64(&source), Capabilities::FLOAT64);
+        let (module, _) = validated(&source.name, &source.texts()[0].module(Real::F64, 256), Capabilities::FLOAT64);
         // What looks at bits is the only thing that goes by way of an f32.
         let f32s = module.types.iter().any(|(_, ty)| ty.inner.scalar() == Some(Scalar::F32));
         assert!(!f32s, "`{}`: something stays f32", source.name);
@@ -170,10 +130,11 @@ fn workgroup_memory_is_what_every_device_has() {
 
 #[test]
 fn words_that_no_kernel_may_have_are_absent() {
-    for source in every_source() {
+    for kernel in StaticKernel::ALL {
+        let source = KernelSource::of_static(*kernel);
         let text = code(&module(&source, 256));
-        let kernel =
-            code(&std::fs::read_to_string(format!("{}/shaders/{}.wgsl", env!("CARGO_MANIFEST_DIR"), source.name)).expect("a shader"));
+        let path = format!("{}/shaders/{}.wgsl", env!("CARGO_MANIFEST_DIR"), kernel.path());
+        let kernel = code(&std::fs::read_to_string(path).expect("a shader"));
         for word in
             ["atomic", "enable", "requires", "subgroup", "f16", "frexp", "ldexp", "pack2x", "pack4x", "quantize", "vec3<real>", "array<f32"]
         {

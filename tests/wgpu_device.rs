@@ -37,8 +37,8 @@ fn internals(device: &Device) -> Internals {
 
 /// The kernel with another text or other access.
 fn with(written: Written, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> Written {
-    let wgsl = wgsl.map_or(written.source.texts()[0].wgsl.clone(), Into::into);
-    Written { source: KernelSource { structure: Structure::Text(KernelText { wgsl, access }), ..written.source }, ..written }
+    let wgsl = wgsl.map_or(written.source.texts()[0].wgsl.to_string(), Into::into);
+    Written { source: KernelSource { structure: Structure::Text(KernelText::new(&wgsl, access)), ..written.source }, ..written }
 }
 
 /// `v[i] = v[i] / 2 + 1`, unless the flag at `state[0]` is set.
@@ -46,6 +46,7 @@ fn relax() -> Written {
     let wgsl = "
         @group(0) @binding(5) var<storage, read_write> v: array<real>;
         @group(0) @binding(7) var<storage, read> state: array<real>;
+        struct Args { none: u32 }
         @compute @workgroup_size(group_size)
         fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             let i = item(id);
@@ -61,15 +62,16 @@ fn relax() -> Written {
     source("relax", wgsl, uses(&[(binding::VECTOR_OUT, Access::ReadWrite), (binding::STATE, Access::Read)]), twin)
 }
 
-/// Counts in `state[1]`, and sets the flag when word 0 is reached.
+/// Counts in `state[1]`, and sets the flag when the first argument is reached.
 fn count() -> Written {
     let wgsl = "
         @group(0) @binding(7) var<storage, read_write> state: array<real>;
+        struct Args { goal: u32 }
         @compute @workgroup_size(group_size)
         fn main(@builtin(local_invocation_index) lane: u32) {
             if (lane != 0u || state[0] != 0.0) { return; }
             state[1] += 1.0;
-            if (state[1] >= real(params.words0.x)) { state[0] = 1.0; }
+            if (state[1] >= real(params.args.goal)) { state[0] = 1.0; }
         }";
     fn twin(work: &Work, mut slots: Bindings<f32>) {
         let state = slots.write(binding::STATE);
@@ -439,7 +441,11 @@ fn kernels_are_compiled_when_a_recording_names_them() {
 #[test]
 fn a_refused_kernel_says_why_and_harms_no_other() {
     let mut device = gpu(None);
-    let mut broken = with(twice(), Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; }"), twice().source.access());
+    let mut broken = with(
+        twice(),
+        Some("@compute @workgroup_size(1) fn main() { let x: u32 = 1.5; } struct Args { none: u32 }"),
+        twice().source.access(),
+    );
     broken.source.name = "broken".into();
     let compiled = |device: &mut Device, written: Written| {
         let id = kernels(device, &[written]).unwrap()[0];

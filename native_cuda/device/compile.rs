@@ -7,10 +7,10 @@
 //! beside it and decides, not its hash. A cache that can't be written or read costs time, nothing else.
 
 use super::background::Jobs;
-use super::double::{CUDA, in_double};
 use super::tensor::{self, Variant};
 use cudarc::driver::{result, sys};
 use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
+use leastwise_kernels::Real;
 use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString};
@@ -18,7 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use wgsl_cuda::{Options, Parameter, TranslateError};
 
-const PRELUDE: &str = include_str!("../../shaders/prelude.wgsl");
+/// Functions of WGSL text in f64 that are CUDA's.
+const BUILT_IN: &[(&str, &str)] = &[("expm1", "expm1"), ("log1p", "log1p"), ("cube_root", "cbrt"), ("error_function", "erf")];
 
 pub(super) struct Kernels {
     compiler: Arc<Compiler>,
@@ -55,7 +56,7 @@ struct Begun {
 /// What is to be compiled.
 struct Job {
     name: String,
-    wgsl: Arc<str>,
+    text: KernelText,
     /// CUDA C++ that takes what the text takes, in its place.
     tensor: Option<Variant>,
 }
@@ -142,7 +143,7 @@ impl Kernels {
             let Some(state @ State::Asked(_)) = self.list.get_mut(id.0 as usize) else { continue };
             if let State::Asked(source) = std::mem::replace(state, State::Compiling) {
                 let (texts, variants) = (source.texts(), self.compiler.variants(&source));
-                let job = |text: &KernelText, name: String, tensor| Job { name, wgsl: text.wgsl.clone(), tensor };
+                let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor };
                 jobs.extend(texts.iter().map(|text| job(text, source.name.clone(), None)));
                 // What may stand in for it has the bindings of its text.
                 jobs.extend(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone()))));
@@ -216,7 +217,7 @@ impl Compiler {
     }
 
     fn compile(&self, job: &Job) -> Result<Compiled, String> {
-        let written = written(&job.wgsl, self.precision, self.group_size).map_err(|error| error.to_string())?;
+        let written = written(&job.text, self.precision, self.group_size).map_err(|error| error.to_string())?;
         let kernel = written.named(&job.name);
         let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
         let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific));
@@ -283,10 +284,10 @@ impl Compiler {
     }
 }
 
-/// A module's text, without the prelude, as CUDA C++.
-pub fn written(wgsl: &str, precision: Precision, group_size: u32) -> Result<wgsl_cuda::Kernel, TranslateError> {
-    let single = format!("alias real = f32;\nconst group_size: u32 = {group_size}u;\n{PRELUDE}\n{wgsl}");
-    let (wgsl, library) = if precision == Precision::F64 { (in_double(&single), CUDA) } else { (single, &[][..]) };
+/// A module as CUDA C++.
+pub fn written(text: &KernelText, precision: Precision, group_size: u32) -> Result<wgsl_cuda::Kernel, TranslateError> {
+    let (real, library) = if precision == Precision::F64 { (Real::F64, BUILT_IN) } else { (Real::F32, &[][..]) };
+    let wgsl = text.module(real, group_size);
     // Only kernels of ours come here. The static ones and random programs were run under a checker of memory (`memcheck` of
     // `npm run kit`); indices that come from users, problems have checked.
     wgsl_cuda::translate(&wgsl, "main", Options { library, bounds_checks: false, zero_workgroup_memory: false })

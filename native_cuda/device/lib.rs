@@ -2,11 +2,10 @@
 //!
 //! The driver and NVRTC are loaded when a device is opened, so a program that has this backend links and runs where there
 //! is neither; opening then says what was not found. Precision is a build of the kernels, not another set of them: in f64
-//! the line `alias real = f32;` says f64, and what is made for f32's bits and digits is replaced (`double`).
+//! the line `alias real = f32;` says f64, and what is made for f32's bits and digits is replaced (`shaders/f64/`).
 //!
 //! * `open`: the driver, NVRTC, a GPU and its limits.
 //! * `compile`: WGSL to a loaded function, by way of a cache on disk, in the `background`.
-//! * `double`: a kernel's text in f64.
 //! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `products`: products of matrices by cuBLASLt, where it is there.
@@ -18,7 +17,6 @@
 
 mod background;
 mod compile;
-mod double;
 mod glances;
 mod graphs;
 mod open;

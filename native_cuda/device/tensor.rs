@@ -5,7 +5,8 @@
 //! warpgroups, and one that brings points in slabs, for more dimensions. Sums of squared differences have none: products are what tensor
 //! cores do.
 
-use leastwise_recording::{PARAM_WORDS, Precision};
+use leastwise_kernels::clustering::lloyd::Assign;
+use leastwise_recording::{Arguments, PARAM_WORDS, Precision};
 
 /// The first architecture whose tensor cores multiply 16×8×16 halves, and the one whose warpgroups multiply 64×128×16.
 const AMPERE: (i32, i32) = (8, 0);
@@ -29,7 +30,7 @@ enum Kind {
 
 /// What may stand in for a static kernel, the best first.
 pub fn variants(kernel: &str, precision: Precision, group_size: u32, architecture: (i32, i32)) -> Vec<Variant> {
-    if (kernel, precision, group_size) != ("assign", Precision::F32, assign::LANES) || architecture < AMPERE {
+    if (kernel, precision, group_size) != (Assign::KERNEL.name(), Precision::F32, assign::LANES) || architecture < AMPERE {
         return Vec::new();
     }
     let common = include_str!("../../shaders/cuda/assign_common.cu");
@@ -47,7 +48,7 @@ pub fn variants(kernel: &str, precision: Precision, group_size: u32, architectur
 impl Variant {
     /// The bytes of dynamic shared memory that a dispatch needs, if this is for it and a workgroup can have them.
     pub fn shared_bytes(&self, words: &[u32; PARAM_WORDS], most: u32) -> Option<u32> {
-        let [_, dimensions, _, _, _, _, _, flags, ..] = *words;
+        let Assign { dimensions, flags, .. } = Assign::of(*words);
         if flags & assign::DIFFERENCES != 0 {
             return None;
         }
@@ -88,9 +89,8 @@ mod tests {
 
     /// Which variant of an architecture is taken where a workgroup has so much shared memory, and how much it takes.
     fn chosen(architecture: (i32, i32), most: u32, dimensions: u32, flags: u32) -> Option<(Kind, u32)> {
-        let mut words = [0; PARAM_WORDS];
-        (words[1], words[7]) = (dimensions, flags);
-        let variants = variants("assign", Precision::F32, 256, architecture);
+        let words = Assign { dimensions, flags, ..Assign::default() }.words();
+        let variants = variants(Assign::KERNEL.name(), Precision::F32, 256, architecture);
         variants.into_iter().find_map(|variant| Some((variant.kind, variant.shared_bytes(&words, most)?)))
     }
 
@@ -114,16 +114,16 @@ mod tests {
 
     #[test]
     fn nothing_stands_in_where_it_would_not_run() {
-        assert_eq!(variants("assign", Precision::F32, 256, (9, 0)).len(), 2);
+        assert_eq!(variants(Assign::KERNEL.name(), Precision::F32, 256, (9, 0)).len(), 2);
         for (kernel, precision, group_size, architecture) in [
             ("update", Precision::F32, 256, (9, 0)),
-            ("assign", Precision::F64, 256, (9, 0)),
-            ("assign", Precision::F32, 64, (9, 0)),
-            ("assign", Precision::F32, 256, (7, 5)),
+            (Assign::KERNEL.name(), Precision::F64, 256, (9, 0)),
+            (Assign::KERNEL.name(), Precision::F32, 64, (9, 0)),
+            (Assign::KERNEL.name(), Precision::F32, 256, (7, 5)),
         ] {
             assert!(variants(kernel, precision, group_size, architecture).is_empty());
         }
         // Code for warpgroups runs on that architecture alone.
-        assert!(variants("assign", Precision::F32, 256, (10, 0)).iter().all(|variant| !variant.is_specific));
+        assert!(variants(Assign::KERNEL.name(), Precision::F32, 256, (10, 0)).iter().all(|variant| !variant.is_specific));
     }
 }

@@ -1,4 +1,4 @@
-// The nearest anchor of every point, as `shaders/assign.wgsl` has it with ‖x‖² + ‖a‖² − 2x·a, on tensor cores: what all variants share. A
+// The nearest anchor of every point, as `shaders/clustering/lloyd/assign.wgsl` has it with ‖x‖² + ‖a‖² − 2x·a, on tensor cores: what all variants share. A
 // component is the sum of two halves, x = h + l with |l| ≤ 2⁻¹¹|x|, and x·a = h·h + h·l + l·h: what is left out is 2⁻²² of it, so that
 // distances are as exact as sums of f32 are. (Components are below 2, as `anneal::cluster::Points` are stored; times SCALE, they are far
 // from where halves end, and what is left of them is far from where halves lose digits.)
@@ -9,9 +9,14 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
+// As the shader declares them.
+struct alignas(16) Args {
+    u32 points, dimensions, anchors, first_anchor, first_point, labels, candidates, flags, guard, partial, all_points;
+};
+
 struct alignas(16) Params {
     u32 count, grid_width, zero, group_count;
-    u32 words0[4], words1[4], words2[4];
+    Args args;
 };
 
 constexpr u32 LANES = 256, TILE = 128, SLAB = 32;
@@ -90,10 +95,10 @@ __device__ __forceinline__ void finish(
     const Params& params, u32 group, Candidate it, u32* table, const float* squares, float* nearest, float* partials) {
     const u32 lane = threadIdx.x, first = group * TILE;
     bool changed = false;
-    if (lane < TILE && first + lane < params.words0[0]) {
-        const u32 number = params.words1[0] + first + lane, flags = params.words1[3], all = params.words2[2];
-        const u32 labels = params.words1[1] + number, candidates = params.words1[2] + number;
-        it = {fmaxf(it.best + squares[number], 0.0f), fmaxf(it.second + squares[number], 0.0f), it.which + params.words0[3]};
+    if (lane < TILE && first + lane < params.args.points) {
+        const u32 number = params.args.first_point + first + lane, flags = params.args.flags, all = params.args.all_points;
+        const u32 labels = params.args.labels + number, candidates = params.args.candidates + number;
+        it = {fmaxf(it.best + squares[number], 0.0f), fmaxf(it.second + squares[number], 0.0f), it.which + params.args.first_anchor};
         if ((flags & 2) == 0) it = better({nearest[number], nearest[all + number], table[candidates]}, it);
         nearest[number] = it.best;
         nearest[all + number] = it.second;
@@ -107,5 +112,5 @@ __device__ __forceinline__ void finish(
         }
     }
     const u32 changes = __syncthreads_count(changed);
-    if (lane == 0 && group < params.group_count) partials[params.words2[1] + group] = float(changes);
+    if (lane == 0 && group < params.group_count) partials[params.args.partial + group] = float(changes);
 }

@@ -48,8 +48,8 @@ extern "C" __global__ void __launch_bounds__(LANES, 2) leastwise_assign_tensor(
     u32* __restrict__ table, u32, const float* __restrict__ squares, u32, float* __restrict__ nearest, u32,
     const float* __restrict__ norms, u32, const float* __restrict__ state, u32, float* __restrict__ partials, u32) {
     extern __shared__ __align__(128) unsigned char shared[];
-    if (state[params.words2[0]] != 0.0f) return;
-    const u32 count = params.words0[0], dimensions = params.words0[1], clusters = params.words0[2];
+    if (state[params.args.guard] != 0.0f) return;
+    const u32 count = params.args.points, dimensions = params.args.dimensions, clusters = params.args.anchors;
     const u32 lane = threadIdx.x, in_warp = lane % 32, warp = lane / 32;
     const u32 group = blockIdx.y * (params.grid_width / LANES) + blockIdx.x;
     const u32 first = group * TILE;

@@ -1,6 +1,10 @@
 // What the self-check of double-floats asks of an adapter (`src/webgpu/exactness.rs`): for every pair of numbers their sum
 // and product without rounding, their quotient, a root, and a chain of operations whose errors must stay small.
 
+struct Args {
+    none: u32,
+}
+
 @group(0) @binding(4) var<storage, read> numbers: array<real>;
 @group(0) @binding(5) var<storage, read_write> found: array<real>;
 

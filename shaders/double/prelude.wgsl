@@ -10,9 +10,7 @@ struct Params {
     grid_width: u32,
     zero: u32,
     group_count: u32,
-    words0: vec4<u32>,
-    words1: vec4<u32>,
-    words2: vec4<u32>,
+    @size(48) args: Args,
     // For every binding how far its low parts lie behind its high parts; 0 where it has none.
     planes0: vec4<u32>,
     planes1: vec4<u32>,

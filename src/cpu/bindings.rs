@@ -3,6 +3,7 @@
 use crate::block::{BlockProgram, FusedProgram, TileProgram};
 use crate::real::Real;
 use crate::twins;
+use leastwise_kernels::Slots;
 use leastwise_recording::{Params, Structure, binding};
 use std::{ops::Range, sync::Arc};
 
@@ -37,17 +38,7 @@ impl<'a, R: Real> Bindings<'a, R> {
         }
     }
 
-    /// The `u32`s of the index slot.
-    pub fn index(&mut self) -> &'a [u32] {
-        self.words(binding::INDEX)
-    }
-
-    /// The `u32`s of the index slot, to be written.
-    pub fn index_mut(&mut self) -> &'a mut [u32] {
-        self.words_mut(binding::INDEX)
-    }
-
-    /// The `u32`s of any slot.
+    /// The `u32`s of a slot that is only read.
     pub fn words(&mut self, slot: usize) -> &'a [u32] {
         match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
             Slot::Index(values) => values,
@@ -56,12 +47,30 @@ impl<'a, R: Real> Bindings<'a, R> {
         }
     }
 
-    /// The `u32`s of any slot, to be written.
+    /// The `u32`s of a slot that is written.
     pub fn words_mut(&mut self, slot: usize) -> &'a mut [u32] {
         match std::mem::replace(&mut self.slots[slot], Slot::Empty) {
             Slot::IndexWrite(values) => values,
             _ => &mut [],
         }
+    }
+}
+
+impl<'a, R: Real> Slots<'a, R> for Bindings<'a, R> {
+    fn read(&mut self, slot: usize) -> &'a [R] {
+        self.read(slot)
+    }
+
+    fn write(&mut self, slot: usize) -> &'a mut [R] {
+        self.write(slot)
+    }
+
+    fn words(&mut self, slot: usize) -> &'a [u32] {
+        self.words(slot)
+    }
+
+    fn words_mut(&mut self, slot: usize) -> &'a mut [u32] {
+        self.words_mut(slot)
     }
 }
 
@@ -103,7 +112,7 @@ impl Body {
     /// What runs kernels of a structure; nothing runs the text of a module.
     pub fn of(structure: &Structure) -> Option<Self> {
         Some(match structure {
-            Structure::Fixed(kernel) => Self::Twin(twins::of(*kernel)),
+            Structure::Static(kernel) => Self::Twin(twins::of(*kernel)),
             Structure::Program(program) => Self::Program(BlockProgram::new(program).into()),
             Structure::Owner(owner) => Self::Tiles(TileProgram::new(owner).into()),
             Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),

@@ -1,6 +1,6 @@
 //! Halves (IEEE 754 binary16): how numbers are kept, two in a word, the first of them in its low bits. Nothing is computed with them.
 //!
-//! Rounding is on the bits, and gives those that `shaders/half.wgsl` gives: the same on every device.
+//! Rounding is on the bits, and gives those that `shaders/shared/half.wgsl` gives: the same on every device.
 
 use crate::real::Real;
 use std::cmp::Ordering;

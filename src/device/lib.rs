@@ -18,11 +18,14 @@
 
 #![deny(missing_docs)]
 
+mod static_kernels;
+
 pub use leastwise_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use leastwise_cuda as cuda;
 pub use leastwise_recording::*;
 pub use leastwise_webgpu as wgpu;
+pub use static_kernels::StaticKernels;
 
 use leastwise_kernel::wgsl::Cut;
 

@@ -1,4 +1,4 @@
-//! Kernels: straight-line programs, static shaders, and their text in WGSL.
+//! Kernels made of expressions: straight-line programs, and their text in WGSL.
 //!
 //! A [`Program`] is one term's residual (or Jacobian, or product with it…) as a list of scalar operations that every
 //! instance runs on its own data. [`wgsl`] writes it as a shader; the CPU interprets it over blocks of lanes.
@@ -14,24 +14,10 @@
 //! assert!(wgsl::write(&program).contains("fn main("));
 //! ```
 
-/// Numbers of a state buffer's elements, for Rust and for shaders.
-macro_rules! numbered {
-    ($($name:ident = $number:literal, $doc:literal;)*) => {
-        $(#[doc = $doc] pub const $name: u32 = $number;)*
-
-        /// The same numbers for the shaders.
-        pub fn wgsl_constants() -> String {
-            [$(format!("const {}: u32 = {}u;\n", stringify!($name), $number)),*].concat()
-        }
-    };
-}
-
 mod energy;
-mod fixed;
 pub mod fused;
 mod hessian;
 mod inputs;
-mod interface;
 mod loss;
 mod loss_code;
 mod lower;
@@ -42,7 +28,6 @@ mod program;
 mod residual;
 mod retraction;
 mod robust;
-pub mod state;
 mod structure;
 mod summed;
 mod twice;
@@ -51,15 +36,14 @@ pub mod wgsl;
 pub use leastwise_expr::{functions_of_one, functions_of_two};
 
 pub use energy::ProjectedHessian;
-pub use fixed::Fixed;
 pub use fused::Fused;
 pub use hessian::EnergyPrograms;
-pub use interface::{Access, KernelText, binding};
+pub use leastwise_kernels::{Access, KernelText, binding, state};
 pub use loss::{LossKind, Range, Step, TracedLoss};
 pub use loss_code::LossCode;
 pub use lower::lower;
 pub use mixed::MixedProgram;
-pub use owner::{OwnSlot, OwnerProgram, Rows};
+pub use owner::{OwnSlot, OwnerArguments, OwnerProgram, Rows};
 pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
 pub use residual::*;

@@ -11,6 +11,7 @@ use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
 use crate::{Access, binding};
 use leastwise_base::work::{Pace, Stopped};
+use leastwise_kernels::ARGUMENT_WORDS;
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,6 +33,32 @@ pub struct OwnerProgram {
 pub struct OwnSlot {
     pub address: Address,
     pub codes: Vec<u32>,
+}
+
+/// The arguments of a product by owners: `struct Args` of its text.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnerArguments {
+    /// Instances.
+    pub instances: u32,
+    /// Word of the index buffer with the first tile's first row and instance, two words a tile.
+    pub tiles: u32,
+    /// Word with the first row's beginning.
+    pub starts: u32,
+}
+
+impl OwnerArguments {
+    /// The words of a dispatch.
+    pub fn words(self) -> [u32; ARGUMENT_WORDS] {
+        let mut words = [0; ARGUMENT_WORDS];
+        words[..3].copy_from_slice(&[self.instances, self.tiles, self.starts]);
+        words
+    }
+
+    /// The arguments that words are.
+    pub fn of(words: [u32; ARGUMENT_WORDS]) -> Self {
+        let [instances, tiles, starts, ..] = words;
+        Self { instances, tiles, starts }
+    }
 }
 
 impl OwnerProgram {

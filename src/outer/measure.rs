@@ -5,9 +5,10 @@
 
 use crate::Turn;
 use leastwise_base::clock::now_ms;
-use leastwise_device::{BufferId, Command, Device, KernelSource, Kind, Play, Playing, Precision, Recording, Slice, binding::*};
+use leastwise_device::{BufferId, Command, Device, Dispatch, KernelSource, Kind, Play, Playing, Precision, Recording, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::{Fixed, Instruction, Load, Program};
+use leastwise_kernel::{Instruction, Load, Program};
+use leastwise_kernels::{StaticKernel, measure};
 use leastwise_problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
 use leastwise_solve::{Solver, Workspace, linear::pcg, state};
 use std::collections::VecDeque;
@@ -137,7 +138,7 @@ impl Measurement {
 
 /// A copy of `bytes` bytes by our own kernel, which reads and writes as many.
 pub fn measure_copy(device: &mut Device, bytes: f64, repeats: u32) -> Result<Measurement, Error> {
-    let [copy] = device.kernels(&[KernelSource::of_fixed(Fixed::Copy)])?[..] else {
+    let [copy] = device.kernels(&[KernelSource::of_static(StaticKernel::MeasureCopy)])?[..] else {
         return Err(Error::Internal("a device gave no kernel"));
     };
     // On WebGPU it copies f32s, whatever solves compute in.
@@ -159,8 +160,8 @@ pub fn measure_copy(device: &mut Device, bytes: f64, repeats: u32) -> Result<Mea
         }
         let slice = |place: usize| Slice { buffer: buffers[place], offset: 0, len: 4 * items };
         fill(slice(buffers.len() - 2), slice(buffers.len() - 1), &mut prepare);
-        let bound = [(VECTOR_IN, slice(buffers.len() - 2)), (VECTOR_OUT, slice(buffers.len() - 1))];
-        body.push(leastwise_solve::dispatch(copy, items, &[], &bound));
+        let bindings = measure::CopyBindings { source: slice(buffers.len() - 2), copied: slice(buffers.len() - 1) };
+        body.push(Command::Dispatch(Dispatch::of(copy, measure::Copy, items, bindings)));
         left -= u64::from(items);
     }
     let flag = Slice { buffer: buffers[0], offset: 0, len: 1 };

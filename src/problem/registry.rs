@@ -10,9 +10,10 @@ use leastwise_device::{Device, KernelId, KernelSource};
 use leastwise_error::Error;
 use leastwise_expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
 use leastwise_kernel::{
-    EnergyPrograms, Fixed, Layout, LossKind, MixedProgram, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature,
+    EnergyPrograms, Layout, LossKind, MixedProgram, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature,
     SlotKind, Structure, TwiceProgram,
 };
+use leastwise_kernels::StaticKernel;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -379,7 +380,7 @@ impl Compiled {
         let all = [&programs.linearize, &programs.energy, &programs.change, &programs.gradient, &programs.diagonal];
         let mut sources = all.map(KernelSource::of).to_vec();
         if let Some(curvature) = &programs.curvature {
-            sources.extend([KernelSource::of(&curvature.program), KernelSource::of_fixed(Fixed::ProjectBlocks)]);
+            sources.extend([KernelSource::of(&curvature.program), KernelSource::of_static(StaticKernel::SystemPsdBlocks)]);
         }
         let ids = device.kernels(&sources)?;
         let curvature = programs.curvature.as_ref().map(|_| [ids[5], ids[6]]);

@@ -7,7 +7,7 @@
 //! Buffers hold either reals or indices, never both: the CUDA f64 build replaces `alias real` in the shaders, and
 //! a mixed buffer would change its layout.
 
-use super::{DeviceError, Limits, Multiply, Reals, binding};
+use super::{Arguments, DeviceError, Elements, Limits, Multiply, PARAM_WORDS, Reals, binding};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,24 +19,6 @@ pub struct BufferId(pub u32);
 /// A kernel of one device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KernelId(pub u32);
-
-/// The elements of a buffer, or of a kernel's binding.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Elements {
-    /// Numbers of the device's precision.
-    Reals,
-    /// `u32`s.
-    Indices,
-}
-
-impl std::fmt::Display for Elements {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Reals => "reals",
-            Self::Indices => "indices",
-        })
-    }
-}
 
 /// Kinds of buffers. `validation` says which may be mixed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -84,12 +66,9 @@ pub struct Slice {
     pub len: u32,
 }
 
-/// How many words of its own a kernel finds in [`Params`].
-pub const PARAM_WORDS: usize = 12;
-
 /// The uniform block of a dispatch, as the kernels see it (all `u32`, 64 bytes):
 /// `count`, `grid_width` (invocations a grid row), `zero` (always 0: the opaque barrier of compensated sums),
-/// `group_count` (workgroups of this dispatch), then twelve words of the kernel's own.
+/// `group_count` (workgroups of this dispatch), then twelve words, the kernel's own arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Params {
@@ -142,6 +121,11 @@ impl From<TooManyItems> for DeviceError {
 }
 
 impl Dispatch {
+    /// A launch of a static kernel, which has this number.
+    pub fn of<K: Arguments>(kernel: KernelId, args: K, count: u32, bindings: K::Bindings<Slice>) -> Self {
+        Self { kernel, bindings: K::slots(bindings), count, single_group: false, words: args.words() }
+    }
+
     /// The workgroups; none over no items.
     pub fn grid(&self, limits: &Limits) -> Result<Option<Grid>, TooManyItems> {
         let Limits { group_size, groups_per_dimension, .. } = *limits;

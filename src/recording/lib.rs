@@ -3,13 +3,13 @@
 //! It knows no device. Whoever makes recordings needs this alone, and so does whoever plays them.
 //!
 //! ```
-//! use leastwise_kernel::Fixed;
-//! use leastwise_recording::{Access, KernelSource, binding};
+//! use leastwise_kernels::{StaticKernel, system::Gather};
+//! use leastwise_recording::{Access, KernelSource};
 //!
 //! // A kernel is what it is made of, and says what it does with its bindings.
-//! let gather = KernelSource::of_fixed(Fixed::Gather);
-//! assert_eq!(gather.key(), KernelSource::of_fixed(Fixed::Gather).key());
-//! assert_eq!(gather.access()[binding::VECTOR_OUT], Access::ReadWrite);
+//! let gather = KernelSource::of_static(StaticKernel::SystemGather);
+//! assert_eq!(gather.key(), KernelSource::of_static(StaticKernel::SystemGather).key());
+//! assert_eq!(gather.access()[Gather::TOTAL], Access::ReadWrite);
 //! ```
 
 #![deny(missing_docs)]
@@ -23,6 +23,7 @@ pub mod validation;
 
 pub use commands::*;
 pub use leastwise_kernel::{Access, KernelText, binding};
+pub use leastwise_kernels::{ARGUMENT_WORDS as PARAM_WORDS, Arguments, Elements, Reduction, Scalars, StaticKernel};
 pub use multiply::{After, Form, Multiply, Strided};
 pub use signal::Signal;
 pub use source::{Grade, KernelKey, KernelSource, Structure};
@@ -101,7 +102,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Workgroups have at least so many invocations, and a multiple of them (`shaders/reduce.wgsl`).
+    /// Workgroups have at least so many invocations, and a multiple of them (`shaders/shared/reduce.wgsl`).
     pub const LEAST_GROUP: u32 = 16;
     /// What every WebGPU device has.
     pub const WEBGPU: Self = Self {

@@ -2,14 +2,15 @@
 
 use super::{Access, Elements, KernelText, Reals, binding};
 use leastwise_kernel::wgsl::{self, Cut};
-use leastwise_kernel::{Fixed, Fused, OwnerProgram, Program};
+use leastwise_kernel::{Fused, OwnerProgram, Program};
+use leastwise_kernels::StaticKernel;
 use std::sync::Arc;
 
 /// The structure that a kernel's text is written of.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Structure {
     /// A static kernel.
-    Fixed(Fixed),
+    Static(StaticKernel),
     /// A program of scalars; several modules where one would be too large.
     Program(Arc<Program>),
     /// A product by owners.
@@ -66,7 +67,7 @@ impl Grade {
 impl KernelSource {
     /// A kernel of one module.
     pub fn new(name: &str, wgsl: &str, access: [Access; binding::COUNT]) -> Self {
-        Self::made_of(name, Structure::Text(KernelText { wgsl: wgsl.into(), access }))
+        Self::made_of(name, Structure::Text(KernelText::new(wgsl, access)))
     }
 
     /// The kernel of a structure.
@@ -94,11 +95,10 @@ impl KernelSource {
     }
 
     /// A static kernel.
-    pub fn of_fixed(kernel: Fixed) -> Self {
-        let source = Self::made_of(kernel.name(), Structure::Fixed(kernel));
+    pub fn of_static(kernel: StaticKernel) -> Self {
+        let source = Self::made_of(kernel.name(), Structure::Static(kernel));
         match kernel {
-            // It measures memory, four f32s at a time.
-            Fixed::Copy => Self { grade: Grade::Single, ..source },
+            _ if kernel.is_single() => Self { grade: Grade::Single, ..source },
             _ if kernel.is_inner() => source.of_inner(),
             _ => source,
         }
@@ -132,10 +132,10 @@ impl KernelSource {
     /// The modules to run one after the other, with the same bindings. They are written at every call.
     pub fn texts(&self) -> Vec<KernelText> {
         let texts = match &self.structure {
-            Structure::Fixed(kernel) => vec![KernelText { wgsl: kernel.wgsl().into(), access: kernel.access() }],
+            Structure::Static(kernel) => vec![kernel.text()],
             Structure::Program(program) => wgsl::modules(program, self.cut()),
-            Structure::Owner(owner) => vec![KernelText { wgsl: wgsl::owner_module(owner).into(), access: owner.access() }],
-            Structure::Fused(fused) => vec![KernelText { wgsl: wgsl::fused_module(fused).into(), access: fused.access() }],
+            Structure::Owner(owner) => vec![wgsl::owner_module(owner)],
+            Structure::Fused(fused) => vec![wgsl::fused_module(fused)],
             Structure::Text(text) => vec![text.clone()],
         };
         debug_assert!(self.declares(&texts), "`{}` is said to use other slots than its text does", self.name);
@@ -153,7 +153,7 @@ impl KernelSource {
     /// The elements of each slot in use. All but indices and halves are reals.
     pub fn elements(&self) -> [Option<Elements>; binding::COUNT] {
         match &self.structure {
-            Structure::Fixed(kernel) => declared(kernel.text()),
+            Structure::Static(kernel) => kernel.elements(),
             Structure::Text(text) => declared(&text.wgsl),
             Structure::Program(_) | Structure::Owner(_) => self.elements_but(|_| false),
             Structure::Fused(fused) => self.elements_but(|slot| fused.has_halves(slot)),
@@ -172,7 +172,7 @@ impl KernelSource {
     /// What the whole kernel does with each slot.
     pub fn access(&self) -> [Access; binding::COUNT] {
         match &self.structure {
-            Structure::Fixed(kernel) => kernel.access(),
+            Structure::Static(kernel) => kernel.access(),
             Structure::Program(program) => {
                 let mut access = program.access();
                 // What a later module needs, an earlier one leaves behind the program's own columns.
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn every_static_kernel_declares_the_elements_of_what_it_uses() {
         let mut words = 0;
-        for kernel in Fixed::ALL {
-            let source = KernelSource::of_fixed(*kernel);
+        for kernel in StaticKernel::ALL {
+            let source = KernelSource::of_static(*kernel);
             assert!(source.declares(&source.texts()), "`{}`", source.name);
             for (slot, (access, elements)) in source.access().iter().zip(source.elements()).enumerate().skip(1) {
                 assert_eq!(*access != Access::Unused, elements.is_some(), "`{}`, binding {slot}", source.name);

@@ -24,9 +24,9 @@
 //! `state[MOVED]` counts the components.
 
 use super::{Workspace, state};
-use leastwise_device::{Command, Slice, binding::*};
+use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::{bounds, pcg, system};
 use leastwise_problem::{Problem, Table};
 
 impl Workspace {
@@ -46,37 +46,44 @@ impl Workspace {
         let (Some(free), Some(known)) = (self.free, self.constraints) else { return };
         if let Some([lower, upper]) = known.bounds {
             commands.push(Command::Copy { from: known.pins, to: free });
-            let bindings = [(ARENA, point), (DATA, lower), (INDEX, upper), (VECTOR_IN, self.gradient), (VECTOR_OUT, free)];
             for table in problem.moving().filter(|table| table.is_bounded()) {
-                commands.push(self.fixed(Fixed::ActiveSet, table.unknowns(), &[table.arena, table.vector], &bindings));
+                commands.push(self.fixed(
+                    bounds::ActiveSet { arena: table.arena, vector: table.vector },
+                    table.unknowns(),
+                    bounds::ActiveSetBindings { point, lower, upper, gradient: self.gradient, free },
+                ));
             }
         }
         self.mask(self.gradient, state::ALWAYS, problem, commands);
-        let variables = |table: &Table| (table.count, vec![table.vector, table.tangent, table.block]);
-        self.over_tables(Fixed::MaskBlocks, problem, variables, &[(VECTOR_IN, free), (VECTOR_OUT, self.blocks)], commands);
+        let args = |table: &Table| (table.count, system::MaskBlocks { vector: table.vector, width: table.tangent, block: table.block });
+        self.over_tables(problem, args, system::MaskBlocksBindings { free, blocks: self.blocks }, commands);
     }
 
     /// Takes what may not move out of a vector over all unknowns.
     pub fn mask(&self, vector: Slice, guard: u32, problem: &Problem, commands: &mut Vec<Command>) {
         if let Some(free) = self.free {
-            let bindings = [(VECTOR_IN, free), (VECTOR_OUT, vector), (STATE, self.state)];
-            commands.push(self.fixed(Fixed::Mask, problem.vector_len(), &[guard], &bindings));
+            commands.push(self.fixed(
+                system::Mask { guard },
+                problem.vector_len(),
+                system::MaskBindings { free, vector, state: self.state },
+            ));
         }
     }
 
     /// Moves the accepted point into its limits, after something outside of the solver has changed either.
     pub(super) fn clamp_to_bounds(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (Some([lower, upper]), Some(known)) = (self.bounds(), self.constraints) else { return Ok(()) };
-        let bindings =
-            [(DATA, lower), (INDEX, upper), (VECTOR_IN, known.pins), (VECTOR_OUT, problem.arenas()?.0), (PARTIALS, self.partials)];
         let mut first = 0;
         for table in problem.moving().filter(|table| table.is_bounded()) {
-            let words = [table.arena, table.vector, first, table.unknowns()];
-            let (command, partials) = self.partial(Fixed::ProjectPoint, table.unknowns(), &words, &bindings);
+            let (command, partials) = self.partial(
+                bounds::ProjectPoint { arena: table.arena, vector: table.vector, partial: first, elements: table.unknowns() },
+                table.unknowns(),
+                bounds::ProjectPointBindings { lower, upper, pins: known.pins, point: problem.arenas()?.0, partials: self.partials },
+            );
             commands.push(command);
             first += partials;
         }
-        commands.push(self.reduce(Fixed::Moved, &[first]));
+        commands.push(self.reduce(bounds::Moved { partial_count: first }));
         Ok(())
     }
 
@@ -84,33 +91,38 @@ impl Workspace {
     /// known of it; none where there are no limits.
     pub(super) fn clip(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) -> Option<u32> {
         let [lower, upper] = self.bounds()?;
-        let bindings = [
-            (ARENA, point),
-            (DATA, lower),
-            (INDEX, upper),
-            (VECTOR_IN, self.gradient),
-            (VECTOR_OUT, self.step),
-            (JACOBIAN, trial),
-            (STATE, self.p),
-            (PARTIALS, self.partials),
-        ];
-        let words = |table: &Table, partial: u32| {
-            let unknowns = table.unknowns();
-            (unknowns, vec![self.partial_distance, table.arena, table.vector, partial, unknowns, u32::from(table.is_bounded())])
+        let bindings = bounds::ClipBindings {
+            point,
+            lower,
+            upper,
+            gradient: self.gradient,
+            step: self.step,
+            trial,
+            p: self.p,
+            partials: self.partials,
         };
-        Some(self.partial_over_tables(Fixed::Clip, problem, words, &bindings, commands))
+        let args = |table: &Table, partial: u32| {
+            let elements = table.unknowns();
+            let limited = u32::from(table.is_bounded());
+            let distance = self.partial_distance;
+            (elements, bounds::Clip { distance, arena: table.arena, vector: table.vector, partial, elements, limited })
+        };
+        Some(self.partial_over_tables(problem, args, bindings, commands))
     }
 
     /// Clips the step of which `trial` is made, and promises what the model makes of the clipped one. Uses p and q.
     pub(super) fn clip_with_model(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) {
         let Some(partials) = self.clip(problem, point, trial, commands) else { return };
-        commands.push(self.reduce(Fixed::Clipped, &[partials, self.partial_distance]));
+        commands.push(self.reduce(bounds::Clipped { partial_count: partials, distance: self.partial_distance }));
         let vector = problem.vector_len();
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });
         self.multiply(problem, commands);
-        let bindings = [(DATA, self.p), (VECTOR_IN, self.q), (STATE, self.state), (PARTIALS, self.inner_partials)];
-        let (curvature, partials) = self.partial(Fixed::PcgCurvature, vector, &[vector, 0], &bindings);
+        let (curvature, partials) = self.partial(
+            pcg::Curvature { elements: vector, partial: 0 },
+            vector,
+            pcg::CurvatureBindings { p: self.p, q: self.q, state: self.state, partials: self.inner_partials },
+        );
         commands.push(curvature);
-        commands.push(self.reduce_inner(Fixed::ClippedModel, &[partials]));
+        commands.push(self.reduce_inner(bounds::ClippedModel { partial_count: partials }));
     }
 }

@@ -4,12 +4,13 @@
 //! as the diagonal blocks are, with which the matrix shares its buffer. What a host needs besides — the state, g, D and
 //! what may move — is copied next to it, so that one readback brings all.
 
-use super::workspace::{dispatch, evaluate};
+use super::workspace::evaluate;
 use super::{Workspace, state};
 use leastwise_base::work::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::{Fixed, Pair, PairPass, PairPrograms, wgsl};
+use leastwise_kernel::{Pair, PairPass, PairPrograms, wgsl};
+use leastwise_kernels::system;
 use leastwise_problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -212,11 +213,22 @@ impl Assembly {
             let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, self.scratch), (STATE, work.state)];
             commands.push(evaluate(pass.kernel, chunk, &bindings));
             for list in &pass.lists {
-                let words = [list.width, list.map, list.starts, list.ids, list.entries, list.bits, chunk.count, list.base, state::ALWAYS];
+                let args = system::Gather {
+                    width: list.width,
+                    columns: list.map,
+                    starts: list.starts,
+                    ids: list.ids,
+                    entries: list.entries,
+                    slot_bits: list.bits,
+                    length: chunk.count,
+                    first: list.base,
+                    guard: state::ALWAYS,
+                    store: 0,
+                };
                 let total = if list.on_diagonal { self.diagonal() } else { self.lower() };
                 let index = Slice { buffer: list.buffer, offset: 0, len: list.len };
-                let bindings = [(INDEX, index), (VECTOR_IN, self.scratch), (VECTOR_OUT, total), (STATE, work.state)];
-                commands.push(dispatch(work.kernel(Fixed::Gather), list.rows * list.width, &words, &bindings));
+                let bindings = system::GatherBindings { incidence: index, columns: self.scratch, total, state: work.state };
+                commands.push(work.fixed(args, list.rows * list.width, bindings));
             }
         }
         Ok(())

@@ -17,9 +17,9 @@
 use super::descent::Rule;
 use super::linear::pcg;
 use super::{Iteration, Workspace, state};
-use leastwise_device::{Command, Precision, Slice, binding::*};
+use leastwise_device::{Command, Precision, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::trust_region;
 use leastwise_problem::Problem;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -138,25 +138,31 @@ impl Method {
             return Ok(());
         }
         let vector = problem.vector_len();
-        let bindings = [(DATA, work.scale), (VECTOR_IN, work.gradient), (VECTOR_OUT, work.z)];
-        commands.push(work.fixed(Fixed::Steepest, vector, &[], &bindings));
+        commands.push(work.fixed(
+            trust_region::Steepest,
+            vector,
+            trust_region::SteepestBindings { scale: work.scale, gradient: work.gradient, z: work.z },
+        ));
         // The product is one of conjugate gradients, whose direction begins at z when β is 0.
         for element in [state::SOLVED, state::BETA] {
             commands.push(Command::Clear { slice: Slice { offset: element, len: 1, ..work.state } });
         }
         pcg::product(work, problem, commands);
-        let bindings = [
-            (ARENA, work.gradient),
-            (DATA, work.scale),
-            (INDEX, work.p),
-            (VECTOR_IN, work.q),
-            (VECTOR_OUT, newton),
-            (JACOBIAN, residual),
-            (PARTIALS, work.partials),
-        ];
-        let (sums, partials) = work.partial(Fixed::DoglegSums, vector, &[work.partial_distance, vector], &bindings);
+        let (sums, partials) = work.partial(
+            trust_region::DoglegSums { distance: work.partial_distance, elements: vector },
+            vector,
+            trust_region::DoglegSumsBindings {
+                gradient: work.gradient,
+                scale: work.scale,
+                d: work.p,
+                q: work.q,
+                n: newton,
+                residual,
+                partials: work.partials,
+            },
+        );
         commands.push(sums);
-        commands.push(work.reduce(Fixed::DoglegPlane, &[partials, work.partial_distance]));
+        commands.push(work.reduce(trust_region::DoglegPlane { partial_count: partials, distance: work.partial_distance }));
         if let Some([d, q]) = work.steepest() {
             commands.push(Command::Copy { from: Slice { len: vector, ..work.p }, to: d });
             commands.push(Command::Copy { from: Slice { len: vector, ..work.q }, to: q });
@@ -169,33 +175,35 @@ impl Method {
         match self {
             Self::LevenbergMarquardt | Self::Newton | Self::Descent(_) => return Ok(()),
             Self::GaussNewton => {}
-            Self::Dogleg(Dogleg::Traditional) => commands.push(work.scalars(Fixed::Dogleg)),
-            Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(Fixed::DoglegSubspace)),
+            Self::Dogleg(Dogleg::Traditional) => commands.push(work.scalars(trust_region::Dogleg)),
+            Self::Dogleg(Dogleg::Subspace) => commands.push(work.scalars(trust_region::DoglegSubspace)),
         }
         let [newton, residual] = work.newton()?;
         let [d, q] = work.steepest().unwrap_or([work.p, work.q]);
-        let bindings = [
-            (ARENA, work.gradient),
-            (DATA, d),
-            (INDEX, q),
-            (VECTOR_IN, newton),
-            (VECTOR_OUT, work.step),
-            (JACOBIAN, work.residual),
-            (STATE, work.state),
-            (PARTIALS, residual),
-        ];
-        commands.push(work.fixed(Fixed::Combine, problem.vector_len(), &[], &bindings));
+        commands.push(work.fixed(
+            trust_region::Combine,
+            problem.vector_len(),
+            trust_region::CombineBindings {
+                gradient: work.gradient,
+                d,
+                q,
+                n: newton,
+                step: work.step,
+                residual: work.residual,
+                state: work.state,
+                newton_residual: residual,
+            },
+        ));
         Ok(())
     }
 
     /// What follows from the outcome for the next step.
     pub fn learn(self, work: &Workspace, commands: &mut Vec<Command>) {
-        let rule = match self {
-            Self::LevenbergMarquardt | Self::Newton => Fixed::Nielsen,
-            Self::GaussNewton => Fixed::StepLength,
-            Self::Dogleg(_) => Fixed::TrustRegion,
+        commands.push(match self {
+            Self::LevenbergMarquardt | Self::Newton => work.scalars(trust_region::Nielsen),
+            Self::GaussNewton => work.scalars(trust_region::StepLength),
+            Self::Dogleg(_) => work.scalars(trust_region::TrustRegion),
             Self::Descent(_) => return,
-        };
-        commands.push(work.scalars(rule));
+        });
     }
 }

@@ -5,9 +5,10 @@
 //! Where a residual sums over entries, a pass over these comes before and another one after it. Where something is fixed,
 //! its part of the product is dropped.
 
-use super::workspace::{Gathered, dispatch};
+use super::workspace::{Gathered, launch};
 use super::{Workspace, state};
-use leastwise_device::{Command, binding::*};
+use leastwise_device::{Command, Dispatch, binding::*};
+use leastwise_kernel::OwnerArguments;
 use leastwise_problem::{Batch, Chunk, Problem, Tiles};
 
 impl Workspace {
@@ -43,12 +44,9 @@ impl Workspace {
             (PARTIALS, self.q),
         ]);
         // A workgroup is a tile.
-        commands.push(dispatch(
-            batch.product.kernel,
-            tiles.count * self.group_size(),
-            &[chunk.count, tiles.first, tiles.starts],
-            &bindings,
-        ));
+        let args = OwnerArguments { instances: chunk.count, tiles: tiles.first, starts: tiles.starts };
+        let product = launch(batch.product.kernel, tiles.count * self.group_size(), &bindings);
+        commands.push(Command::Dispatch(Dispatch { words: args.words(), ..product }));
         // An instance's contributions lie next to each other.
         self.gather_lists(&tiles.crossing, 1, Gathered::Product(self.q), state::SOLVED, commands);
     }

@@ -3,10 +3,10 @@
 //! Every product with ∂S is a pass over the entries, whose columns are then added up along the tree of rows (towards S)
 //! or along the incidence lists of the entries' variables (away from it). `kernel/summed.rs` has the formulas.
 
-use super::workspace::{Gathered, dispatch, evaluate};
+use super::workspace::{Gathered, evaluate};
 use super::{Workspace, state};
-use leastwise_device::{Command, KernelId, Slice, binding::*};
-use leastwise_kernel::Fixed;
+use leastwise_device::{Command, Dispatch, KernelId, Slice, binding::*};
+use leastwise_kernels::system;
 use leastwise_problem::{Batch, Problem, SegmentTree, SumBatch, SumChunk, SumPlace};
 
 /// What it takes to sum over entries; also where there is no solver.
@@ -98,10 +98,20 @@ impl Along {
                 let (buffer, _) = tree.nodes[number % 2];
                 (Slice { buffer, offset: 0, len: level.count * self.width }, 0)
             };
-            let words =
-                [self.width, map, level.starts, level.ids, level.entries[which], bits, stride, first, self.guard, u32::from(!is_last)];
-            let bindings = [(INDEX, list), (VECTOR_IN, below), (VECTOR_OUT, to), (STATE, self.state)];
-            commands.push(dispatch(self.gather, level.count * self.width, &words, &bindings));
+            let args = system::Gather {
+                width: self.width,
+                columns: map,
+                starts: level.starts,
+                ids: level.ids,
+                entries: level.entries[which],
+                slot_bits: bits,
+                length: stride,
+                first,
+                guard: self.guard,
+                store: u32::from(!is_last),
+            };
+            let bindings = system::GatherBindings { incidence: list, columns: below, total: to, state: self.state };
+            commands.push(Command::Dispatch(Dispatch::of(self.gather, args, level.count * self.width, bindings)));
             (below, stride, map, bits) = (to, 1, tree.map, 0);
         }
     }
@@ -109,7 +119,7 @@ impl Along {
 
 impl Workspace {
     pub fn summing(&self) -> Summing {
-        Summing { gather: self.kernel(Fixed::Gather), scratch: self.scratch, state: self.state }
+        Summing { gather: self.gather_kernel(), scratch: self.scratch, state: self.state }
     }
 
     /// The sums of all enabled batches, at a point that is going to be evaluated.

@@ -2,9 +2,9 @@
 
 use super::workspace::Gathered;
 use super::{Method, Workspace, state};
-use leastwise_device::{Command, Slice, binding::*};
+use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::{step, system};
 use leastwise_problem::{Problem, Table};
 
 impl Workspace {
@@ -17,7 +17,7 @@ impl Workspace {
             self.curve(batch, point, commands);
         });
         let sums = self.sum_batches(problem, |batch| batch.kernels.energy, point, commands);
-        commands.push(self.reduce(Fixed::Cost, &[sums, self.partial_distance]));
+        commands.push(self.reduce(step::Cost { partial_count: sums, distance: self.partial_distance, element: state::COST }));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
         self.gather_gradient(problem, point, self.gradient, commands);
         commands.push(Command::Clear { slice: self.blocks });
@@ -32,7 +32,10 @@ impl Workspace {
             }
             self.diagonal_of_entries(batch, commands);
         }
-        self.over_diagonal(Fixed::Peak, problem, &[(VECTOR_OUT, self.peak)], commands);
+        let args =
+            |table: &Table| (table.unknowns(), system::DiagonalMax { vector: table.vector, width: table.tangent, block: table.block });
+        let bindings = system::DiagonalMaxBindings { blocks: self.blocks, peak: self.peak };
+        self.over_tables(problem, args, bindings, commands);
         self.constrain(problem, point, commands);
         Ok(())
     }
@@ -51,27 +54,32 @@ impl Workspace {
 
     /// D, for the φ of the state.
     pub fn scale_damping(&self, problem: &Problem, commands: &mut Vec<Command>) {
-        self.over_diagonal(Fixed::Damping, problem, &[(DATA, self.peak), (VECTOR_OUT, self.scale), (STATE, self.state)], commands);
-    }
-
-    /// A kernel over all unknowns that reads the diagonal of JᵀWJ.
-    fn over_diagonal(&self, kernel: Fixed, problem: &Problem, given: &[(usize, Slice)], commands: &mut Vec<Command>) {
-        let elements = |table: &Table| (table.unknowns(), vec![table.vector, table.tangent, table.block]);
-        self.over_tables(kernel, problem, elements, &[&[(VECTOR_IN, self.blocks)], given].concat(), commands);
+        let args =
+            |table: &Table| (table.unknowns(), system::DampingDiagonal { vector: table.vector, width: table.tangent, block: table.block });
+        let bindings = system::DampingDiagonalBindings { peak: self.peak, blocks: self.blocks, scale: self.scale, state: self.state };
+        self.over_tables(problem, args, bindings, commands);
     }
 
     /// Whether the step of a first trial goes too far, as far as that can be said: degrees of freedom on manifolds have no
     /// size of their own to be compared with.
     pub fn measure_reach(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let bindings = [(ARENA, problem.arenas()?.0), (DATA, self.scale), (VECTOR_IN, self.step), (PARTIALS, self.partials)];
         let mut first = 0;
         for table in problem.moving().filter(|table| table.tangent == table.width) {
-            let words = [self.partial_distance, table.arena, table.vector, first, table.unknowns()];
-            let (command, partials) = self.partial(Fixed::Extent, table.unknowns(), &words, &bindings);
+            let (command, partials) = self.partial(
+                step::StepNorms {
+                    distance: self.partial_distance,
+                    arena: table.arena,
+                    vector: table.vector,
+                    partial: first,
+                    elements: table.unknowns(),
+                },
+                table.unknowns(),
+                step::StepNormsBindings { point: problem.arenas()?.0, scale: self.scale, step: self.step, partials: self.partials },
+            );
             commands.push(command);
             first += partials;
         }
-        commands.push(self.reduce(Fixed::Reach, &[first, self.partial_distance]));
+        commands.push(self.reduce(step::StepTooFar { partial_count: first, distance: self.partial_distance }));
         Ok(())
     }
 
@@ -79,7 +87,7 @@ impl Workspace {
     pub fn attempt(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
         let partials = self.trial(problem, point, trial, commands);
-        commands.push(self.reduce(Fixed::Model, &[partials, self.partial_distance]));
+        commands.push(self.reduce(step::Model { partial_count: partials, distance: self.partial_distance }));
         self.clip_with_model(problem, point, trial, commands);
         self.evaluate_sums(problem, trial, commands);
         Ok(())
@@ -89,7 +97,7 @@ impl Workspace {
     pub fn decide(&self, method: Method, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
         let sums = self.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
-        commands.push(self.reduce(Fixed::Accept, &[sums, self.partial_distance]));
+        commands.push(self.reduce(step::Accept { partial_count: sums, distance: self.partial_distance }));
         method.learn(self, commands);
         if let Some(best) = self.best {
             self.commit(problem, point, best, state::LEAVING, commands);
@@ -101,9 +109,9 @@ impl Workspace {
 
     /// Copies every variable from one arena to another where an element of the state is not 0.
     pub(super) fn commit(&self, problem: &Problem, from: Slice, to: Slice, flag: u32, commands: &mut Vec<Command>) {
-        let words = |table: &Table| (table.elements(), vec![table.arena, flag]);
-        let bindings = [(VECTOR_IN, from), (VECTOR_OUT, to), (STATE, self.state)];
-        self.over_tables(Fixed::Commit, problem, words, &bindings, commands);
+        let args = |table: &Table| (table.elements(), step::Commit { arena: table.arena, condition: flag });
+        let bindings = step::CommitBindings { from_arena: from, to_arena: to, state: self.state };
+        self.over_tables(problem, args, bindings, commands);
     }
 
     /// Goes back to the best point, if steps went uphill from there. What was known of the point is forgotten.

@@ -3,9 +3,12 @@
 use super::buffers::{Buffers, Lengths, NOWHERE};
 use super::reduction::Reduction;
 use super::segment_sums::Along;
-use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, PARAM_WORDS, Slice, binding::*};
+use leastwise_device::{
+    Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, PARAM_WORDS, Reduction as Reduces, Scalars, Slice,
+    StaticKernels, binding::*,
+};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::{StaticKernel, bounds, descent, line_search, pcg, step, system, trust_region};
 use leastwise_problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk};
 use std::ops::Deref;
 
@@ -26,7 +29,7 @@ pub struct Workspace {
     /// True if there are systems to be solved, and what they need.
     pub(super) solves_systems: bool,
     reduction: Reduction,
-    fixed: Vec<KernelId>,
+    fixed: StaticKernels,
     /// `gather` in the precision of inner iterations.
     inner_gather: KernelId,
 }
@@ -63,7 +66,7 @@ impl Workspace {
             partial_distance: 0,
             solves_systems: false,
             reduction: Reduction::on(device),
-            fixed: Vec::new(),
+            fixed: StaticKernels::default(),
             inner_gather: KernelId(u32::MAX),
         }
     }
@@ -76,10 +79,12 @@ impl Workspace {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        let kernels = if needs.descends { Fixed::OF_DESCENTS } else { Fixed::OF_SOLVERS };
-        let sources: Vec<_> = kernels.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
-        let fixed = device.kernels(&sources)?;
-        let inner_gather = device.kernels(&[KernelSource::of_fixed(Fixed::Gather).of_inner()])?[0];
+        let mut sets = vec![system::ALL, bounds::ALL, pcg::ALL, step::ALL, trust_region::ALL];
+        if needs.descends {
+            sets.extend([line_search::ALL, descent::ALL]);
+        }
+        let fixed = StaticKernels::request(device, &sets.concat(), |source| source)?;
+        let inner_gather = device.kernels(&[KernelSource::of_static(StaticKernel::SystemGather).of_inner()])?[0];
         let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;
         let constraints = problem.constraints();
@@ -120,19 +125,20 @@ impl Workspace {
         self.steepest_direction.zip(self.steepest_product).map(|(direction, product)| [direction, product])
     }
 
-    pub fn kernel(&self, kernel: Fixed) -> KernelId {
-        self.fixed[kernel as usize]
+    /// The number of `gather`.
+    pub fn gather_kernel(&self) -> KernelId {
+        self.fixed.number(StaticKernel::SystemGather)
     }
 
     /// A static kernel over `count` items.
-    pub fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
-        dispatch(self.fixed[kernel as usize], count, words, bindings)
+    pub fn fixed<K: Arguments>(&self, args: K, count: u32, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(self.fixed.dispatch(args, count, bindings))
     }
 
     /// A static kernel that leaves partial sums over `elements`; gives how many with the command.
-    pub fn partial(&self, kernel: Fixed, elements: u32, words: &[u32], bindings: &[(usize, Slice)]) -> (Command, u32) {
+    pub fn partial<K: Arguments>(&self, args: K, elements: u32, bindings: K::Bindings<Slice>) -> (Command, u32) {
         let groups = self.reduction.groups(elements);
-        (self.fixed(kernel, groups * self.reduction.group_size, words, bindings), groups)
+        (self.fixed(args, groups * self.reduction.group_size, bindings), groups)
     }
 
     /// Number of partial sums of a batch's instances.
@@ -146,26 +152,23 @@ impl Workspace {
     }
 
     /// A static kernel of one workgroup.
-    pub fn single(&self, kernel: Fixed, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
-        match dispatch(self.fixed[kernel as usize], 1, words, bindings) {
-            Command::Dispatch(dispatch) => Command::Dispatch(Dispatch { single_group: true, ..dispatch }),
-            other => other,
-        }
+    pub fn single<K: Arguments>(&self, args: K, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(Dispatch { single_group: true, ..self.fixed.dispatch(args, 1, bindings) })
     }
 
     /// A static kernel of one workgroup, over partials.
-    pub fn reduce(&self, kernel: Fixed, words: &[u32]) -> Command {
-        self.single(kernel, words, &[(STATE, self.state), (PARTIALS, self.partials)])
+    pub fn reduce<K: Reduces>(&self, args: K) -> Command {
+        self.single(args, K::over(self.state, self.partials))
     }
 
     /// The same over what inner iterations left.
-    pub fn reduce_inner(&self, kernel: Fixed, words: &[u32]) -> Command {
-        self.single(kernel, words, &[(STATE, self.state), (PARTIALS, self.inner_partials)])
+    pub fn reduce_inner<K: Reduces>(&self, args: K) -> Command {
+        self.single(args, K::over(self.state, self.inner_partials))
     }
 
     /// A static kernel of one invocation, over the state alone.
-    pub fn scalars(&self, kernel: Fixed) -> Command {
-        self.fixed(kernel, 1, &[], &[(STATE, self.state)])
+    pub fn scalars<K: Scalars>(&self, args: K) -> Command {
+        self.fixed(args, 1, K::over(self.state))
     }
 
     /// A generated kernel over a chunk. `arena` is the point to evaluate at, `vector` what J is multiplied with.
@@ -186,14 +189,15 @@ impl Workspace {
         };
         for chunk in &batch.chunks {
             commands.push(self.generated(projection.curvature, chunk, point, self.step));
-            let bindings = [
-                (ARENA, projection.limits),
-                (INDEX, projection.map),
-                (VECTOR_IN, self.scratch),
-                (VECTOR_OUT, Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len }),
-                (JACOBIAN, work),
-            ];
-            commands.push(dispatch(projection.project, chunk.count, &[curvature.width, 0, curvature.first], &bindings));
+            let bindings = system::PsdBlocksBindings {
+                limits: projection.limits,
+                map: projection.map,
+                columns: self.scratch,
+                blocks: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len },
+                work,
+            };
+            let args = system::PsdBlocks { width: curvature.width, absolute: 0, column: curvature.first };
+            commands.push(Command::Dispatch(Dispatch::of(projection.project, args, chunk.count, bindings)));
         }
     }
 
@@ -201,7 +205,7 @@ impl Workspace {
     pub fn retraction(&self, kernel: KernelId, chunk: &TrialChunk, point: Slice) -> Command {
         let index = Slice { buffer: chunk.index, offset: 0, len: chunk.index_len };
         let bindings = [(ARENA, point), (INDEX, index), (VECTOR_IN, self.step), (VECTOR_OUT, self.scratch)];
-        dispatch(kernel, chunk.count, &[], &bindings)
+        dispatch(kernel, chunk.count, &bindings)
     }
 
     /// Adds the chunk's contribution columns to a vector, or to the packed diagonal blocks.
@@ -218,17 +222,28 @@ impl Workspace {
             };
             let (gather, scratch) = match to {
                 Gathered::Product(_) => (self.inner_gather, self.inner_scratch),
-                _ => (self.kernel(Fixed::Gather), self.scratch),
+                _ => (self.gather_kernel(), self.scratch),
             };
             if list.rows > 0 {
                 let Incidence { starts, ids, entries, bits, .. } = *list;
-                let words = [width, map, starts, ids, entries, bits, distance, base, guard];
+                let args = system::Gather {
+                    width,
+                    columns: map,
+                    starts,
+                    ids,
+                    entries,
+                    slot_bits: bits,
+                    length: distance,
+                    first: base,
+                    guard,
+                    store: 0,
+                };
                 let incidence = Slice { buffer: list.buffer, offset: 0, len: list.len };
-                let bindings = [(INDEX, incidence), (VECTOR_IN, scratch), (VECTOR_OUT, total), (STATE, self.state)];
-                commands.push(dispatch(gather, list.rows * width, &words, &bindings));
+                let bindings = system::GatherBindings { incidence, columns: scratch, total, state: self.state };
+                commands.push(Command::Dispatch(Dispatch::of(gather, args, list.rows * width, bindings)));
             }
             if let Some(tree) = &list.hubs {
-                let to = Along { gather: self.kernel(Fixed::Gather), state: self.state, width, total, base, guard };
+                let to = Along { gather: self.gather_kernel(), state: self.state, width, total, base, guard };
                 to.add(tree, which, (scratch, distance), commands);
             }
         }
@@ -250,9 +265,11 @@ impl Workspace {
         for batch in problem.enabled_batches() {
             for chunk in &batch.chunks {
                 commands.push(self.generated(kernel(batch), chunk, arena, self.step));
-                let words = [first, self.partial_distance, chunk.count];
-                let bindings = [(VECTOR_IN, self.scratch), (PARTIALS, self.partials)];
-                let (sum, partials) = self.partial(Fixed::Sum, chunk.count, &words, &bindings);
+                let (sum, partials) = self.partial(
+                    step::Sum { partial: first, distance: self.partial_distance, elements: chunk.count },
+                    chunk.count,
+                    step::SumBindings { column: self.scratch, partials: self.partials },
+                );
                 commands.push(sum);
                 first += partials;
             }
@@ -260,35 +277,33 @@ impl Workspace {
         first
     }
 
-    /// A static kernel over every moving table: `per_table` gives its items and its words.
-    pub fn over_tables(
+    /// A static kernel over every moving table: `per_table` gives its items and its arguments.
+    pub fn over_tables<K: Arguments>(
         &self,
-        kernel: Fixed,
         problem: &Problem,
-        per_table: impl Fn(&Table) -> (u32, Vec<u32>),
-        bindings: &[(usize, Slice)],
+        per_table: impl Fn(&Table) -> (u32, K),
+        bindings: K::Bindings<Slice>,
         commands: &mut Vec<Command>,
     ) {
         for table in problem.moving() {
-            let (count, words) = per_table(table);
-            commands.push(self.fixed(kernel, count, &words, bindings));
+            let (count, args) = per_table(table);
+            commands.push(self.fixed(args, count, bindings));
         }
     }
 
-    /// The same for a kernel that leaves partial sums: `per_table` gives the elements, and the words for the table's
+    /// The same for a kernel that leaves partial sums: `per_table` gives the elements, and the arguments for the table's
     /// first partial. Gives the number of partials.
-    pub fn partial_over_tables(
+    pub fn partial_over_tables<K: Arguments>(
         &self,
-        kernel: Fixed,
         problem: &Problem,
-        per_table: impl Fn(&Table, u32) -> (u32, Vec<u32>),
-        bindings: &[(usize, Slice)],
+        per_table: impl Fn(&Table, u32) -> (u32, K),
+        bindings: K::Bindings<Slice>,
         commands: &mut Vec<Command>,
     ) -> u32 {
         let mut first = 0;
         for table in problem.moving() {
-            let (elements, words) = per_table(table, first);
-            let (command, partials) = self.partial(kernel, elements, &words, bindings);
+            let (elements, args) = per_table(table, first);
+            let (command, partials) = self.partial(args, elements, bindings);
             commands.push(command);
             first += partials;
         }
@@ -309,16 +324,19 @@ pub enum Gathered {
 pub fn evaluate(kernel: KernelId, chunk: &Chunk, given: &[(usize, Slice)]) -> Command {
     let mut bindings = chunk.bindings().to_vec();
     bindings.extend(given);
-    dispatch(kernel, chunk.count, &[], &bindings)
+    dispatch(kernel, chunk.count, &bindings)
 }
 
-/// A dispatch with its slots and words in their places.
-pub fn dispatch(kernel: KernelId, count: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
+/// A dispatch of a generated kernel, with its slots in their places.
+pub fn dispatch(kernel: KernelId, count: u32, bound: &[(usize, Slice)]) -> Command {
+    Command::Dispatch(launch(kernel, count, bound))
+}
+
+/// The same, whose words may be set.
+pub(super) fn launch(kernel: KernelId, count: u32, bound: &[(usize, Slice)]) -> Dispatch {
     let mut bindings = [None; COUNT];
     for &(slot, slice) in bound {
         bindings[slot] = Some(slice);
     }
-    let mut all = [0; PARAM_WORDS];
-    all[..words.len()].copy_from_slice(words);
-    Command::Dispatch(Dispatch { kernel, bindings, count, single_group: false, words: all })
+    Dispatch { kernel, bindings, count, single_group: false, words: [0; PARAM_WORDS] }
 }

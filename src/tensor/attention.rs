@@ -6,23 +6,23 @@
 //! Neither ever stores a matrix of queries and keys (Dao, Fu, Ermon, Rudra & Ré 2022: *FlashAttention*; the softmax that is made on
 //! the way is Milakov & Gimelshein's, 2018).
 //!
-//! | kernel | arena | data | vector in | Jacobian | state | vector out | partial sums |
-//! |---|---|---|---|---|---|---|---|
-//! | [`Attention::forward`] | Q | K | V | | | O | L |
-//! | [`Attention::of_queries`] | Q | K | V | dO | L, then D | dQ | |
-//! | [`Attention::of_keys`] | Q | K | V | dO | L, then D | dK | dV |
+//! | kernel | queries | keys | values | slopes | statistics | results |
+//! |---|---|---|---|---|---|---|
+//! | [`Attention::forward`] | Q | K | V | | | O, L |
+//! | [`Attention::of_queries`] | Q | K | V | dO | L, then D | dQ |
+//! | [`Attention::of_keys`] | Q | K | V | dO | L, then D | dK, dV |
 //!
 //! D is Σ_c dO_c·O_c, a number for every query. How long rows are is not limited: a workgroup makes 64 entries of a sum, and where
 //! rows are longer, several workgroups make the same weights.
 
 use leastwise_cpu::twins;
-use leastwise_device::{Limits, PARAM_WORDS};
-use leastwise_kernel::Fixed;
+use leastwise_device::{Arguments, Limits, PARAM_WORDS};
+use leastwise_kernels::{StaticKernel, tensor};
 
 /// A dispatch without its bindings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
-    pub kernel: Fixed,
+    pub kernel: StaticKernel,
     /// Items of the dispatch.
     pub count: u32,
     pub words: [u32; PARAM_WORDS],
@@ -30,11 +30,9 @@ pub struct Launch {
 
 impl Launch {
     /// `None` where a device with these limits can't have so many items in a dispatch.
-    fn new(kernel: Fixed, items: u64, words: &[u32], limits: &Limits) -> Option<Self> {
-        let mut all = [0; PARAM_WORDS];
-        all[..words.len()].copy_from_slice(words);
+    fn new<K: Arguments>(args: K, items: u64, limits: &Limits) -> Option<Self> {
         let count = u32::try_from(items).ok().filter(|_| items <= limits.max_items())?;
-        Some(Self { kernel, count, words: all })
+        Some(Self { kernel: K::KERNEL, count, words: args.words() })
     }
 }
 
@@ -58,29 +56,34 @@ impl Attention {
     /// O and L. As of all three, `None` without keys or entries, and where the device can't have so many workgroups: then batches
     /// are to be cut.
     pub fn forward(&self, limits: &Limits) -> Option<Launch> {
-        self.launch(Fixed::Attend, self.queries, self.width, limits)
+        let Self { batches, queries, keys, depth, width: value_width, causal } = *self;
+        let args = tensor::Attend { queries, keys, width: depth, value_width, causal: causal.into(), batches };
+        self.launch(args, queries, value_width, limits)
     }
 
     /// dQ
     pub fn of_queries(&self, limits: &Limits) -> Option<Launch> {
-        self.launch(Fixed::AttendQueries, self.queries, self.depth, limits)
+        let Self { batches, queries, keys, depth, width: value_width, causal } = *self;
+        let args = tensor::AttendQueries { queries, keys, width: depth, value_width, causal: causal.into(), batches };
+        self.launch(args, queries, depth, limits)
     }
 
     /// dK and dV
     pub fn of_keys(&self, limits: &Limits) -> Option<Launch> {
-        self.launch(Fixed::AttendKeys, self.keys, self.depth.max(self.width), limits)
+        let Self { batches, queries, keys, depth, width: value_width, causal } = *self;
+        let args = tensor::AttendKeys { queries, keys, width: depth, value_width, causal: causal.into(), batches };
+        self.launch(args, keys, depth.max(value_width), limits)
     }
 
     /// A workgroup has a tile of rows, and a stretch of the entries of what it sums up.
-    fn launch(&self, kernel: Fixed, rows: u32, entries: u32, limits: &Limits) -> Option<Launch> {
+    fn launch<K: Arguments>(&self, args: K, rows: u32, entries: u32, limits: &Limits) -> Option<Launch> {
         if self.keys == 0 || self.depth == 0 || self.width == 0 {
             return None;
         }
         let tiles = u64::from(rows).div_ceil(twins::tall(limits.group_size) as u64);
         let stretches = u64::from(entries).div_ceil(twins::STRETCH as u64);
         let groups = [tiles, stretches, limits.group_size.into()].into_iter().try_fold(u64::from(self.batches), u64::checked_mul)?;
-        let words = [self.queries, self.keys, self.depth, self.width, self.causal.into(), self.batches];
-        Launch::new(kernel, groups, &words, limits)
+        Launch::new(args, groups, limits)
     }
 }
 
@@ -102,18 +105,17 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The adjoint of taking windows: `[outer, count, size, inner]`, in the slot of the vector that is read, is added up to
-    /// `[outer, length, inner]`, in that of the vector that is written.
+    /// The adjoint of taking windows: `[outer, count, size, inner]` is added up to `[outer, length, inner]`.
     pub fn fold(&self, limits: &Limits) -> Option<Launch> {
         let items = [self.length, self.inner].into_iter().try_fold(u64::from(self.outer), |all, n| all.checked_mul(n.into()))?;
-        let words = [self.outer, self.count, self.size, self.inner, self.length, self.step, self.dilation];
-        Launch::new(Fixed::Fold, items, &words, limits)
+        let Self { outer, length, inner, count, size, step, dilation } = *self;
+        Launch::new(tensor::Fold { outer, windows: count, window: size, inner, length, step, dilation }, items, limits)
     }
 }
 
-/// The adjoint of gathering rows of `width` entries: every row of the result (vector out) is the sum of the rows of `[count, width]`
-/// (vector in) that were gathered from it. The index slot says which: where each row's members begin, where all end, and the
+/// The adjoint of gathering rows of `width` entries: every row of the result is the sum of the rows of `[count, width]` that
+/// were gathered from it. The table says which: where each row's members begin, where all end, and the
 /// members, each row's in ascending order.
 pub fn sum_rows(rows: u32, width: u32, limits: &Limits) -> Option<Launch> {
-    Launch::new(Fixed::SumRows, u64::from(rows) * u64::from(width), &[rows, width], limits)
+    Launch::new(tensor::SumRows { rows, width }, u64::from(rows) * u64::from(width), limits)
 }

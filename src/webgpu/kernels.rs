@@ -8,8 +8,8 @@
 use super::Health;
 use super::pool::Block;
 use super::{Scopes, WgpuDevice};
-use leastwise_kernel::shader;
 use leastwise_kernel::wgsl::{double, double::Products};
+use leastwise_kernels::{KernelText, Real};
 use leastwise_recording::{
     Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelKey, KernelSource, Recording, Signal, Structure, binding,
 };
@@ -17,14 +17,10 @@ use std::collections::HashMap;
 #[cfg(target_arch = "wasm32")]
 use std::sync::Arc;
 
-const PRELUDE: &str = shader!("../../shaders/prelude.wgsl");
-
 type AccessList = [Access; binding::COUNT];
 
 pub(super) struct Kernels {
-    prelude: String,
-    /// The same where reals are double-floats.
-    prelude_of_doubles: String,
+    group_size: u32,
     products: Products,
     list: Vec<Kernel>,
     /// Equality decides, not a hash.
@@ -59,11 +55,8 @@ struct Layout {
 
 impl Kernels {
     pub fn new(group_size: u32) -> Self {
-        let sized = |real: &str, text: &str| format!("alias real = {real};\nconst group_size: u32 = {group_size}u;\n{text}");
-        let (prelude, prelude_of_doubles) = (sized("f32", PRELUDE), sized("vec2<f32>", double::PRELUDE));
         Self {
-            prelude,
-            prelude_of_doubles,
+            group_size,
             products: Products::Halves,
             list: Vec::new(),
             known: HashMap::new(),
@@ -90,14 +83,20 @@ impl Kernels {
         let refused = |message: String| DeviceError::Kernel { kernel: source.name.clone(), message };
         let [text] = &source.texts()[..] else { return Err(refused("a kernel in parts has no text of its own".into())) };
         if !source.doubles {
-            return Ok(format!("{}\n{}", self.prelude, text.wgsl));
+            return Ok(text.module(Real::F32, self.group_size));
         }
-        let own = double::rewritten(&text.wgsl, self.products).map_err(refused)?;
-        Ok(format!("{}\n{own}", self.prelude_of_doubles))
+        let own = double::rewritten(&text.body(Real::F32), self.products).map_err(refused)?;
+        Ok(format!("{}\n{own}", self.head_of_doubles()))
+    }
+
+    /// What stands before a text whose reals are double-floats.
+    fn head_of_doubles(&self) -> String {
+        format!("alias real = vec2<f32>;\nconst group_size: u32 = {}u;\n{}", self.group_size, double::PRELUDE)
     }
 
     fn refused(&self, kernel: &str, doubles: bool, message: &str) -> DeviceError {
-        let lines = if doubles { &self.prelude_of_doubles } else { &self.prelude }.lines().count() + 1;
+        let head = if doubles { self.head_of_doubles() } else { KernelText::head(Real::F32, self.group_size) };
+        let lines = head.lines().count();
         let message = format!("{}\n(the kernel's own text begins after line {lines})", message.trim());
         DeviceError::Kernel { kernel: kernel.into(), message }
     }

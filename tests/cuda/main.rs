@@ -22,7 +22,7 @@ use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{
     Command, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Precision, Recording, Slice, binding,
 };
-use leastwise::kernel::Fixed;
+use leastwise::kernels::StaticKernel;
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn agree(mut single: Bench, mut double: Bench, sizes: &[usize]) -> usize {
     let mut reference = Bench::cpu(Precision::F64, limits);
     let mut worst: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
     let mut in_rows = 0;
-    for kernel in Fixed::ALL {
+    for kernel in StaticKernel::ALL {
         for size in sizes {
             let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
             for case in cases(*kernel, *size, single.group_size(), &mut random) {
@@ -94,7 +94,7 @@ fn static_kernels_agree_with_their_twins_on_grids_of_several_rows() {
     let rows = 3 * single.limits().group_size as usize;
     let (single, double) = (Bench::new("CUDA in f32", single), Bench::new("CUDA in f64", double));
     let in_rows = agree(single, double, &[rows, rows + 1, 2 * rows - 1, 2 * rows + 1, 3 * rows]);
-    assert!(in_rows > 2 * Fixed::ALL.len(), "only {in_rows} cases had a grid of several rows");
+    assert!(in_rows > 2 * StaticKernel::ALL.len(), "only {in_rows} cases had a grid of several rows");
 }
 
 /// Residuals and Jacobians of the corpus of `tests/fuzz` within running error bounds; `LEASTWISE_FUZZ_PROGRAMS` says of how many programs.
@@ -263,9 +263,9 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
-    let text = |more: &str| format!("{}\n{more}", KernelSource::of_fixed(Fixed::Copy).texts()[0].wgsl);
+    let text = |more: &str| format!("{}\n{more}", KernelSource::of_static(StaticKernel::MeasureCopy).texts()[0].wgsl);
     let source = |name: &str, text: &str| {
-        let copy = KernelSource::of_fixed(Fixed::Copy);
+        let copy = KernelSource::of_static(StaticKernel::MeasureCopy);
         KernelSource::new(name, text, copy.access())
     };
     let wait = |device: &mut Device, kernel: KernelId| {
@@ -308,7 +308,7 @@ fn engines_beside_each_other_do_not_end_each_others_captures() {
                 let mut opened = 0;
                 while !is_over.load(Ordering::Relaxed) || opened < 3 {
                     let mut device = device(precision);
-                    device.kernels(&[KernelSource::of_fixed(Fixed::Copy)]).unwrap();
+                    device.kernels(&[KernelSource::of_static(StaticKernel::MeasureCopy)]).unwrap();
                     for len in [1, 100, 1_000_000] {
                         let buffer = device.allocate(Kind::Real, len, "beside").unwrap();
                         let read = Command::Read { slice: Slice { buffer, offset: 0, len } };

@@ -37,6 +37,7 @@ pub fn built_in(expression: &str) -> String {
     format!(
         "@group(0) @binding({DATA}) var<storage, read> data: array<real>;
         @group(0) @binding({VECTOR_OUT}) var<storage, read_write> vector_out: array<real>;
+        struct Args {{ none: u32 }}
         @compute @workgroup_size(group_size)
         fn main(@builtin(global_invocation_id) id: vec3<u32>) {{
             let i = item(id);

@@ -3,7 +3,7 @@
 use super::cuda_on_host;
 use super::engine::{Memory, Outputs};
 use leastwise::device::{PARAM_WORDS, Params, Precision, binding, cuda::written};
-use leastwise::kernel::{Program, wgsl};
+use leastwise::kernel::{KernelText, Program, wgsl};
 use wgsl_cuda::Parameter;
 
 const GROUP_SIZE: u32 = 64;
@@ -13,7 +13,8 @@ const PARAMS: usize = 0;
 
 /// Plays a linearisation once.
 pub fn play(program: &Program, memory: &Memory, precision: Precision) -> Outputs {
-    let kernel = written(&wgsl::write(program), precision, GROUP_SIZE).unwrap_or_else(|error| panic!("{error}"));
+    let kernel =
+        written(&KernelText::new(&wgsl::write(program), program.access()), precision, GROUP_SIZE).unwrap_or_else(|error| panic!("{error}"));
     let groups = memory.count.div_ceil(GROUP_SIZE);
     let params = Params { count: memory.count, grid_width: groups * GROUP_SIZE, zero: 0, group_count: groups, words: [0; PARAM_WORDS] };
     let words = |reals: &[f64]| -> Vec<u32> {

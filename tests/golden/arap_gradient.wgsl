@@ -2,6 +2,10 @@
 @group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
 @group(0) @binding(6) var<storage, read> jacobian: array<real>;
 
+struct Args {
+    none: u32,
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let i = item(id);

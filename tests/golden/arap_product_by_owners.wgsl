@@ -6,6 +6,15 @@
 @group(0) @binding(7) var<storage, read> state: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
 
+struct Args {
+    // Instances.
+    instances: u32,
+    // Word of the index buffer with the first tile's first row and instance, two words a tile.
+    tiles: u32,
+    // Word with the first row's beginning.
+    starts: u32,
+}
+
 // Columns do not begin in the same bank of memory.
 const tile_column: u32 = group_size + 11u;
 var<workgroup> tile: array<real, 6u * tile_column>;
@@ -49,12 +58,12 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (state[11] != 0.0) {
         return;
     }
-    let count = params.words0.x;
+    let count = params.args.instances;
     let number = group_index(group);
     if (number >= params.group_count) {
         return;
     }
-    let tiles = params.words0.y + 2u * number;
+    let tiles = params.args.tiles + 2u * number;
     let first_row = index[tiles];
     let start = index[tiles + 1u];
     let items = (index[tiles + 2u] - first_row) * 6u;
@@ -119,7 +128,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     var item = Item();
     var before: real = 0.0;
     if (lane < items) {
-        item = locate(lane, items, params.words0.z + first_row, count);
+        item = locate(lane, items, params.args.starts + first_row, count);
         before = partials[item.to];
     }
     workgroupBarrier();
@@ -128,7 +137,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     }
     for (var k = lane; k < items; k += group_size) {
         if (k != lane) {
-            item = locate(k, items, params.words0.z + first_row, count);
+            item = locate(k, items, params.args.starts + first_row, count);
             before = partials[item.to];
         }
         var sum: real = 0.0;

@@ -5,6 +5,10 @@
 @group(0) @binding(6) var<storage, read> jacobian: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
+struct Args {
+    none: u32,
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (state[11] != 0.0) {

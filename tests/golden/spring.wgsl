@@ -3,6 +3,10 @@
 @group(0) @binding(3) var<storage, read> index: array<u32>;
 @group(0) @binding(6) var<storage, read_write> jacobian: array<real>;
 
+struct Args {
+    none: u32,
+}
+
 @compute @workgroup_size(group_size)
 fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let i = item(id);

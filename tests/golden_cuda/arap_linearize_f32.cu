@@ -1,11 +1,14 @@
+struct S2_Args {
+    u32 m0_none;
+};
+static_assert(sizeof(S2_Args) == 4, "layout of S2_Args");
 struct S3_Params {
     u32 m0_count;
     u32 m1_grid_width;
     u32 m2_zero;
     u32 m3_group_count;
-    Vec<u32, 4> m4_words0;
-    Vec<u32, 4> m5_words1;
-    Vec<u32, 4> m6_words2;
+    S2_Args m4_args;
+    unsigned char gap_at_end[44];
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
 struct S9_Turn {
@@ -40,24 +43,33 @@ __device__ __forceinline__ u32 f3_item(const S3_Params& g0_params, const Vec<u32
     return e7;
 }
 
-__device__ __forceinline__ f32 f5_power_of_two(const i32 a0_n) {
-    const i32 e2 = op_add(a0_n, 127);
-    const u32 e3 = convert<u32>(e2);
-    const u32 e5 = op_shl(e3, 23u);
-    const f32 e6 = bit_cast<f32>(e5);
-    return e6;
+__device__ __forceinline__ S9_Turn f5_near_turn(const S3_Params& g0_params, const f32 a0_x) {
+    const f32 e2 = op_mul(a0_x, 6.3661975e-1f);
+    const f32 e3 = m_round(e2);
+    const f32 e5 = op_mul(e3, 1.5705566e0f);
+    const f32 e6 = op_sub(a0_x, e5);
+    const f32 e7 = f0_opaque(g0_params, e6);
+    const f32 e9 = op_mul(e3, 2.3967028e-4f);
+    const f32 e10 = op_sub(e7, e9);
+    const f32 e11 = f0_opaque(g0_params, e10);
+    const f32 e13 = op_mul(e3, 1.5890691e-8f);
+    const f32 e14 = op_sub(e11, e13);
+    const f32 e15 = f0_opaque(g0_params, e14);
+    const f32 e16 = op_sub(e11, e15);
+    const f32 e17 = f0_opaque(g0_params, e16);
+    const f32 e19 = op_mul(e3, 1.5890691e-8f);
+    const f32 e20 = op_sub(e17, e19);
+    const f32 e21 = f0_opaque(g0_params, e20);
+    const f32 e23 = op_mul(e3, 2.563344e-12f);
+    const f32 e24 = op_sub(e21, e23);
+    const f32 e25 = f0_opaque(g0_params, e24);
+    const f32 e26 = op_add(e15, e25);
+    const i32 e27 = convert<i32>(e3);
+    const S9_Turn e28 = S9_Turn{.m0_r = e26, .m1_q = e27};
+    return e28;
 }
 
-__device__ __forceinline__ f32 f6_leading_half(const S3_Params& g0_params, const f32 a0_x) {
-    const u32 e1 = bit_cast<u32>(a0_x);
-    const u32 e5 = g0_params.m2_zero;
-    const u32 e6 = op_xor(4294963200u, e5);
-    const u32 e7 = op_and(e1, e6);
-    const f32 e8 = bit_cast<f32>(e7);
-    return e8;
-}
-
-__device__ __forceinline__ u32 f7_upper_product(const u32 a0_a, const u32 a1_b) {
+__device__ __forceinline__ u32 f6_upper_product(const u32 a0_a, const u32 a1_b) {
     const u32 e3 = op_and(a0_a, 65535u);
     const u32 e5 = op_and(a1_b, 65535u);
     const u32 e6 = op_mul(e3, e5);
@@ -81,7 +93,24 @@ __device__ __forceinline__ u32 f7_upper_product(const u32 a0_a, const u32 a1_b) 
     return e33;
 }
 
-__device__ __forceinline__ S9_Turn f8_far_turn(const S3_Params& g0_params, const f32 a0_x) {
+__device__ __forceinline__ f32 f7_power_of_two(const i32 a0_n) {
+    const i32 e2 = op_add(a0_n, 127);
+    const u32 e3 = convert<u32>(e2);
+    const u32 e5 = op_shl(e3, 23u);
+    const f32 e6 = bit_cast<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f8_leading_half(const S3_Params& g0_params, const f32 a0_x) {
+    const u32 e1 = bit_cast<u32>(a0_x);
+    const u32 e5 = g0_params.m2_zero;
+    const u32 e6 = op_xor(4294963200u, e5);
+    const u32 e7 = op_and(e1, e6);
+    const f32 e8 = bit_cast<f32>(e7);
+    return e8;
+}
+
+__device__ __forceinline__ S9_Turn f9_far_turn(const S3_Params& g0_params, const f32 a0_x) {
     const u32 e1 = bit_cast<u32>(a0_x);
     const u32 e3 = op_shr(e1, 23u);
     const u32 e5 = op_and(e3, 255u);
@@ -124,10 +153,10 @@ __device__ __forceinline__ S9_Turn f8_far_turn(const S3_Params& g0_params, const
     const u32 e71 = op_and(e1, 8388607u);
     const u32 e73 = op_or(e71, 8388608u);
     const u32 e74 = op_mul(e73, e62);
-    const u32 e75 = f7_upper_product(e73, e69);
+    const u32 e75 = f6_upper_product(e73, e69);
     const u32 e76 = op_add(e74, e75);
     const u32 e77 = op_mul(e73, e55);
-    const u32 e78 = f7_upper_product(e73, e62);
+    const u32 e78 = f6_upper_product(e73, e62);
     const u32 e79 = op_add(e77, e78);
     const bool e82 = op_lt(e76, e74);
     const u32 e83 = choose(e82, 1u, 0u);
@@ -143,20 +172,20 @@ __device__ __forceinline__ S9_Turn f8_far_turn(const S3_Params& g0_params, const
     const u32 e97 = choose(e93, e96, e76);
     const u32 e99 = op_shr(e95, 6u);
     const f32 e100 = convert<f32>(e99);
-    const f32 e102 = f5_power_of_two(-24);
+    const f32 e102 = f7_power_of_two(-24);
     const f32 e103 = op_mul(e100, e102);
     const u32 e105 = op_and(e95, 63u);
     const u32 e107 = op_shl(e105, 18u);
     const u32 e109 = op_shr(e97, 14u);
     const u32 e110 = op_or(e107, e109);
     const f32 e111 = convert<f32>(e110);
-    const f32 e113 = f5_power_of_two(-48);
+    const f32 e113 = f7_power_of_two(-48);
     const f32 e114 = op_mul(e111, e113);
     const u32 e116 = op_and(e97, 16383u);
     const f32 e117 = convert<f32>(e116);
-    const f32 e119 = f5_power_of_two(-62);
+    const f32 e119 = f7_power_of_two(-62);
     const f32 e120 = op_mul(e117, e119);
-    const f32 e121 = f6_leading_half(g0_params, e103);
+    const f32 e121 = f8_leading_half(g0_params, e103);
     const f32 e122 = op_sub(e103, e121);
     const f32 e123 = f0_opaque(g0_params, e122);
     const f32 e124 = op_add(e114, e120);
@@ -182,40 +211,14 @@ __device__ __forceinline__ S9_Turn f8_far_turn(const S3_Params& g0_params, const
     return e148;
 }
 
-__device__ __forceinline__ S9_Turn f9_near_turn(const S3_Params& g0_params, const f32 a0_x) {
-    const f32 e2 = op_mul(a0_x, 6.3661975e-1f);
-    const f32 e3 = m_round(e2);
-    const f32 e5 = op_mul(e3, 1.5705566e0f);
-    const f32 e6 = op_sub(a0_x, e5);
-    const f32 e7 = f0_opaque(g0_params, e6);
-    const f32 e9 = op_mul(e3, 2.3967028e-4f);
-    const f32 e10 = op_sub(e7, e9);
-    const f32 e11 = f0_opaque(g0_params, e10);
-    const f32 e13 = op_mul(e3, 1.5890691e-8f);
-    const f32 e14 = op_sub(e11, e13);
-    const f32 e15 = f0_opaque(g0_params, e14);
-    const f32 e16 = op_sub(e11, e15);
-    const f32 e17 = f0_opaque(g0_params, e16);
-    const f32 e19 = op_mul(e3, 1.5890691e-8f);
-    const f32 e20 = op_sub(e17, e19);
-    const f32 e21 = f0_opaque(g0_params, e20);
-    const f32 e23 = op_mul(e3, 2.563344e-12f);
-    const f32 e24 = op_sub(e21, e23);
-    const f32 e25 = f0_opaque(g0_params, e24);
-    const f32 e26 = op_add(e15, e25);
-    const i32 e27 = convert<i32>(e3);
-    const S9_Turn e28 = S9_Turn{.m0_r = e26, .m1_q = e27};
-    return e28;
-}
-
 __device__ __forceinline__ S9_Turn f10_turn(const S3_Params& g0_params, const f32 a0_x) {
     S9_Turn l0_t = {};
-    const S9_Turn e1 = f9_near_turn(g0_params, a0_x);
+    const S9_Turn e1 = f5_near_turn(g0_params, a0_x);
     l0_t = e1;
     const f32 e3 = m_abs(a0_x);
     const bool e5 = op_gt(e3, 3.216e3f);
     if (e5) {
-        const S9_Turn e6 = f8_far_turn(g0_params, a0_x);
+        const S9_Turn e6 = f9_far_turn(g0_params, a0_x);
         l0_t = e6;
     }
     const S9_Turn e7 = l0_t;

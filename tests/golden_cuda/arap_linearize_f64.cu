@@ -1,11 +1,14 @@
+struct S2_Args {
+    u32 m0_none;
+};
+static_assert(sizeof(S2_Args) == 4, "layout of S2_Args");
 struct S3_Params {
     u32 m0_count;
     u32 m1_grid_width;
     u32 m2_zero;
     u32 m3_group_count;
-    Vec<u32, 4> m4_words0;
-    Vec<u32, 4> m5_words1;
-    Vec<u32, 4> m6_words2;
+    S2_Args m4_args;
+    unsigned char gap_at_end[44];
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
 struct S8_Turn {

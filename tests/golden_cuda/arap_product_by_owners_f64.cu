@@ -1,11 +1,16 @@
+struct S2_Args {
+    u32 m0_instances;
+    u32 m1_tiles;
+    u32 m2_starts;
+};
+static_assert(sizeof(S2_Args) == 12, "layout of S2_Args");
 struct S3_Params {
     u32 m0_count;
     u32 m1_grid_width;
     u32 m2_zero;
     u32 m3_group_count;
-    Vec<u32, 4> m4_words0;
-    Vec<u32, 4> m5_words1;
-    Vec<u32, 4> m6_words2;
+    S2_Args m4_args;
+    unsigned char gap_at_end[36];
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
 struct S9_Item {
@@ -104,14 +109,14 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     if (e6) {
         return;
     }
-    const u32 e10 = g0_params.m4_words0.v[0];
+    const u32 e10 = g0_params.m4_args.m0_instances;
     const u32 e11 = f4_group_index(g0_params, a1_group);
     const u32 e14 = g0_params.m3_group_count;
     const bool e15 = op_ge(e11, e14);
     if (e15) {
         return;
     }
-    const u32 e19 = g0_params.m4_words0.v[1];
+    const u32 e19 = g0_params.m4_args.m1_tiles;
     const u32 e21 = op_mul(2u, e11);
     const u32 e22 = op_add(e19, e21);
     const u32 e25 = g2_index[e22];
@@ -235,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     }
     const bool e238 = op_lt(a0_lane, e38);
     if (e238) {
-        const u32 e242 = g0_params.m4_words0.v[2];
+        const u32 e242 = g0_params.m4_args.m2_starts;
         const u32 e243 = op_add(e242, e25);
         const S9_Item e244 = f5_locate(g2_index, g2_index_count, a0_lane, e38, e243, e10);
         l0_item = e244;
@@ -245,8 +250,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     }
     __syncthreads();
     l2_k = a0_lane;
-    for (bool first_5990 = true;; first_5990 = false) {
-        if (!first_5990) {
+    for (bool first_6001 = true;; first_6001 = false) {
+        if (!first_6001) {
             const u32 e273 = l2_k;
             const u32 e275 = op_add(e273, c0_group_size);
             l2_k = e275;
@@ -273,8 +278,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
         }
     }
     l3_k = a0_lane;
-    for (bool first_6919 = true;; first_6919 = false) {
-        if (!first_6919) {
+    for (bool first_6930 = true;; first_6930 = false) {
+        if (!first_6930) {
             const u32 e328 = l3_k;
             const u32 e330 = op_add(e328, c0_group_size);
             l3_k = e330;
@@ -290,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
             const bool e280 = op_ne(e279, a0_lane);
             if (e280) {
                 const u32 e281 = l3_k;
-                const u32 e285 = g0_params.m4_words0.v[2];
+                const u32 e285 = g0_params.m4_args.m2_starts;
                 const u32 e286 = op_add(e285, e25);
                 const S9_Item e287 = f5_locate(g2_index, g2_index_count, e281, e38, e286, e10);
                 l0_item = e287;
@@ -302,8 +307,8 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
             const u32 e296 = l0_item.m0_begin;
             const u32 e297 = op_sub(e296, e30);
             l5_j = e297;
-            for (bool first_7964 = true;; first_7964 = false) {
-                if (!first_7964) {
+            for (bool first_7978 = true;; first_7978 = false) {
+                if (!first_7978) {
                     const u32 e314 = l5_j;
                     const u32 e315 = op_add(e314, 1u);
                     l5_j = e315;

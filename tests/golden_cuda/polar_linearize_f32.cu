@@ -1,18 +1,21 @@
+struct S2_Args {
+    u32 m0_none;
+};
+static_assert(sizeof(S2_Args) == 4, "layout of S2_Args");
 struct S3_Params {
     u32 m0_count;
     u32 m1_grid_width;
     u32 m2_zero;
     u32 m3_group_count;
-    Vec<u32, 4> m4_words0;
-    Vec<u32, 4> m5_words1;
-    Vec<u32, 4> m6_words2;
+    S2_Args m4_args;
+    unsigned char gap_at_end[44];
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
-struct S9_Sum {
+struct S8_Sum {
     f32 m0_leading;
     f32 m1_rest;
 };
-static_assert(sizeof(S9_Sum) == 8, "layout of S9_Sum");
+static_assert(sizeof(S8_Sum) == 8, "layout of S8_Sum");
 static __device__ constexpr u32 c0_group_size = 256u;
 
 __device__ __forceinline__ f32 f0_opaque(const S3_Params& g0_params, const f32 a0_x) {
@@ -40,26 +43,7 @@ __device__ __forceinline__ u32 f3_item(const S3_Params& g0_params, const Vec<u32
     return e7;
 }
 
-__device__ __forceinline__ f32 f5_power_of_two(const i32 a0_n) {
-    const i32 e2 = op_add(a0_n, 127);
-    const u32 e3 = convert<u32>(e2);
-    const u32 e5 = op_shl(e3, 23u);
-    const f32 e6 = bit_cast<f32>(e5);
-    return e6;
-}
-
-__device__ __forceinline__ f32 f6_scale_by_power_of_two(const S3_Params& g0_params, const f32 a0_x, const i32 a1_n) {
-    const i32 e3 = op_shr(a1_n, 1u);
-    const f32 e4 = f5_power_of_two(e3);
-    const f32 e5 = op_mul(a0_x, e4);
-    const f32 e6 = f0_opaque(g0_params, e5);
-    const i32 e7 = op_sub(a1_n, e3);
-    const f32 e8 = f5_power_of_two(e7);
-    const f32 e9 = op_mul(e6, e8);
-    return e9;
-}
-
-__device__ __forceinline__ i32 f7_exponent_of(const f32 a0_x) {
+__device__ __forceinline__ i32 f5_exponent_of(const f32 a0_x) {
     const bool e2 = op_lt(a0_x, 1.2e-38f);
     const f32 e4 = op_mul(a0_x, 1.6777216e7f);
     const f32 e5 = choose(e2, e4, a0_x);
@@ -72,6 +56,25 @@ __device__ __forceinline__ i32 f7_exponent_of(const f32 a0_x) {
     return e15;
 }
 
+__device__ __forceinline__ f32 f6_power_of_two(const i32 a0_n) {
+    const i32 e2 = op_add(a0_n, 127);
+    const u32 e3 = convert<u32>(e2);
+    const u32 e5 = op_shl(e3, 23u);
+    const f32 e6 = bit_cast<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f7_scale_by_power_of_two(const S3_Params& g0_params, const f32 a0_x, const i32 a1_n) {
+    const i32 e3 = op_shr(a1_n, 1u);
+    const f32 e4 = f6_power_of_two(e3);
+    const f32 e5 = op_mul(a0_x, e4);
+    const f32 e6 = f0_opaque(g0_params, e5);
+    const i32 e7 = op_sub(a1_n, e3);
+    const f32 e8 = f6_power_of_two(e7);
+    const f32 e9 = op_mul(e6, e8);
+    return e9;
+}
+
 __device__ __forceinline__ f32 f8_leading_half(const S3_Params& g0_params, const f32 a0_x) {
     const u32 e1 = bit_cast<u32>(a0_x);
     const u32 e5 = g0_params.m2_zero;
@@ -81,164 +84,10 @@ __device__ __forceinline__ f32 f8_leading_half(const S3_Params& g0_params, const
     return e8;
 }
 
-__device__ __forceinline__ f32 f9_infinity(const S3_Params& g0_params) {
-    const u32 e3 = g0_params.m2_zero;
-    const u32 e4 = op_xor(2139095040u, e3);
-    const f32 e5 = bit_cast<f32>(e4);
-    const f32 e6 = convert<f32>(e5);
-    return e6;
-}
-
-__device__ __forceinline__ f32 f10_arctangent_part(const f32 a0_x) {
-    const f32 e1 = op_mul(a0_x, a0_x);
-    const f32 e2 = op_mul(a0_x, e1);
-    const f32 e4 = op_mul(e1, 2.920659e-3f);
-    const f32 e6 = op_add(-1.6367793e-2f, e4);
-    const f32 e7 = op_mul(e1, e6);
-    const f32 e9 = op_add(4.321164e-2f, e7);
-    const f32 e10 = op_mul(e1, e9);
-    const f32 e12 = op_add(-7.552195e-2f, e10);
-    const f32 e13 = op_mul(e1, e12);
-    const f32 e15 = op_add(1.0665996e-1f, e13);
-    const f32 e16 = op_mul(e1, e15);
-    const f32 e18 = op_add(-1.4211053e-1f, e16);
-    const f32 e19 = op_mul(e1, e18);
-    const f32 e21 = op_add(1.9993773e-1f, e19);
-    const f32 e22 = op_mul(e1, e21);
-    const f32 e24 = op_add(-3.3333153e-1f, e22);
-    const f32 e25 = op_mul(e2, e24);
-    const f32 e26 = op_add(a0_x, e25);
-    return e26;
-}
-
-__device__ __forceinline__ f32 f11_arctangent2(const f32 a0_y, const f32 a1_x) {
-    const f32 e2 = m_abs(a0_y);
-    const f32 e3 = m_abs(a1_x);
-    const bool e4 = op_gt(e2, e3);
-    const f32 e5 = m_abs(a1_x);
-    const f32 e6 = m_abs(a0_y);
-    const f32 e7 = choose(e4, e6, e5);
-    const f32 e8 = m_abs(a0_y);
-    const f32 e9 = m_abs(a1_x);
-    const f32 e10 = choose(e4, e9, e8);
-    const bool e13 = op_gt(e7, 4e37f);
-    const f32 e15 = choose(e13, 2.5e-1f, 1e0f);
-    const f32 e16 = op_mul(e15, e10);
-    const f32 e17 = op_mul(e15, e7);
-    const bool e19 = op_eq(e7, 0e0f);
-    const f32 e21 = choose(e19, 1e0f, e17);
-    const f32 e22 = op_div(e16, e21);
-    const f32 e23 = f10_arctangent_part(e22);
-    const f32 e25 = op_add(e23, 4.371139e-8f);
-    const f32 e27 = op_sub(1.5707964e0f, e25);
-    const f32 e28 = choose(e4, e27, e23);
-    const f32 e30 = op_add(e28, 8.742278e-8f);
-    const f32 e32 = op_sub(3.1415927e0f, e30);
-    const bool e34 = op_lt(a1_x, 0e0f);
-    const f32 e35 = choose(e34, e32, e28);
-    const f32 e36 = op_neg(e35);
-    const bool e38 = op_lt(a0_y, 0e0f);
-    const f32 e39 = choose(e38, e36, e35);
-    return e39;
-}
-
-__device__ __forceinline__ f32 f12_exponential2_part(const f32 a0_r) {
-    const f32 e2 = op_mul(a0_r, 1.5353574e-4f);
-    const f32 e4 = op_add(1.3398852e-3f, e2);
-    const f32 e5 = op_mul(a0_r, e4);
-    const f32 e7 = op_add(9.618437e-3f, e5);
-    const f32 e8 = op_mul(a0_r, e7);
-    const f32 e10 = op_add(5.5503324e-2f, e8);
-    const f32 e11 = op_mul(a0_r, e10);
-    const f32 e13 = op_add(2.4022648e-1f, e11);
-    const f32 e14 = op_mul(a0_r, e13);
-    const f32 e16 = op_add(6.931472e-1f, e14);
-    const f32 e17 = op_mul(a0_r, e16);
-    const f32 e19 = op_add(1e0f, e17);
-    return e19;
-}
-
-__device__ __forceinline__ f32 f13_logarithm_part(const i32 a0_n, const f32 a1_f, const f32 a2_c) {
-    const f32 e4 = op_mul(a1_f, 7.634622e-2f);
-    const f32 e6 = op_sub(1.2761627e-1f, e4);
-    const f32 e7 = op_mul(a1_f, e6);
-    const f32 e9 = op_add(-1.3160151e-1f, e7);
-    const f32 e10 = op_mul(a1_f, e9);
-    const f32 e12 = op_add(1.4201745e-1f, e10);
-    const f32 e13 = op_mul(a1_f, e12);
-    const f32 e15 = op_add(-1.662336e-1f, e13);
-    const f32 e16 = op_mul(a1_f, e15);
-    const f32 e18 = op_add(2.0001228e-1f, e16);
-    const f32 e19 = op_mul(a1_f, e18);
-    const f32 e21 = op_add(-2.500082e-1f, e19);
-    const f32 e22 = op_mul(a1_f, e21);
-    const f32 e24 = op_add(3.333333e-1f, e22);
-    const f32 e25 = op_mul(a1_f, a1_f);
-    const f32 e26 = convert<f32>(a0_n);
-    const f32 e28 = op_mul(e26, 6.933594e-1f);
-    const f32 e29 = op_mul(a1_f, e25);
-    const f32 e30 = op_mul(e29, e24);
-    const f32 e32 = op_mul(e26, 2.1219444e-4f);
-    const f32 e33 = op_sub(a2_c, e32);
-    const f32 e34 = op_add(e30, e33);
-    const f32 e36 = op_mul(5e-1f, e25);
-    const f32 e37 = op_sub(e34, e36);
-    const f32 e38 = op_add(a1_f, e37);
-    const f32 e39 = op_add(e28, e38);
-    return e39;
-}
-
-__device__ __forceinline__ f32 f14_logarithm(const S3_Params& g0_params, const f32 a0_x) {
-    const i32 e1 = f7_exponent_of(a0_x);
+__device__ __forceinline__ S8_Sum f9_logarithm2(const S3_Params& g0_params, const f32 a0_x) {
+    const i32 e1 = f5_exponent_of(a0_x);
     const i32 e2 = op_neg(e1);
-    const f32 e3 = f6_scale_by_power_of_two(g0_params, a0_x, e2);
-    const f32 e5 = op_sub(e3, 1e0f);
-    const f32 e7 = f13_logarithm_part(e1, e5, 0e0f);
-    const f32 e8 = f2_flagged(g0_params);
-    const bool e10 = op_gt(a0_x, 0e0f);
-    const f32 e11 = choose(e10, e7, e8);
-    return e11;
-}
-
-__device__ __forceinline__ f32 f15_log1p(const S3_Params& g0_params, const f32 a0_x) {
-    bool l0_ = {};
-    const bool e2 = op_gt(a0_x, -2.928e-1f);
-    if (e2) {
-        const bool e6 = op_lt(a0_x, 4.142e-1f);
-        l0_ = e6;
-    } else {
-        l0_ = false;
-    }
-    const bool e8 = l0_;
-    const f32 e10 = op_add(1e0f, a0_x);
-    const f32 e12 = choose(e8, 1e0f, e10);
-    const f32 e13 = f0_opaque(g0_params, e12);
-    const f32 e15 = op_sub(e13, 1e0f);
-    const f32 e16 = f0_opaque(g0_params, e15);
-    const f32 e17 = op_sub(a0_x, e16);
-    const f32 e18 = op_sub(e13, a0_x);
-    const f32 e19 = f0_opaque(g0_params, e18);
-    const f32 e21 = op_sub(1e0f, e19);
-    const bool e23 = op_gt(a0_x, 1e0f);
-    const f32 e24 = choose(e23, e21, e17);
-    const i32 e25 = f7_exponent_of(e13);
-    const i32 e26 = op_neg(e25);
-    const f32 e27 = f6_scale_by_power_of_two(g0_params, e13, e26);
-    const f32 e29 = op_sub(e27, 1e0f);
-    const f32 e30 = choose(e8, a0_x, e29);
-    const f32 e31 = op_div(e24, e13);
-    const f32 e33 = choose(e8, 0e0f, e31);
-    const f32 e34 = f13_logarithm_part(e25, e30, e33);
-    const f32 e35 = f2_flagged(g0_params);
-    const bool e37 = op_gt(a0_x, -1e0f);
-    const f32 e38 = choose(e37, e34, e35);
-    return e38;
-}
-
-__device__ __forceinline__ S9_Sum f16_logarithm2(const S3_Params& g0_params, const f32 a0_x) {
-    const i32 e1 = f7_exponent_of(a0_x);
-    const i32 e2 = op_neg(e1);
-    const f32 e3 = f6_scale_by_power_of_two(g0_params, a0_x, e2);
+    const f32 e3 = f7_scale_by_power_of_two(g0_params, a0_x, e2);
     const f32 e5 = op_sub(e3, 1e0f);
     const f32 e7 = op_add(e3, 1e0f);
     const f32 e8 = op_div(e5, e7);
@@ -280,17 +129,41 @@ __device__ __forceinline__ S9_Sum f16_logarithm2(const S3_Params& g0_params, con
     const f32 e55 = op_add(e54, e43);
     const f32 e56 = f0_opaque(g0_params, e55);
     const f32 e57 = op_add(e56, e48);
-    const S9_Sum e58 = S9_Sum{.m0_leading = e52, .m1_rest = e57};
+    const S8_Sum e58 = S8_Sum{.m0_leading = e52, .m1_rest = e57};
     return e58;
 }
 
-__device__ __forceinline__ f32 f17_power(const S3_Params& g0_params, const f32 a0_a, const f32 a1_b) {
+__device__ __forceinline__ f32 f10_exponential2_part(const f32 a0_r) {
+    const f32 e2 = op_mul(a0_r, 1.5353574e-4f);
+    const f32 e4 = op_add(1.3398852e-3f, e2);
+    const f32 e5 = op_mul(a0_r, e4);
+    const f32 e7 = op_add(9.618437e-3f, e5);
+    const f32 e8 = op_mul(a0_r, e7);
+    const f32 e10 = op_add(5.5503324e-2f, e8);
+    const f32 e11 = op_mul(a0_r, e10);
+    const f32 e13 = op_add(2.4022648e-1f, e11);
+    const f32 e14 = op_mul(a0_r, e13);
+    const f32 e16 = op_add(6.931472e-1f, e14);
+    const f32 e17 = op_mul(a0_r, e16);
+    const f32 e19 = op_add(1e0f, e17);
+    return e19;
+}
+
+__device__ __forceinline__ f32 f11_infinity(const S3_Params& g0_params) {
+    const u32 e3 = g0_params.m2_zero;
+    const u32 e4 = op_xor(2139095040u, e3);
+    const f32 e5 = bit_cast<f32>(e4);
+    const f32 e6 = convert<f32>(e5);
+    return e6;
+}
+
+__device__ __forceinline__ f32 f12_power(const S3_Params& g0_params, const f32 a0_a, const f32 a1_b) {
     bool l0_ = {};
     bool l1_ = {};
     bool l2_ = {};
     bool l3_ = {};
     const f32 e2 = m_abs(a0_a);
-    const S9_Sum e3 = f16_logarithm2(g0_params, e2);
+    const S8_Sum e3 = f9_logarithm2(g0_params, e2);
     const bool e5 = op_lt(a1_b, -1.7e10f);
     const f32 e7 = choose(e5, -1.7e10f, a1_b);
     const bool e9 = op_gt(a1_b, 1.7e10f);
@@ -309,13 +182,13 @@ __device__ __forceinline__ f32 f17_power(const S3_Params& g0_params, const f32 a
     const f32 e23 = op_sub(e14, e22);
     const f32 e24 = f0_opaque(g0_params, e23);
     const f32 e25 = op_add(e24, e20);
-    const f32 e26 = f12_exponential2_part(e25);
+    const f32 e26 = f10_exponential2_part(e25);
     const f32 e29 = m_clamp(e22, -2e2f, 2e2f);
     const i32 e30 = convert<i32>(e29);
-    const f32 e31 = f6_scale_by_power_of_two(g0_params, e26, e30);
+    const f32 e31 = f7_scale_by_power_of_two(g0_params, e26, e30);
     const bool e33 = op_lt(e21, -1.5e2f);
     const f32 e35 = choose(e33, 0e0f, e31);
-    const f32 e36 = f9_infinity(g0_params);
+    const f32 e36 = f11_infinity(g0_params);
     const bool e38 = op_ge(e21, 1.28e2f);
     const f32 e39 = choose(e38, e36, e35);
     const f32 e41 = op_mul(5e-1f, a1_b);
@@ -365,6 +238,136 @@ __device__ __forceinline__ f32 f17_power(const S3_Params& g0_params, const f32 a
     return e86;
 }
 
+__device__ __forceinline__ f32 f13_logarithm_part(const i32 a0_n, const f32 a1_f, const f32 a2_c) {
+    const f32 e4 = op_mul(a1_f, 7.634622e-2f);
+    const f32 e6 = op_sub(1.2761627e-1f, e4);
+    const f32 e7 = op_mul(a1_f, e6);
+    const f32 e9 = op_add(-1.3160151e-1f, e7);
+    const f32 e10 = op_mul(a1_f, e9);
+    const f32 e12 = op_add(1.4201745e-1f, e10);
+    const f32 e13 = op_mul(a1_f, e12);
+    const f32 e15 = op_add(-1.662336e-1f, e13);
+    const f32 e16 = op_mul(a1_f, e15);
+    const f32 e18 = op_add(2.0001228e-1f, e16);
+    const f32 e19 = op_mul(a1_f, e18);
+    const f32 e21 = op_add(-2.500082e-1f, e19);
+    const f32 e22 = op_mul(a1_f, e21);
+    const f32 e24 = op_add(3.333333e-1f, e22);
+    const f32 e25 = op_mul(a1_f, a1_f);
+    const f32 e26 = convert<f32>(a0_n);
+    const f32 e28 = op_mul(e26, 6.933594e-1f);
+    const f32 e29 = op_mul(a1_f, e25);
+    const f32 e30 = op_mul(e29, e24);
+    const f32 e32 = op_mul(e26, 2.1219444e-4f);
+    const f32 e33 = op_sub(a2_c, e32);
+    const f32 e34 = op_add(e30, e33);
+    const f32 e36 = op_mul(5e-1f, e25);
+    const f32 e37 = op_sub(e34, e36);
+    const f32 e38 = op_add(a1_f, e37);
+    const f32 e39 = op_add(e28, e38);
+    return e39;
+}
+
+__device__ __forceinline__ f32 f14_log1p(const S3_Params& g0_params, const f32 a0_x) {
+    bool l0_ = {};
+    const bool e2 = op_gt(a0_x, -2.928e-1f);
+    if (e2) {
+        const bool e6 = op_lt(a0_x, 4.142e-1f);
+        l0_ = e6;
+    } else {
+        l0_ = false;
+    }
+    const bool e8 = l0_;
+    const f32 e10 = op_add(1e0f, a0_x);
+    const f32 e12 = choose(e8, 1e0f, e10);
+    const f32 e13 = f0_opaque(g0_params, e12);
+    const f32 e15 = op_sub(e13, 1e0f);
+    const f32 e16 = f0_opaque(g0_params, e15);
+    const f32 e17 = op_sub(a0_x, e16);
+    const f32 e18 = op_sub(e13, a0_x);
+    const f32 e19 = f0_opaque(g0_params, e18);
+    const f32 e21 = op_sub(1e0f, e19);
+    const bool e23 = op_gt(a0_x, 1e0f);
+    const f32 e24 = choose(e23, e21, e17);
+    const i32 e25 = f5_exponent_of(e13);
+    const i32 e26 = op_neg(e25);
+    const f32 e27 = f7_scale_by_power_of_two(g0_params, e13, e26);
+    const f32 e29 = op_sub(e27, 1e0f);
+    const f32 e30 = choose(e8, a0_x, e29);
+    const f32 e31 = op_div(e24, e13);
+    const f32 e33 = choose(e8, 0e0f, e31);
+    const f32 e34 = f13_logarithm_part(e25, e30, e33);
+    const f32 e35 = f2_flagged(g0_params);
+    const bool e37 = op_gt(a0_x, -1e0f);
+    const f32 e38 = choose(e37, e34, e35);
+    return e38;
+}
+
+__device__ __forceinline__ f32 f15_arctangent_part(const f32 a0_x) {
+    const f32 e1 = op_mul(a0_x, a0_x);
+    const f32 e2 = op_mul(a0_x, e1);
+    const f32 e4 = op_mul(e1, 2.920659e-3f);
+    const f32 e6 = op_add(-1.6367793e-2f, e4);
+    const f32 e7 = op_mul(e1, e6);
+    const f32 e9 = op_add(4.321164e-2f, e7);
+    const f32 e10 = op_mul(e1, e9);
+    const f32 e12 = op_add(-7.552195e-2f, e10);
+    const f32 e13 = op_mul(e1, e12);
+    const f32 e15 = op_add(1.0665996e-1f, e13);
+    const f32 e16 = op_mul(e1, e15);
+    const f32 e18 = op_add(-1.4211053e-1f, e16);
+    const f32 e19 = op_mul(e1, e18);
+    const f32 e21 = op_add(1.9993773e-1f, e19);
+    const f32 e22 = op_mul(e1, e21);
+    const f32 e24 = op_add(-3.3333153e-1f, e22);
+    const f32 e25 = op_mul(e2, e24);
+    const f32 e26 = op_add(a0_x, e25);
+    return e26;
+}
+
+__device__ __forceinline__ f32 f16_arctangent2(const f32 a0_y, const f32 a1_x) {
+    const f32 e2 = m_abs(a0_y);
+    const f32 e3 = m_abs(a1_x);
+    const bool e4 = op_gt(e2, e3);
+    const f32 e5 = m_abs(a1_x);
+    const f32 e6 = m_abs(a0_y);
+    const f32 e7 = choose(e4, e6, e5);
+    const f32 e8 = m_abs(a0_y);
+    const f32 e9 = m_abs(a1_x);
+    const f32 e10 = choose(e4, e9, e8);
+    const bool e13 = op_gt(e7, 4e37f);
+    const f32 e15 = choose(e13, 2.5e-1f, 1e0f);
+    const f32 e16 = op_mul(e15, e10);
+    const f32 e17 = op_mul(e15, e7);
+    const bool e19 = op_eq(e7, 0e0f);
+    const f32 e21 = choose(e19, 1e0f, e17);
+    const f32 e22 = op_div(e16, e21);
+    const f32 e23 = f15_arctangent_part(e22);
+    const f32 e25 = op_add(e23, 4.371139e-8f);
+    const f32 e27 = op_sub(1.5707964e0f, e25);
+    const f32 e28 = choose(e4, e27, e23);
+    const f32 e30 = op_add(e28, 8.742278e-8f);
+    const f32 e32 = op_sub(3.1415927e0f, e30);
+    const bool e34 = op_lt(a1_x, 0e0f);
+    const f32 e35 = choose(e34, e32, e28);
+    const f32 e36 = op_neg(e35);
+    const bool e38 = op_lt(a0_y, 0e0f);
+    const f32 e39 = choose(e38, e36, e35);
+    return e39;
+}
+
+__device__ __forceinline__ f32 f17_logarithm(const S3_Params& g0_params, const f32 a0_x) {
+    const i32 e1 = f5_exponent_of(a0_x);
+    const i32 e2 = op_neg(e1);
+    const f32 e3 = f7_scale_by_power_of_two(g0_params, a0_x, e2);
+    const f32 e5 = op_sub(e3, 1e0f);
+    const f32 e7 = f13_logarithm_part(e1, e5, 0e0f);
+    const f32 e8 = f2_flagged(g0_params);
+    const bool e10 = op_gt(a0_x, 0e0f);
+    const f32 e11 = choose(e10, e7, e8);
+    return e11;
+}
+
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f32* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f32* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f32* __restrict__ g4_state, const u32 g4_state_count) {
     const u32 local_index = threadIdx.x;
     const Vec<u32, 3> a0_id = op_add(op_mul(vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z), vec_of<u32>(256u, 1u, 1u)), vec_of<u32>(local_index % 256u, local_index / 256u % 1u, local_index / 256u));
@@ -400,13 +403,13 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f32 e41 = g1_arena[e39];
     const u32 e44 = op_add(e25, 0u);
     const f32 e46 = g1_arena[e44];
-    const f32 e47 = f17_power(g0_params, e46, e41);
-    const f32 e48 = f15_log1p(g0_params, e47);
+    const f32 e47 = f12_power(g0_params, e46, e41);
+    const f32 e48 = f14_log1p(g0_params, e47);
     const u32 e51 = op_add(e36, 0u);
     const f32 e53 = g1_arena[e51];
     const u32 e56 = op_add(e36, 1u);
     const f32 e58 = g1_arena[e56];
-    const f32 e59 = f11_arctangent2(e58, e53);
+    const f32 e59 = f16_arctangent2(e58, e53);
     const f32 e60 = op_sub(e59, e48);
     const bool e64 = op_le(0e0f, e41);
     const f32 e65 = choose(e64, 1e0f, 0e0f);
@@ -459,7 +462,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const bool e130 = op_ne(e124, 0e0f);
     const f32 e131 = choose(e130, e128, 0e0f);
     const f32 e133 = op_sub(e41, 1e0f);
-    const f32 e134 = f17_power(g0_params, e46, e133);
+    const f32 e134 = f12_power(g0_params, e46, e133);
     const f32 e135 = op_mul(e41, e134);
     const f32 e136 = op_add(e47, 1e0f);
     const f32 e137 = op_div(1e0f, e136);
@@ -493,7 +496,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f32 e176 = choose(e175, 1e0f, 0e0f);
     const bool e178 = op_ne(e176, 0e0f);
     const f32 e179 = choose(e178, 0e0f, e146);
-    const f32 e180 = f14_logarithm(g0_params, e46);
+    const f32 e180 = f17_logarithm(g0_params, e46);
     const f32 e181 = op_mul(e47, e180);
     const f32 e182 = op_mul(e137, e181);
     const bool e184 = op_ne(e142, 0e0f);

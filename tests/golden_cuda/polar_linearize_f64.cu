@@ -1,11 +1,14 @@
+struct S2_Args {
+    u32 m0_none;
+};
+static_assert(sizeof(S2_Args) == 4, "layout of S2_Args");
 struct S3_Params {
     u32 m0_count;
     u32 m1_grid_width;
     u32 m2_zero;
     u32 m3_group_count;
-    Vec<u32, 4> m4_words0;
-    Vec<u32, 4> m5_words1;
-    Vec<u32, 4> m6_words2;
+    S2_Args m4_args;
+    unsigned char gap_at_end[44];
 };
 static_assert(sizeof(S3_Params) == 64, "layout of S3_Params");
 static __device__ constexpr u32 c0_group_size = 256u;
@@ -27,21 +30,7 @@ __device__ __forceinline__ u32 f3_item(const S3_Params& g0_params, const Vec<u32
     return e7;
 }
 
-__device__ __forceinline__ f64 f5_arctangent2(const f64 a0_y, const f64 a1_x) {
-    const f64 e2 = m_atan2(a0_y, a1_x);
-    return e2;
-}
-
-__device__ __forceinline__ f64 f6_logarithm(const f64 a0_x) {
-    const f64 e1 = m_log(a0_x);
-    return e1;
-}
-
-__device__ __forceinline__ f64 f7_log1p(const f64 a0_x) {
-    return log1p(a0_x);
-}
-
-__device__ __forceinline__ f64 f8_power(const S3_Params& g0_params, const f64 a0_a, const f64 a1_b) {
+__device__ __forceinline__ f64 f5_power(const S3_Params& g0_params, const f64 a0_a, const f64 a1_b) {
     bool l0_ = {};
     bool l1_ = {};
     bool l2_ = {};
@@ -95,6 +84,20 @@ __device__ __forceinline__ f64 f8_power(const S3_Params& g0_params, const f64 a0
     return e50;
 }
 
+__device__ __forceinline__ f64 f6_log1p(const f64 a0_x) {
+    return log1p(a0_x);
+}
+
+__device__ __forceinline__ f64 f7_arctangent2(const f64 a0_y, const f64 a1_x) {
+    const f64 e2 = m_atan2(a0_y, a1_x);
+    return e2;
+}
+
+__device__ __forceinline__ f64 f8_logarithm(const f64 a0_x) {
+    const f64 e1 = m_log(a0_x);
+    return e1;
+}
+
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f64* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f64* __restrict__ g4_state, const u32 g4_state_count) {
     const u32 local_index = threadIdx.x;
     const Vec<u32, 3> a0_id = op_add(op_mul(vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z), vec_of<u32>(256u, 1u, 1u)), vec_of<u32>(local_index % 256u, local_index / 256u % 1u, local_index / 256u));
@@ -130,13 +133,13 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f64 e41 = g1_arena[e39];
     const u32 e44 = op_add(e25, 0u);
     const f64 e46 = g1_arena[e44];
-    const f64 e47 = f8_power(g0_params, e46, e41);
-    const f64 e48 = f7_log1p(e47);
+    const f64 e47 = f5_power(g0_params, e46, e41);
+    const f64 e48 = f6_log1p(e47);
     const u32 e51 = op_add(e36, 0u);
     const f64 e53 = g1_arena[e51];
     const u32 e56 = op_add(e36, 1u);
     const f64 e58 = g1_arena[e56];
-    const f64 e59 = f5_arctangent2(e58, e53);
+    const f64 e59 = f7_arctangent2(e58, e53);
     const f64 e60 = op_sub(e59, e48);
     const bool e64 = op_le(0e0, e41);
     const f64 e65 = choose(e64, 1e0, 0e0);
@@ -189,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const bool e130 = op_ne(e124, 0e0);
     const f64 e131 = choose(e130, e128, 0e0);
     const f64 e133 = op_sub(e41, 1e0);
-    const f64 e134 = f8_power(g0_params, e46, e133);
+    const f64 e134 = f5_power(g0_params, e46, e133);
     const f64 e135 = op_mul(e41, e134);
     const f64 e136 = op_add(e47, 1e0);
     const f64 e137 = op_div(1e0, e136);
@@ -223,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f64 e176 = choose(e175, 1e0, 0e0);
     const bool e178 = op_ne(e176, 0e0);
     const f64 e179 = choose(e178, 0e0, e146);
-    const f64 e180 = f6_logarithm(e46);
+    const f64 e180 = f8_logarithm(e46);
     const f64 e181 = op_mul(e47, e180);
     const f64 e182 = op_mul(e137, e181);
     const bool e184 = op_ne(e142, 0e0);

@@ -51,7 +51,7 @@ fn play(device: &mut Device, sample: &Sample, program: &Program, stored: u32, p:
     }
     recording.push(Command::UploadIndices { buffer: indices.buffer, offset: 0, data: index });
     let bindings: Vec<(usize, Slice)> = slices.into_iter().chain([(INDEX, indices), (VECTOR_OUT, out)]).collect();
-    recording.push(dispatch(kernel, count, &[], &bindings));
+    recording.push(dispatch(kernel, count, &bindings));
     recording.push(Command::Read { slice: Slice { len: stored * count, ..out } });
     device.run(recording).unwrap()
 }

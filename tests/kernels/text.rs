@@ -2,42 +2,25 @@
 
 use super::build::{Builder, cross_product, rescale, spring};
 use super::random::{Random, program};
-use leastwise::device::KernelSource;
 use leastwise::kernel::wgsl::embedded::without_comments;
 use leastwise::kernel::*;
+use leastwise::kernels::{Real, StaticKernel};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
-/// A module as the two kinds of device make it. There is no bitcast between f64 and u32, so that the f64 build has its
-/// own helpers wherever bits are looked at.
-fn module(real: &str, text: &str) -> String {
-    let prelude = include_str!("../../shaders/prelude.wgsl");
-    let mut text = format!("alias real = {real};\nconst group_size: u32 = 256u;\n{prelude}\n{text}");
-    if real == "f64" {
-        for (helper, replacement) in [
-            ("fn opaque(", "fn opaque(x: real) -> real { return x; }"),
-            ("fn is_finite(", "fn is_finite(x: real) -> bool { return x - x == 0.0; }"),
-            ("fn power_of_two(", "fn power_of_two(n: i32) -> real { return exp2(real(n)); }"),
-            ("fn exponent_of(", "fn exponent_of(x: real) -> i32 { return i32(round(log2(x))); }"),
-            ("fn leading_half(", "fn leading_half(x: real) -> real { return real(f32(x)); }"),
-            ("fn far_turn(", "fn far_turn(x: real) -> Turn { return Turn(x, 0); }"),
-        ] {
-            let Some(start) = text.find(helper) else { continue };
-            let end = start + text[start..].find("\n}\n").unwrap() + 3;
-            text.replace_range(start..end, replacement);
-        }
-    }
-    text
+/// The whole of a program.
+fn written(program: &Program) -> KernelText {
+    KernelText::new(&wgsl::write(program), program.access())
 }
 
 fn validate(program: &Program, context: &str) {
-    let text = wgsl::write(program);
-    for real in ["f32", "f64"] {
-        let module = module(real, &text);
+    let text = written(program);
+    for real in [Real::F32, Real::F64] {
+        let module = text.module(real, 256);
         let parsed = naga::front::wgsl::parse_str(&module);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
-        let capabilities = if real == "f64" { Capabilities::FLOAT64 } else { Capabilities::empty() };
+        let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real:?}: {}", error.emit_to_string(&module)));
+        let capabilities = if real == Real::F64 { Capabilities::FLOAT64 } else { Capabilities::empty() };
         let valid = Validator::new(ValidationFlags::all(), capabilities).validate(&parsed);
-        valid.unwrap_or_else(|error| panic!("{context}, {real}: {}\n{text}", error.emit_to_string(&module)));
+        valid.unwrap_or_else(|error| panic!("{context}, {real:?}: {}", error.emit_to_string(&module)));
     }
 }
 
@@ -85,10 +68,16 @@ fn function_files() -> Vec<(String, String)> {
 /// What the wasm module has of the shaders is what they are without their comments.
 #[test]
 fn comments_can_be_left_out() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
-    let paths = [folder, concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/functions")].map(|folder| std::fs::read_dir(folder).unwrap());
+    let shaders = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
+    let (mut folders, mut paths) = (vec![std::path::PathBuf::from(shaders)], Vec::new());
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (below, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+        folders.extend(below);
+        paths.extend(files);
+    }
     let mut files = 0;
-    for path in paths.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains("/*"), "{}: comments are lines", path.display());
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -128,8 +117,8 @@ fn every_function_is_of_use() {
     }
     all.store(Store::Column(0), sum);
     validate(&all.program, "all");
-    let text = wgsl::write(&all.program);
-    let fixed: Vec<_> = Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel).texts()[0].wgsl.clone()).collect();
+    let text = written(&all.program).body(Real::F32);
+    let fixed: Vec<_> = StaticKernel::ALL.iter().map(|kernel| kernel.text().body(Real::F32)).collect();
     for (file, code) in function_files() {
         for line in code.lines().filter(|line| line.starts_with("fn ") || line.starts_with("struct ")) {
             let of_fixed = fixed.iter().map(|text| text.matches(line).count()).max();
@@ -145,7 +134,7 @@ fn only_what_is_called_is_there() {
     let x = logarithm.load(Load::Data(0));
     let value = logarithm.unary(Unary::Log, x);
     logarithm.store(Store::Column(0), value);
-    let text = wgsl::write(&logarithm.program);
+    let text = written(&logarithm.program).body(Real::F32);
     let declared: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("fn ")?.split('(').next()).collect();
-    assert_eq!(declared, ["power_of_two", "scale_by_power_of_two", "exponent_of", "logarithm_part", "logarithm", "main"]);
+    assert_eq!(declared, ["main", "power_of_two", "scale_by_power_of_two", "exponent_of", "logarithm_part", "logarithm"]);
 }

@@ -157,7 +157,7 @@ impl Bench {
         let bindings: Vec<(usize, Slice)> = self.buffers.iter().copied().filter(|(slot, _)| used[*slot] != Access::Unused).collect();
         let out = self.buffers.iter().find(|buffer| buffer.0 == VECTOR_OUT).unwrap().1;
         let mut recording = Recording::new();
-        recording.push(dispatch(kernel, COUNT as u32, &[], &bindings));
+        recording.push(dispatch(kernel, COUNT as u32, &bindings));
         recording.push(Command::Read { slice: out });
         self.device.run(recording).unwrap()
     }

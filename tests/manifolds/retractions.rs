@@ -27,7 +27,7 @@ fn retracted(device: &mut Device, manifold: &Arc<Manifold>, points: &[f64], step
         recording.push(Command::UploadReals { buffer: slice.buffer, offset: 0, data: values.to_vec() });
     }
     recording.push(Command::UploadIndices { buffer: index.buffer, offset: 0, data: [0, 0].into_iter().chain(0..COUNT).collect() });
-    recording.push(dispatch(kernel, COUNT, &[], &[(ARENA, arena), (INDEX, index), (VECTOR_IN, vector), (VECTOR_OUT, out)]));
+    recording.push(dispatch(kernel, COUNT, &[(ARENA, arena), (INDEX, index), (VECTOR_IN, vector), (VECTOR_OUT, out)]));
     recording.push(Command::Read { slice: Slice { len: manifold.ambient * COUNT, ..out } });
     device.run(recording).unwrap()
 }

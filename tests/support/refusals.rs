@@ -40,11 +40,12 @@ pub fn twice() -> Written {
     let wgsl = "
         @group(0) @binding(4) var<storage, read> a: array<real>;
         @group(0) @binding(5) var<storage, read_write> out: array<real>;
+        struct Args { goal: u32 }
         @compute @workgroup_size(group_size)
         fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             let i = item(id);
             if (i >= params.count) { return; }
-            out[i] = 2.0 * a[i] + real(params.words0.x);
+            out[i] = 2.0 * a[i] + real(params.args.goal);
         }";
     fn twin(work: &Work, mut slots: Bindings<f32>) {
         let (a, out) = (slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
@@ -59,6 +60,7 @@ pub fn gather() -> Written {
         @group(0) @binding(3) var<storage, read> index: array<u32>;
         @group(0) @binding(4) var<storage, read> a: array<real>;
         @group(0) @binding(5) var<storage, read_write> out: array<real>;
+        struct Args { none: u32 }
         @compute @workgroup_size(group_size)
         fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             let i = item(id);
@@ -66,7 +68,7 @@ pub fn gather() -> Written {
             out[i] = a[index[i]];
         }";
     fn twin(work: &Work, mut slots: Bindings<f32>) {
-        let (index, a, out) = (slots.index(), slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
+        let (index, a, out) = (slots.words(binding::INDEX), slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
         work.items().for_each(|i| out[i] = a[index[i] as usize]);
     }
     let access = uses(&[(binding::INDEX, Access::Read), (binding::VECTOR_IN, Access::Read), (binding::VECTOR_OUT, Access::ReadWrite)]);

@@ -3,13 +3,12 @@
 use crate::support::{SharedDevice, shared_device};
 use crate::twins::value::{Random, Value};
 use leastwise::device::{
-    Access, Command, Device, Dispatch, Grade, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording,
-    Slice,
+    Access, Arguments, Command, Device, Dispatch, Grade, KernelSource, Kind, Limits, PARAM_WORDS, Playing, Precision, Reals, Recording,
+    Slice, StaticKernel, StaticKernels,
     binding::{COUNT, INDEX, STATE},
     cpu::CpuDevice,
     wgpu::WgpuDevice,
 };
-use leastwise::kernel::Fixed;
 use leastwise::{anneal::cluster, solve};
 
 /// Every slice begins and ends this far within its buffer, in poison that must stay.
@@ -33,10 +32,10 @@ struct Slot {
 /// One or several dispatches of one kernel on the same bindings.
 #[derive(Clone)]
 pub struct Case {
-    pub kernel: Fixed,
+    pub kernel: StaticKernel,
     pub name: String,
     single_group: bool,
-    dispatches: Vec<(u32, Vec<u32>)>,
+    dispatches: Vec<(u32, [u32; PARAM_WORDS])>,
     slots: [Option<Slot>; COUNT],
     /// The value of a state element that must stop the kernel.
     pub stop: Option<(u32, f64)>,
@@ -56,25 +55,31 @@ pub fn poison(i: usize) -> f64 {
 }
 
 impl Case {
-    pub fn new(kernel: Fixed, name: impl Into<String>) -> Self {
+    pub fn new(kernel: StaticKernel, name: impl Into<String>) -> Self {
         Self { kernel, name: name.into(), single_group: false, dispatches: Vec::new(), slots: Default::default(), stop: None, bound: 1e-6 }
     }
 
     /// A kernel of one workgroup.
-    pub fn of_one_group(kernel: Fixed, name: impl Into<String>) -> Self {
+    pub fn of_one_group(kernel: StaticKernel, name: impl Into<String>) -> Self {
         Self { single_group: true, ..Self::new(kernel, name) }
     }
 
     /// A kernel of one workgroup over partials.
-    pub fn reduction(kernel: Fixed, name: impl Into<String>, words: &[u32], state: Vec<f64>) -> Self {
-        let mut case = Self::of_one_group(kernel, name);
-        case.dispatch(1, words);
+    pub fn reduction<K: Arguments>(args: K, name: impl Into<String>, state: Vec<f64>) -> Self {
+        let mut case = Self::of_one_group(K::KERNEL, name);
+        case.dispatch(1, args);
         case.reals(STATE, state);
         case
     }
 
-    pub fn dispatch(&mut self, count: u32, words: &[u32]) {
-        self.dispatches.push((count, words.to_vec()));
+    pub fn dispatch<K: Arguments>(&mut self, count: u32, args: K) {
+        assert_eq!(K::KERNEL, self.kernel);
+        self.launch(count, args.words());
+    }
+
+    /// The same, with the words of arguments.
+    pub fn launch(&mut self, count: u32, words: [u32; PARAM_WORDS]) {
+        self.dispatches.push((count, words));
     }
 
     pub fn reals(&mut self, slot: usize, values: Vec<f64>) {
@@ -142,7 +147,7 @@ impl Case {
     /// The length of the longest buffer that playing the case takes, margins included: a slot's, or that of all reals that
     /// are written, side by side.
     pub fn longest_buffer(&self) -> usize {
-        let access = KernelSource::of_fixed(self.kernel).access();
+        let access = KernelSource::of_static(self.kernel).access();
         let all = || self.slots.iter().enumerate().filter_map(|(number, slot)| slot.as_ref().map(|slot| (number, slot)));
         let len = |slot: &Slot| slot.before.len() + 2 * MARGIN;
         let longest = all().map(|(_, slot)| len(slot)).max().unwrap_or(0);
@@ -166,14 +171,13 @@ pub fn random_state(random: &mut Random, set: &[(u32, f64)]) -> Vec<f64> {
 pub struct Bench {
     pub name: &'static str,
     pub device: SharedDevice,
-    kernels: Vec<KernelId>,
+    kernels: StaticKernels,
 }
 
 impl Bench {
     pub fn new(name: &'static str, device: impl Into<SharedDevice>) -> Self {
         let mut device = device.into();
-        let sources: Vec<_> = Fixed::ALL.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
-        let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
+        let kernels = StaticKernels::request(&mut device, StaticKernel::ALL, |source| source).unwrap_or_else(|error| panic!("{error}"));
         Self { name, device, kernels }
     }
 
@@ -196,9 +200,8 @@ impl Bench {
         pollster::block_on(device.check_doubles()).expect("a self-check");
         device.set_reals(Reals::Double).expect("an adapter whose double-floats are exact");
         let mut device = Device::Wgpu(Box::new(device));
-        let sources: Vec<_> =
-            Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()).map(|kernel| KernelSource::of_fixed(*kernel)).collect();
-        let kernels = device.kernels(&sources).unwrap_or_else(|error| panic!("{error}"));
+        let sources: Vec<_> = StaticKernel::ALL.iter().copied().filter(|kernel| kernel.has_doubles()).collect();
+        let kernels = StaticKernels::request(&mut device, &sources, |source| source).unwrap_or_else(|error| panic!("{error}"));
         Self { name: "wgpu in double-floats", device: device.into(), kernels }
     }
 
@@ -231,16 +234,14 @@ impl Bench {
     }
 
     /// A static kernel on slices of the bench's buffers.
-    pub fn command(&self, kernel: Fixed, count: u32, single_group: bool, words: &[u32], bindings: [Option<Slice>; COUNT]) -> Command {
-        let mut all = [0; PARAM_WORDS];
-        all[..words.len()].copy_from_slice(words);
-        Command::Dispatch(Dispatch { kernel: self.kernels[kernel as usize], bindings, count, single_group, words: all })
+    pub fn command<K: Arguments>(&self, args: K, count: u32, single_group: bool, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(Dispatch { single_group, ..self.kernels.dispatch(args, count, bindings) })
     }
 
     /// What the kernel leaves in the slots that it may write, margins included, and whether time slices ended within
     /// one of the dispatches.
     pub fn run(&mut self, case: &Case, sliced: bool) -> (Outcome, bool) {
-        let source = KernelSource::of_fixed(case.kernel);
+        let source = KernelSource::of_static(case.kernel);
         let access = source.access();
         // What a kernel in f32 writes is in f32, in mixed precision too.
         let kind = |kind: Kind| match (kind, source.grade) {
@@ -267,7 +268,8 @@ impl Bench {
             buffers.push(buffer);
         }
         for (count, words) in &case.dispatches {
-            commands.push(self.command(case.kernel, *count, case.single_group, words, bindings));
+            let (kernel, single_group) = (self.kernels.number(case.kernel), case.single_group);
+            commands.push(Command::Dispatch(Dispatch { kernel, bindings, count: *count, single_group, words: *words }));
         }
         // Reals side by side, and the table; a recording reads once.
         let total: u32 = written.iter().filter(|(_, kind, _)| *kind == Kind::Real).map(|(.., slice)| slice.len).sum();

@@ -16,7 +16,7 @@ use crate::support::{is_full, repeated};
 use cases::cases;
 use harness::{Bench, Case, judge};
 use leastwise::device::{Access, KernelSource, Limits, Precision};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::StaticKernel;
 use std::collections::BTreeMap;
 use value::Random;
 
@@ -56,14 +56,14 @@ pub fn seed() -> u64 {
 
 /// All cases, each with what identifies it in a message.
 fn every_case(seed: u64, group_size: usize, sizes: &[usize]) -> impl Iterator<Item = (Case, String)> {
-    let of = move |kernel: &'static Fixed, size: usize| {
+    let of = move |kernel: &'static StaticKernel, size: usize| {
         let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
         cases(*kernel, size, group_size, &mut random).into_iter().map(move |case| {
             let what = format!("LEASTWISE_TEST_SEED={seed}, `{}`, {}, size {size}", kernel.name(), case.name);
             (case, what)
         })
     };
-    Fixed::ALL.iter().flat_map(move |kernel| sizes.iter().flat_map(move |&size| of(kernel, size)))
+    StaticKernel::ALL.iter().flat_map(move |kernel| sizes.iter().flat_map(move |&size| of(kernel, size)))
 }
 
 fn agree(limits: Limits) {
@@ -107,7 +107,7 @@ fn kernels_of_solvers_in_double_floats_agree_with_f64() {
     let mut reference = Bench::cpu(Precision::F64, doubles.device.limits());
     let mut worst: BTreeMap<&str, f64> = BTreeMap::new();
     let seed = seed();
-    for kernel in Fixed::ALL.iter().filter(|kernel| kernel.has_doubles()) {
+    for kernel in StaticKernel::ALL.iter().filter(|kernel| kernel.has_doubles()) {
         for &size in repeated(&[0, 257, 1, 65, 1000], 2) {
             let mut random = Random::new(seed, &format!("{kernel:?} {size}"));
             for case in cases(*kernel, size, group_size, &mut random) {
@@ -138,10 +138,10 @@ fn every_case_fits_small_limits() {
 #[test]
 fn every_binding_of_every_kernel_is_tested() {
     let mut random = Random::new(seed(), "bindings");
-    for kernel in Fixed::ALL {
+    for kernel in StaticKernel::ALL {
         // Of one draw nothing may be left to be written.
         let cases: Vec<Case> = (0..8).flat_map(|_| cases(*kernel, 65, 64, &mut random)).collect();
-        for (slot, access) in KernelSource::of_fixed(*kernel).access().into_iter().enumerate() {
+        for (slot, access) in KernelSource::of_static(*kernel).access().into_iter().enumerate() {
             let name = kernel.name();
             assert!(cases.iter().all(|case| case.binds(slot) == (access != Access::Unused)), "`{name}`, binding {slot}: {access:?}");
             let written = cases.iter().any(|case| case.expects_in(slot));

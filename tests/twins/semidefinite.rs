@@ -4,9 +4,8 @@
 use crate::twins::harness::Bench;
 use crate::twins::seed;
 use crate::twins::value::Random;
-use leastwise::device::binding::{ARENA, COUNT as SLOTS, INDEX, JACOBIAN, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::system;
 
 fn packed(width: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..width).flat_map(|r| (0..=r).map(move |c| (r, c)))
@@ -58,17 +57,14 @@ fn projected(bench: &mut Bench, width: usize, absolute: bool, matrices: &[Vec<f6
     let (limits, map) = (buffer(Kind::Real, 2), buffer(Kind::Index, entries));
     let (given, found, work) =
         (buffer(Kind::Real, columns.len()), buffer(Kind::Real, columns.len()), buffer(Kind::Real, width * (width + 1) * count));
-    let mut bindings = [None; SLOTS];
-    for (slot, slice) in [(ARENA, limits), (INDEX, map), (VECTOR_IN, given), (VECTOR_OUT, found), (JACOBIAN, work)] {
-        bindings[slot] = Some(slice);
-    }
+    let bindings = system::PsdBlocksBindings { limits, map, columns: given, blocks: found, work };
     let upload = |slice: Slice, data: Vec<f64>| Command::UploadReals { buffer: slice.buffer, offset: 0, data };
-    let words = [width as u32, u32::from(absolute)];
+    let args = system::PsdBlocks { width: width as u32, absolute: absolute.into(), column: 0 };
     let commands = vec![
         upload(limits, vec![0.0, tolerance]),
         Command::UploadIndices { buffer: map.buffer, offset: 0, data: (1..=entries as u32).collect() },
         upload(given, columns),
-        bench.command(Fixed::ProjectBlocks, count as u32, false, &words, bindings),
+        bench.command(args, count as u32, false, bindings),
         Command::Read { slice: found },
     ];
     let (values, _) = bench.play(Recording { commands }, false);

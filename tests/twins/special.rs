@@ -6,9 +6,8 @@ use crate::twins::harness::{Bench, Case, judge, random_state, without_margins};
 use crate::twins::seed;
 use crate::twins::value::{Random, Value};
 use leastwise::anneal::cluster;
-use leastwise::device::binding::{ARENA, COUNT as SLOTS, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::device::{Command, Kind, Limits, Precision, Recording, Slice};
-use leastwise::kernel::Fixed;
+use leastwise::device::{Command, Kind, Limits, Precision, Recording, Reduction, Slice};
+use leastwise::kernels::{StaticKernel, clustering::lloyd, pcg, step};
 use leastwise::solve::state::*;
 
 fn every_bench() -> impl Iterator<Item = Bench> {
@@ -67,17 +66,15 @@ fn compensated_sums_survive_the_compiler() {
         // Three chunks, as terms have them.
         let mut first = 0;
         for (offset, end) in [(0, 1024), (1024, 1088), (1088, column.len() as u32)] {
-            let mut bindings = [None; SLOTS];
-            (bindings[VECTOR_IN], bindings[PARTIALS]) = (Some(Slice { offset, len: end - offset, ..values }), Some(sums));
-            let words = [first, partials as u32, end - offset];
-            commands.push(bench.command(Fixed::Sum, groups(end - offset) * group, false, &words, bindings));
+            let bindings = step::SumBindings { column: Slice { offset, len: end - offset, ..values }, partials: sums };
+            let args = step::Sum { partial: first, distance: partials as u32, elements: end - offset };
+            commands.push(bench.command(args, groups(end - offset) * group, false, bindings));
             first += groups(end - offset);
         }
-        for kernel in [Fixed::Cost, Fixed::Accept] {
-            let mut bindings = [None; SLOTS];
-            (bindings[STATE], bindings[PARTIALS]) = (Some(state), Some(sums));
-            commands.push(bench.command(kernel, 1, true, &[first, partials as u32], bindings));
-        }
+        let (partial_count, distance) = (first, partials as u32);
+        let cost = step::Cost { partial_count, distance, element: COST };
+        commands.push(bench.command(cost, 1, true, step::Cost::over(state, sums)));
+        commands.push(bench.command(step::Accept { partial_count, distance }, 1, true, step::Accept::over(state, sums)));
         commands.push(Command::Read { slice: state });
         let (found, _) = bench.play(Recording { commands }, false);
         [values, sums, state].into_iter().for_each(|slice| bench.device.free(slice.buffer));
@@ -106,9 +103,9 @@ fn inverted_blocks_are_inverses() {
                 let block = table.block + variable * table.packed();
                 let damped = |r: usize, c: usize| {
                     let (low, high) = (r.min(c), r.max(c));
-                    let scale = case.before(ARENA, table.vector + variable * width + r);
-                    let damping = if r == c { case.before(STATE, DAMPING as usize) * scale } else { 0.0 };
-                    case.before(VECTOR_IN, block + high * (high + 1) / 2 + low) + damping
+                    let scale = case.before(pcg::BlockJacobi::SCALE, table.vector + variable * width + r);
+                    let damping = if r == c { case.before(pcg::BlockJacobi::STATE, DAMPING as usize) * scale } else { 0.0 };
+                    case.before(pcg::BlockJacobi::BLOCKS, block + high * (high + 1) / 2 + low) + damping
                 };
                 let norm = |entry: &dyn Fn(usize, usize) -> f64| {
                     let squares = (0..width * width).map(|i| entry(i / width, i % width)).map(|value| value * value);
@@ -162,10 +159,10 @@ fn a_step_without_a_finite_gain_is_rejected() {
             let state = random_state(random, &[&known[..], &forcing].concat());
             let kept = [(DAMPING, DAMPING_BEFORE), (RADIUS, RADIUS_BEFORE), (ALONG_NEWTON, LENGTH_BEFORE)];
             let kept = kept.map(|(now, before)| (before, Value::from(state[now as usize])));
-            let mut case = Case::reduction(Fixed::Accept, name, &[300, 300], state);
+            let mut case = Case::reduction(step::Accept { partial_count: 300, distance: 300 }, name, state);
             let mut high = partials(change);
             high.iter_mut().filter(|value| **value == 0.5).for_each(|value| *value = -0.5);
-            case.reals(PARTIALS, [high, vec![0.0; 300]].concat());
+            case.reals(step::Accept::PARTIALS, [high, vec![0.0; 300]].concat());
             let sum = if change.is_finite() { (-0.5 * 299.0 + change).into() } else { NOTHING };
             case.expect_state(&[
                 // At rest nothing is promised, and the damping stays.
@@ -202,8 +199,9 @@ fn conjugate_gradients_stop_where_they_cannot_go_on() {
             let sum = Value { value: 149.5 + odd, size: 300.0 };
             let sum = if odd.is_finite() { sum } else { NOTHING };
 
-            let mut begin = Case::reduction(Fixed::PcgBegin, format!("rᵀz with {odd}"), &[300, 300], random_state(random, &[]));
-            begin.reals(PARTIALS, [partials(odd), vec![0.5; 300]].concat());
+            let mut begin =
+                Case::reduction(pcg::Begin { partial_count: 300, distance: 300 }, format!("rᵀz with {odd}"), random_state(random, &[]));
+            begin.reals(pcg::Begin::PARTIALS, [partials(odd), vec![0.5; 300]].concat());
             begin.expect_state(&[
                 (RZ, sum),
                 (RZ_START, sum),
@@ -214,11 +212,12 @@ fn conjugate_gradients_stop_where_they_cannot_go_on() {
 
             // The test for convergence would not end it.
             let set = [(SOLVED, 0.0), (RZ, 2.0), (RZ_START, 1.0), (INNER, 100.0), (FORCING, 0.125)];
-            let mut flat = Case::reduction(Fixed::PcgBeta, format!("pᵀq with {odd}"), &[300, 300, 300], random_state(random, &set));
-            flat.reals(PARTIALS, [vec![0.5; 300], partials(odd)].concat());
+            let args = |curvature_count: u32| pcg::Beta { partial_count: 300, curvature: 300, curvature_count };
+            let mut flat = Case::reduction(args(300), format!("pᵀq with {odd}"), random_state(random, &set));
+            flat.reals(pcg::Beta::PARTIALS, [vec![0.5; 300], partials(odd)].concat());
             flat.expect_state(&[(SOLVED, one)]);
-            let mut beta = Case::reduction(Fixed::PcgBeta, format!("rᵀz with {odd}"), &[300, 300, 2], random_state(random, &set));
-            beta.reals(PARTIALS, [partials(odd), vec![1.0; 2]].concat());
+            let mut beta = Case::reduction(args(2), format!("rᵀz with {odd}"), random_state(random, &set));
+            beta.reals(pcg::Beta::PARTIALS, [partials(odd), vec![1.0; 2]].concat());
             beta.expect_state(&[(SOLVED, one), (INNER, 101.0.into()), (RZ, sum)]);
             beta.expect_state(&[(BETA, Value { size: 150.0, ..finite(sum.value / 2.0) })]);
             cases.extend([begin, flat, beta]);
@@ -241,14 +240,15 @@ fn halves_are_the_nearest() {
     given.extend(given.clone().into_iter().map(|x| -x));
     for mut bench in every_bench() {
         for given in given.chunks(60_000) {
-            let mut case = Case::new(Fixed::Update, "halves");
+            let mut case = Case::new(StaticKernel::ClusteringLloydUpdate, "halves");
             // Anchors of one component each, with one member: their means are what is given.
-            case.dispatch(given.len() as u32, &[given.len() as u32, 1, 1, 4, cluster::state::ALWAYS]);
-            case.reals(VECTOR_IN, given.iter().flat_map(|x| [*x, 1.0]).collect());
-            case.poisoned(VECTOR_OUT, given.len());
-            case.poisoned(JACOBIAN, 1);
-            case.reals(STATE, vec![0.0; cluster::state::STATE_LEN as usize]);
-            given.iter().enumerate().for_each(|(i, x)| case.expect(VECTOR_OUT, i, nearest_half(*x)));
+            let anchors = given.len() as u32;
+            case.dispatch(anchors, lloyd::Update { anchors, dimensions: 1, shares: 1, flags: 4, guard: cluster::state::ALWAYS });
+            case.reals(lloyd::Update::SUMS, given.iter().flat_map(|x| [*x, 1.0]).collect());
+            case.poisoned(lloyd::Update::ANCHORS, given.len());
+            case.poisoned(lloyd::Update::VELOCITY, 1);
+            case.reals(lloyd::Update::STATE, vec![0.0; cluster::state::STATE_LEN as usize]);
+            given.iter().enumerate().for_each(|(i, x)| case.expect(lloyd::Update::ANCHORS, i, nearest_half(*x)));
             let outcome = bench.run(&case, false).0;
             assert_eq!(judge(&case, &outcome, None), Ok(0.0), "{}", bench.name);
         }

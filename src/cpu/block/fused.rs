@@ -96,7 +96,7 @@ impl FusedProgram {
 
     /// Computes the workgroups of `work`.
     pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
-        let table = bindings.index();
+        let table = bindings.words(INDEX);
         let written = &self.finish.stage.outputs;
         let words = if self.rounds { bindings.words_mut(written[0]) } else { &mut [] };
         let outputs: Vec<&mut [R]> = written.iter().map(|&slot| bindings.write(slot)).collect();

@@ -131,7 +131,7 @@ impl BlockProgram {
             true => (&[], bindings.write(JACOBIAN)),
             false => (bindings.read(JACOBIAN), &mut []),
         };
-        let index = bindings.index();
+        let index = bindings.words(INDEX);
         let inputs = self.inputs(&mut bindings, index, jacobian_in, count);
         let columns = self.targets(bindings.write(VECTOR_OUT), jacobian, count);
         let compiled = self.compiled(evaluator, precision::<R>());

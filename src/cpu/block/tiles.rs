@@ -5,7 +5,7 @@ use super::parts::{self, Part};
 use super::{BlockProgram, precision};
 use crate::real::Real;
 use crate::{Bindings, Evaluator, Pieces, Work};
-use leastwise_kernel::{NEGATIVE, OwnSlot, OwnerProgram, Store};
+use leastwise_kernel::{NEGATIVE, OwnSlot, OwnerArguments, OwnerProgram, Store};
 use leastwise_recording::binding::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -64,8 +64,9 @@ impl TileProgram {
         if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;
         }
-        let [count, tiles, ..] = work.params.words.map(|word| word as usize);
-        let (index, jacobian) = (bindings.index(), bindings.read(JACOBIAN));
+        let OwnerArguments { instances, tiles, .. } = OwnerArguments::of(work.params.words);
+        let (count, tiles) = (instances as usize, tiles as usize);
+        let (index, jacobian) = (bindings.words(INDEX), bindings.read(JACOBIAN));
         let inputs = self.block.inputs(&mut bindings, index, jacobian, count);
         let owners = &index[self.header + self.column * count..][..count];
         // Two words a tile: its first row, and its first instance.

@@ -1,18 +1,18 @@
 //! Twins of the shaders that keep what is bounded within its limits: `active_set`, `project_point`, `moved`, `clip`,
 //! `clipped`, `clipped_model`.
 
-use super::super::threads::{self, Pieces};
-use super::super::{Bindings, Work};
-use super::reduce::{Lanes, MAX_GROUP, group_max, group_sum, larger, run_elements, runs, strided_sum};
+use crate::Work;
 use crate::real::Real;
-use leastwise_kernel::state::solver::*;
-use leastwise_recording::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
+use crate::threads::{self, Pieces};
+use crate::twins::reduce::{Lanes, MAX_GROUP, group_max, group_sum, larger, run_elements, runs, strided_sum};
+use leastwise_kernels as kernels;
+use leastwise_kernels::state::solver::*;
 
 /// What is at a limit and pushed outwards, or has equal limits, is not free.
-pub fn active_set<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [arena, vector, ..] = work.params.words.map(|word| word as usize);
-    let (point, lower, upper) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
-    let (gradient, mut free) = (bindings.read(VECTOR_IN), Pieces::new(bindings.write(VECTOR_OUT)));
+pub fn active_set<R: Real>(work: &Work, args: kernels::bounds::ActiveSet, bindings: kernels::bounds::ActiveSetSlices<R>) {
+    let [arena, vector] = [args.arena, args.vector].map(|word| word as usize);
+    let (point, lower, upper) = (bindings.point, bindings.lower, bindings.upper);
+    let (gradient, mut free) = (bindings.gradient, Pieces::new(bindings.free));
     let tasks = threads::cut(work.items()).map(|items| (free.take(vector + items.start..vector + items.end), items));
     threads::each(tasks.collect(), work.items().len(), |(free, items)| {
         for (free, i) in free.iter_mut().zip(items) {
@@ -32,10 +32,10 @@ fn clamp<R: Real>(value: R, lower: R, upper: R) -> R {
 }
 
 /// The nearest point within the limits, but for what is fixed; partial sums of how many components were moved.
-pub fn project_point<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [arena, vector, partial, elements, ..] = work.params.words.map(|word| word as usize);
-    let (lower, upper, pins) = (bindings.read(DATA), bindings.read(INDEX), bindings.read(VECTOR_IN));
-    let (mut point, partials) = (Pieces::new(bindings.write(VECTOR_OUT)), bindings.write(PARTIALS));
+pub fn project_point<R: Real>(work: &Work, args: kernels::bounds::ProjectPoint, bindings: kernels::bounds::ProjectPointSlices<R>) {
+    let [arena, vector, partial, elements] = [args.arena, args.vector, args.partial, args.elements].map(|word| word as usize);
+    let (lower, upper, pins) = (bindings.lower, bindings.upper, bindings.pins);
+    let (mut point, partials) = (Pieces::new(bindings.point), bindings.partials);
     let group_size = work.group_size as usize;
     let tasks = runs(work, elements).map(|run| (point.take(arena + run.start..arena + run.end), run));
     let sums = threads::map(tasks.collect(), run_elements(work, elements), |(point, run)| {
@@ -54,18 +54,19 @@ pub fn project_point<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// How many components were moved into their limits.
-pub fn moved<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
-    state[MOVED as usize] += strided_sum(work, work.params.words[0], |i| partials[i]);
+pub fn moved<R: Real>(work: &Work, args: kernels::bounds::Moved, bindings: kernels::bounds::MovedSlices<R>) {
+    let (state, partials) = (bindings.state, bindings.partials);
+    state[MOVED as usize] += strided_sum(work, args.partial_count, |i| partials[i]);
 }
 
 /// s = P(x + s) − x, its trial point, and p = s; partial sums of gᵀs and sᵀs and maxima of |P(x − g) − x|.
-pub fn clip<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [distance, arena, vector, partial, elements, limited, ..] = work.params.words.map(|word| word as usize);
-    let (point, lower, upper) = (bindings.read(ARENA), bindings.read(DATA), bindings.read(INDEX));
-    let (gradient, partials) = (bindings.read(VECTOR_IN), bindings.write(PARTIALS));
-    let (mut step, mut p) = (Pieces::new(bindings.write(VECTOR_OUT)), Pieces::new(bindings.write(STATE)));
-    let mut trial = Pieces::new(bindings.write(JACOBIAN));
+pub fn clip<R: Real>(work: &Work, args: kernels::bounds::Clip, bindings: kernels::bounds::ClipSlices<R>) {
+    let [distance, arena, vector, partial, elements, limited] =
+        [args.distance, args.arena, args.vector, args.partial, args.elements, args.limited].map(|word| word as usize);
+    let (point, lower, upper) = (bindings.point, bindings.lower, bindings.upper);
+    let (gradient, partials) = (bindings.gradient, bindings.partials);
+    let (mut step, mut p) = (Pieces::new(bindings.step), Pieces::new(bindings.p));
+    let mut trial = Pieces::new(bindings.trial);
     let group_size = work.group_size as usize;
     let tasks = runs(work, elements).map(|run| {
         let vectors = vector + run.start..vector + run.end;
@@ -105,9 +106,9 @@ pub fn clip<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// gᵀs, ‖s‖ and the largest component of the projected gradient; the product may begin.
-pub fn clipped<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, distance, ..] = work.params.words;
-    let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
+pub fn clipped<R: Real>(work: &Work, args: kernels::bounds::Clipped, bindings: kernels::bounds::ClippedSlices<R>) {
+    let (count, distance) = (args.partial_count, args.distance);
+    let (state, partials) = (bindings.state, bindings.partials);
     let [slope, square] = [0, 1].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));
     let largest = partials[2 * distance as usize..][..count as usize].iter().fold(R::ZERO, |top, &value| larger(top, value));
     state[MODEL as usize] = slope;
@@ -120,8 +121,8 @@ pub fn clipped<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// −gᵀs − ½ sᵀ(JᵀWJ)s.
-pub fn clipped_model<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let (state, partials) = (bindings.write(STATE), bindings.read(PARTIALS));
-    let curvature = strided_sum(work, work.params.words[0], |i| partials[i]);
+pub fn clipped_model<R: Real>(work: &Work, args: kernels::bounds::ClippedModel, bindings: kernels::bounds::ClippedModelSlices<R>) {
+    let (state, partials) = (bindings.state, bindings.partials);
+    let curvature = strided_sum(work, args.partial_count, |i| partials[i]);
     state[MODEL as usize] = -state[MODEL as usize] - R::from_f64(0.5) * curvature;
 }

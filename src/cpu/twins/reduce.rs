@@ -1,6 +1,6 @@
-//! Reductions over one workgroup (`shaders/reduce.wgsl`).
+//! Reductions over one workgroup (`shaders/shared/reduce.wgsl`).
 
-use super::super::Work;
+use crate::Work;
 use crate::real::Real;
 use std::ops::Range;
 

@@ -1,10 +1,10 @@
 //! Twins of the shaders of searches among compressed vectors: `pairwise`, `probe`, `decode`, `estimate`, `shortlist`.
 
-use super::super::{Bindings, Work};
-use super::clusters::multiply::{Panels, Sum};
-use super::tile;
+use super::clustering::multiply::{Panels, Sum};
+use super::clustering::tile;
+use crate::Work;
 use crate::real::Real;
-use leastwise_recording::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
+use leastwise_kernels as kernels;
 use std::ops::Range;
 
 /// What stands for no distance, and what distances are below.
@@ -42,10 +42,22 @@ fn queries(work: &Work, count: usize) -> Range<usize> {
 }
 
 /// Products or squared distances of all rows with all others.
-pub fn pairwise<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, entries, other_count, differences, length, offset, stride, to, begin, row_step, step, _] =
-        work.params.words.map(|word| word as usize);
-    let (points, others, results) = (bindings.read(ARENA), bindings.read(DATA), bindings.write(VECTOR_OUT));
+pub fn pairwise<R: Real>(work: &Work, args: kernels::search::Pairwise, bindings: kernels::search::PairwiseSlices<R>) {
+    let [count, entries, other_count, differences, length, offset, stride, to, begin, row_step, step] = [
+        args.rows,
+        args.entries,
+        args.other_rows,
+        args.squared,
+        args.stride,
+        args.first,
+        args.result_stride,
+        args.result_first,
+        args.other_first,
+        args.other_row_stride,
+        args.other_entry_stride,
+    ]
+    .map(|word| word as usize);
+    let (points, others, results) = (bindings.points, bindings.others, bindings.results);
     let panels = Panels::new(other_count, entries, |other, k| others[begin + other * row_step + k * step]);
     let sum = if differences != 0 { Sum::Differences } else { Sum::Products };
     for rows in tiled_rows(work, count, other_count) {
@@ -60,9 +72,9 @@ pub fn pairwise<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// The lists that queries do not probe become infinitely far.
-pub fn probe<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, lists, probes, ..] = work.params.words.map(|word| word as usize);
-    let distances = bindings.write(VECTOR_OUT);
+pub fn probe<R: Real>(work: &Work, args: kernels::search::Probe, bindings: kernels::search::ProbeSlices<R>) {
+    let [count, lists, probes] = [args.queries, args.lists, args.probed].map(|word| word as usize);
+    let distances = bindings.distances;
     for query in queries(work, count) {
         let row = &mut distances[query * lists..(query + 1) * lists];
         let mut order: Vec<(u32, usize)> =
@@ -80,10 +92,12 @@ fn from_half<R: Real>(bits: u32) -> R {
 }
 
 /// Codes become residuals, and what of their distances does not depend on the query.
-pub fn decode<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, dimensions, first, first_list, lists_at, codes_at, width, is_scaled, ..] = work.params.words.map(|word| word as usize);
-    let (anchors, numbers, table) = (bindings.read(ARENA), bindings.read(DATA), bindings.index());
-    let (residuals, constants) = (bindings.write(VECTOR_OUT), bindings.write(PARTIALS));
+pub fn decode<R: Real>(work: &Work, args: kernels::search::Decode, bindings: kernels::search::DecodeSlices<R>) {
+    let [count, dimensions, first, first_list, lists_at, codes_at, width, is_scaled] =
+        [args.vectors, args.dimensions, args.first, args.first_list, args.lists, args.codes, args.code_words, args.scaled]
+            .map(|word| word as usize);
+    let (anchors, numbers, table) = (bindings.anchors, bindings.numbers, bindings.table);
+    let (residuals, constants) = (bindings.residuals, bindings.constants);
     let (spreads, rest) = numbers[1..].split_at(dimensions);
     let (lows, levels) = rest.split_at(dimensions);
     let group = work.group_size as usize;
@@ -107,11 +121,12 @@ pub fn decode<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// Squared distances of vectors from queries.
-pub fn estimate<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, dimensions, vectors, stride, lists, lists_at, ..] = work.params.words.map(|word| word as usize);
-    let (queries, residuals, table) = (bindings.read(ARENA), bindings.read(DATA), bindings.index());
-    let (constants, distances) = (bindings.read(VECTOR_IN), bindings.read(JACOBIAN));
-    let results = bindings.write(VECTOR_OUT);
+pub fn estimate<R: Real>(work: &Work, args: kernels::search::Estimate, bindings: kernels::search::EstimateSlices<R>) {
+    let [count, dimensions, vectors, stride, lists, lists_at] =
+        [args.queries, args.dimensions, args.vectors, args.stride, args.lists, args.list_of].map(|word| word as usize);
+    let (queries, residuals, table) = (bindings.queries, bindings.residuals, bindings.table);
+    let (constants, distances) = (bindings.constants, bindings.distances);
+    let results = bindings.results;
     let panels = Panels::new(vectors, dimensions, |vector, k| residuals[vector * dimensions + k]);
     for rows in tiled_rows(work, count, vectors) {
         let row = |i: usize| &queries[(rows.start + i) * dimensions..][..dimensions];
@@ -130,9 +145,10 @@ pub fn estimate<R: Real>(work: &Work, mut bindings: Bindings<R>) {
 }
 
 /// The k nearest of what was nearest and a block of vectors.
-pub fn shortlist<R: Real>(work: &Work, mut bindings: Bindings<R>) {
-    let [count, vectors, stride, k, ids_at, nearest_at, nearest_ids_at, continues, ..] = work.params.words.map(|word| word as usize);
-    let (board, distances) = (bindings.index_mut(), bindings.read(VECTOR_IN));
+pub fn shortlist<R: Real>(work: &Work, args: kernels::search::Shortlist, bindings: kernels::search::ShortlistSlices<R>) {
+    let [count, vectors, stride, k, ids_at, nearest_at, nearest_ids_at, continues] =
+        [args.queries, args.vectors, args.stride, args.k, args.ids, args.orders, args.nearest, args.any].map(|word| word as usize);
+    let (board, distances) = (bindings.board, bindings.distances);
     for query in queries(work, count) {
         let places = |at: usize| at + query * k..at + (query + 1) * k;
         let mut all: Vec<(u32, u32)> = Vec::with_capacity(vectors + k);

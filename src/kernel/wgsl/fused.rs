@@ -1,29 +1,23 @@
 //! The modules of tensors' kernels.
 
-use super::{NAMES, Program, Store, write_declarations, write_values};
+use super::{NAMES, NO_ARGUMENTS, Store, write_declarations, write_values};
+use crate::KernelText;
 use crate::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
 };
-use crate::shader;
 use std::fmt::{Result, Write};
 
-/// What reads and rounds halves.
-const HALVES: &str = shader!("../../../shaders/half.wgsl");
-
 /// What follows the prelude.
-pub fn fused_module(fused: &Fused) -> String {
+pub fn fused_module(fused: &Fused) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write(fused, &mut text);
-    text
+    KernelText::new(&text, fused.access())
 }
 
 fn write(fused: &Fused, text: &mut String) -> Result {
-    let programs: Vec<&Program> = fused.stages().map(|stage| &stage.program).collect();
-    write_declarations(&programs, &fused.access(), |slot| fused.has_halves(slot), text)?;
-    if (0..NAMES.len()).any(|slot| fused.has_halves(slot)) {
-        writeln!(text, "\n{HALVES}")?;
-    }
+    write_declarations(&fused.access(), |slot| fused.has_halves(slot), text)?;
+    write!(text, "{NO_ARGUMENTS}")?;
     match &fused.anchor {
         Anchor::None { .. } if fused.halves => write_halves(fused, text),
         Anchor::None { each: 1 } => write_map(fused, text),
@@ -250,7 +244,7 @@ fn write_groups(fused: &Fused, text: &mut String) -> Result {
     writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(lane, index[1] - 1u)"))?;
     writeln!(text, "    for (var t = lane; t < index[1]; t += group_size) {{\n        let x = value({arguments}t);")?;
     writeln!(text, "        total = {};\n    }}", combined(*fold, "total", "x"))?;
-    // A fixed tree of fan-in 16, as in `shaders/reduce.wgsl`.
+    // A fixed tree of fan-in 16, as in `shaders/shared/reduce.wgsl`.
     writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();\n    if (lane % fan_in == 0u) {{")?;
     writeln!(text, "        for (var k = 1u; k < fan_in; k++) {{\n            let x = scratch[lane + k];")?;
     writeln!(text, "            total = {};\n        }}\n        scratch[lane] = total;\n    }}", combined(*fold, "total", "x"))?;

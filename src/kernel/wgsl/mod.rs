@@ -4,8 +4,6 @@ pub mod double;
 pub mod embedded;
 mod functions;
 mod fused;
-
-pub(super) use functions::library;
 mod owner;
 mod split;
 
@@ -19,11 +17,13 @@ use leastwise_expr::Numerics;
 use split::Piece;
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::sync::Arc;
+
+/// The arguments of kernels that have none: a structure has a member.
+const NO_ARGUMENTS: &str = "\nstruct Args {\n    none: u32,\n}\n";
 
 const NAMES: [&str; binding::COUNT] = ["params", "arena", "data", "index", "vector_in", "vector_out", "jacobian", "state", "partials"];
 
-/// The module of a whole program. Its name does not appear in it, so equal programs are equal text.
+/// The module of a whole program, without the functions that it calls. Its name does not appear in it, so equal programs are equal text.
 pub fn write(program: &Program) -> String {
     let reloads = vec![None; program.instructions.len()];
     write_piece(Piece { program: program.clone(), reloads }).wgsl.to_string()
@@ -44,12 +44,12 @@ fn write_piece(piece: Piece) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_module(&program, &reloads, &access, &mut text);
-    KernelText { wgsl: Arc::from(text), access }
+    KernelText::new(&text, access)
 }
 
 fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], text: &mut String) -> std::fmt::Result {
-    write_declarations(&[program], access, |_| false, text)?;
-    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    write_declarations(access, |_| false, text)?;
+    writeln!(text, "{NO_ARGUMENTS}\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     if let Some(guard) = program.guard {
         writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
@@ -59,8 +59,8 @@ fn write_module(program: &Program, reloads: &[Option<u32>], access: &[Access], t
     writeln!(text, "}}")
 }
 
-/// The bindings, of which some have words though others' are reals, and the functions that programs call.
-fn write_declarations(programs: &[&Program], access: &[Access], has_words: impl Fn(usize) -> bool, text: &mut String) -> std::fmt::Result {
+/// The bindings, of which some have words though others' are reals.
+fn write_declarations(access: &[Access], has_words: impl Fn(usize) -> bool, text: &mut String) -> std::fmt::Result {
     for (slot, access) in access.iter().enumerate() {
         let mode = match access {
             Access::Unused => continue,
@@ -69,9 +69,6 @@ fn write_declarations(programs: &[&Program], access: &[Access], has_words: impl 
         };
         let element = if slot == binding::INDEX || has_words(slot) { "u32" } else { "real" };
         writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> {}: array<{element}>;", NAMES[slot])?;
-    }
-    for declaration in functions::needed(programs) {
-        writeln!(text, "\n{declaration}")?;
     }
     Ok(())
 }

@@ -1,17 +1,16 @@
 //! The module of a product by owners.
 
 use super::{write_body, write_declarations};
-use crate::Access;
+use crate::{Access, KernelText};
 use crate::{NEGATIVE, OwnerProgram};
 use std::fmt::Write;
 
-/// A workgroup is a tile. words0: the number of instances, and the words of the index buffer with the first tile's first row
-/// and instance, two words a tile, and with the first row's beginning.
-pub fn owner_module(owner: &OwnerProgram) -> String {
+/// A workgroup is a tile.
+pub fn owner_module(owner: &OwnerProgram) -> KernelText {
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write(owner, &owner.access(), &mut text);
-    text
+    KernelText::new(&text, owner.access())
 }
 
 /// An element of a column of the tile.
@@ -25,7 +24,10 @@ pub(super) fn tile_element(column: u32, lane: &str) -> String {
 
 fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt::Result {
     let OwnerProgram { program, tile, slots, crossing_columns, .. } = owner;
-    write_declarations(&[program], access, |_| false, text)?;
+    write_declarations(access, |_| false, text)?;
+    writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
+    writeln!(text, "    // Word of the index buffer with the first tile's first row and instance, two words a tile.\n    tiles: u32,")?;
+    writeln!(text, "    // Word with the first row's beginning.\n    starts: u32,\n}}")?;
     writeln!(
         text,
         "\n// Columns do not begin in the same bank of memory.\nconst tile_column: u32 = group_size + {}u;",
@@ -42,11 +44,11 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     if let Some(guard) = program.guard {
         writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
     }
-    writeln!(text, "    let count = params.words0.x;\n    let number = group_index(group);")?;
+    writeln!(text, "    let count = params.args.instances;\n    let number = group_index(group);")?;
     writeln!(text, "    if (number >= params.group_count) {{\n        return;\n    }}")?;
     writeln!(
         text,
-        "    let tiles = params.words0.y + 2u * number;\n    let first_row = index[tiles];\n    let start = index[tiles + 1u];"
+        "    let tiles = params.args.tiles + 2u * number;\n    let first_row = index[tiles];\n    let start = index[tiles + 1u];"
     )?;
     writeln!(text, "    let items = (index[tiles + 2u] - first_row) * {components}u;\n    let lanes = index[tiles + 3u] - start;")?;
     writeln!(text, "    let i = start + lane;\n    if (lane < lanes) {{")?;
@@ -54,7 +56,10 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     write_body(program, &reloads, "count", "        ", text)?;
     writeln!(text, "    }}\n    // Where the rows' sums go is looked up while the tile is on its way.")?;
     writeln!(text, "    var item = Item();\n    var before: real = 0.0;\n    if (lane < items) {{")?;
-    writeln!(text, "        item = locate(lane, items, params.words0.z + first_row, count);\n        before = partials[item.to];\n    }}")?;
+    writeln!(
+        text,
+        "        item = locate(lane, items, params.args.starts + first_row, count);\n        before = partials[item.to];\n    }}"
+    )?;
     writeln!(text, "    workgroupBarrier();")?;
     match crossing_columns {
         0 => {}
@@ -67,7 +72,7 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     writeln!(text, "    for (var k = lane; k < items; k += group_size) {{\n        if (k != lane) {{")?;
     writeln!(
         text,
-        "            item = locate(k, items, params.words0.z + first_row, count);\n            before = partials[item.to];\n        }}"
+        "            item = locate(k, items, params.args.starts + first_row, count);\n            before = partials[item.to];\n        }}"
     )?;
     writeln!(text, "        var sum: real = 0.0;\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
     writeln!(text, "            sum += tile[item.column + j];\n        }}")?;

@@ -3,9 +3,10 @@
 
 use super::evaluate_term::input_places;
 use super::instance_blocks::{InstanceBlocks, Instances};
-use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Kind, Play, Recording, Slice, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Play, Recording, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::{Fixed, NEGATIVE};
+use leastwise_kernel::NEGATIVE;
+use leastwise_kernels::system::{PsdBlocks, PsdBlocksBindings};
 use leastwise_problem::{HessianKernel, Problem, Registry, rounding};
 use leastwise_solve::dispatch;
 use std::collections::HashMap;
@@ -41,7 +42,7 @@ impl Hessians {
         let owner = problem.term(term)?;
         let project = match form {
             HessianForm::Exact => None,
-            HessianForm::Semidefinite => Some(device.kernels(&[KernelSource::of_fixed(Fixed::ProjectBlocks)])?[0]),
+            HessianForm::Semidefinite => Some(device.kernels(&[KernelSource::of_static(PsdBlocks::KERNEL)])?[0]),
         };
         let mut hessians = Self {
             term,
@@ -87,7 +88,7 @@ impl Hessians {
         let [data, index] = blocks.copy(device, &problem.batches()[block.batch], block, &mut recording)?;
         let mut values = blocks.allocate(device, Kind::Real, programs.scratch(device.cut()) * count, "Hessians")?;
         let bindings = [(ARENA, point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
-        recording.push(dispatch(kernel, count, &[], &bindings));
+        recording.push(dispatch(kernel, count, &bindings));
         if let Some(project) = self.project {
             let width = programs.inputs.len() as u32;
             let map = blocks.allocate(device, Kind::Index, programs.entries.width, "entries of a Hessian")?;
@@ -97,8 +98,9 @@ impl Hessians {
             let tolerance = rounding(device.precision());
             let limits = blocks.allocate(device, Kind::Real, 2, "least eigenvalue and tolerance")?;
             recording.push(Command::UploadReals { buffer: limits.buffer, offset: 0, data: vec![0.0, tolerance] });
-            let bindings = [(ARENA, limits), (INDEX, map), (VECTOR_IN, values), (VECTOR_OUT, projected), (JACOBIAN, work)];
-            recording.push(dispatch(project, count, &[width, 0], &bindings));
+            let bindings = PsdBlocksBindings { limits, map, columns: values, blocks: projected, work };
+            let args = PsdBlocks { width, absolute: 0, column: 0 };
+            recording.push(Command::Dispatch(Dispatch::of(project, args, count, bindings)));
             values = projected;
         }
         // What the pieces of a large program handed on lies behind.

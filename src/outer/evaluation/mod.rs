@@ -14,7 +14,7 @@ pub use instance_costs::InstanceCosts;
 
 use leastwise_device::{Device, KernelSource, Kind, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::StaticKernel;
 use leastwise_solve::{Summing, state};
 
 /// A buffer of reals for an evaluation, all 0.
@@ -25,7 +25,7 @@ fn scratch(device: &mut Device, len: u32, label: &str) -> Result<Slice, Error> {
 
 /// Scratch columns of `len` elements and a state, for evaluations without a solver.
 fn summing(device: &mut Device, len: u32) -> Result<Summing, Error> {
-    let [gather] = device.kernels(&[KernelSource::of_fixed(Fixed::Gather)])?[..] else {
+    let [gather] = device.kernels(&[KernelSource::of_static(StaticKernel::SystemGather)])?[..] else {
         return Err(Error::Internal("a device gave no kernel"));
     };
     let scratch = scratch(device, len, "scratch columns")?;

@@ -192,7 +192,7 @@ impl Differentiating {
                         let len = programs.scratch(device.cut()) * block.count;
                         let values = self.blocks.allocate(device, Kind::Real, len, "Hessians")?;
                         let bindings = [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_OUT, values)];
-                        recording.push(dispatch(*kernel, block.count, &[], &bindings));
+                        recording.push(dispatch(*kernel, block.count, &bindings));
                         recording.push(Command::Read { slice: Slice { len: (programs.stored * block.count).max(1), ..values } });
                         return Ok(Next::Play(recording));
                     }
@@ -211,7 +211,7 @@ impl Differentiating {
                     let values = self.blocks.allocate(device, Kind::Real, len, "mixed derivatives")?;
                     let bindings =
                         [(ARENA, self.work.point), (DATA, data), (INDEX, index), (VECTOR_IN, self.work.step), (VECTOR_OUT, values)];
-                    recording.push(dispatch(*kernel, block.count, &[], &bindings));
+                    recording.push(dispatch(*kernel, block.count, &bindings));
                     recording.push(Command::Read { slice: Slice { len: program.stored * block.count, ..values } });
                     return Ok(Next::Play(recording));
                 }

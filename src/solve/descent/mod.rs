@@ -9,7 +9,7 @@
 //! - *Adam* (Kingma & Ba 2015), without a line search.
 //!
 //! The first three look for a point with the strong Wolfe conditions along their direction, or, where rounding hides the
-//! difference of costs, with Hager & Zhang's approximate ones (`shaders/line_search.wgsl`). A recording is one trial: the
+//! difference of costs, with Hager & Zhang's approximate ones (`shaders/line_search/line_search.wgsl`). A recording is one trial: the
 //! point, the change of its cost, its gradient, the decision and, where it is taken, the next direction; one small readback
 //! tells the host. r and J are those of the last trial point, not of the accepted one, so the change of the cost adds up
 //! from trial to trial, each without cancellation.

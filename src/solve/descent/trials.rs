@@ -2,9 +2,9 @@
 
 use super::super::{Workspace, state};
 use super::{Descent, Rule};
-use leastwise_device::{Command, Slice, binding::*};
+use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::{bounds, descent, line_search, step};
 use leastwise_problem::{Problem, Table};
 
 impl Descent {
@@ -29,15 +29,18 @@ impl Descent {
 
     /// The trial point, and how much its cost differs.
     fn reach(&self, work: &Workspace, problem: &Problem, (point, trial): (Slice, Slice), commands: &mut Vec<Command>) {
-        let bindings = [(VECTOR_IN, work.z), (VECTOR_OUT, work.step), (STATE, work.state)];
-        commands.push(work.fixed(Fixed::Stretch, problem.vector_len(), &[], &bindings));
+        commands.push(work.fixed(
+            line_search::ScaleStep,
+            problem.vector_len(),
+            line_search::ScaleStepBindings { direction: work.z, step: work.step, state: work.state },
+        ));
         let partials = work.trial(problem, point, trial, commands);
-        commands.push(work.reduce(Fixed::Model, &[partials, work.partial_distance]));
+        commands.push(work.reduce(step::Model { partial_count: partials, distance: work.partial_distance }));
         work.clip(problem, point, trial, commands);
         work.evaluate_sums(problem, trial, commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
         let takes_all = u32::from(matches!(self.rule, Rule::Adam(_)));
-        commands.push(work.reduce(Fixed::Changed, &[sums, work.partial_distance, takes_all]));
+        commands.push(work.reduce(line_search::Changed { partial_count: sums, distance: work.partial_distance, unconditional: takes_all }));
     }
 
     /// r and J at the trial point, unless it is not finite, its cost and its gradient. Where r and J are is kept: checkpoints have it.
@@ -45,15 +48,18 @@ impl Descent {
         problem.enabled_batches().for_each(|batch| work.linearize(batch, trial, commands));
         work.commit(problem, trial, work.previous, state::ANCHORED, commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.energy, trial, commands);
-        commands.push(work.reduce(Fixed::Cost, &[sums, work.partial_distance, state::TRIAL_COST]));
+        commands.push(work.reduce(step::Cost { partial_count: sums, distance: work.partial_distance, element: state::TRIAL_COST }));
         work.gather_gradient(problem, trial, work.q, commands);
         let Some(known) = work.constraints else { return };
         if let Some([lower, upper]) = known.bounds {
             // What may move from the trial point, if it is taken; p was the clipped step, of which there is another copy.
             commands.push(Command::Copy { from: known.pins, to: Slice { len: known.pins.len, ..work.p } });
-            let bindings = [(ARENA, trial), (DATA, lower), (INDEX, upper), (VECTOR_IN, work.q), (VECTOR_OUT, work.p)];
             for table in problem.moving().filter(|table: &&Table| table.is_bounded()) {
-                commands.push(work.fixed(Fixed::ActiveSet, table.unknowns(), &[table.arena, table.vector], &bindings));
+                commands.push(work.fixed(
+                    bounds::ActiveSet { arena: table.arena, vector: table.vector },
+                    table.unknowns(),
+                    bounds::ActiveSetBindings { point: trial, lower, upper, gradient: work.q, free: work.p },
+                ));
             }
         }
     }
@@ -63,19 +69,27 @@ impl Descent {
         let elements = problem.vector_len();
         let (masked, bounded) = (u32::from(work.free().is_some()), u32::from(work.bounds().is_some()));
         let free = if bounded == 1 { work.p } else { work.free().unwrap_or(work.q) };
-        let bindings = [
-            (ARENA, work.gradient),
-            (DATA, work.z),
-            (INDEX, free),
-            (VECTOR_IN, work.q),
-            (JACOBIAN, work.step),
-            (STATE, work.state),
-            (PARTIALS, work.partials),
-        ];
-        let (slopes, partials) = work.partial(Fixed::Slopes, elements, &[work.partial_distance, elements, masked, bounded], &bindings);
+        let (slopes, partials) = work.partial(
+            line_search::Slopes { distance: work.partial_distance, elements, masked, limited: bounded },
+            elements,
+            line_search::SlopesBindings {
+                gradient: work.gradient,
+                direction: work.z,
+                free,
+                trial_gradient: work.q,
+                step: work.step,
+                state: work.state,
+                partials: work.partials,
+            },
+        );
         commands.push(slopes);
-        let words = [partials, work.partial_distance, bounded, self.rule.number(), self.pairs];
-        commands.push(work.reduce(Fixed::LineSearch, &words));
+        commands.push(work.reduce(line_search::LineSearch {
+            partial_count: partials,
+            distance: work.partial_distance,
+            limited: bounded,
+            rule: self.rule.number(),
+            pairs: self.pairs,
+        }));
     }
 
     /// The history with the step that was taken, and the next direction.
@@ -84,30 +98,54 @@ impl Descent {
         let (masked, bounded) = (u32::from(work.free().is_some()), u32::from(work.bounds().is_some()));
         // Where nothing is masked, what stands for the mask is not looked at.
         let free = work.free().unwrap_or(work.p);
-        let state = (STATE, work.state);
-        let bindings = [
-            (ARENA, work.step),
-            (DATA, work.p),
-            (INDEX, work.gradient),
-            (VECTOR_IN, work.q),
-            (VECTOR_OUT, self.history),
-            (JACOBIAN, if bounded == 1 { free } else { self.coefficients }),
-            state,
-        ];
-        commands.push(work.fixed(Fixed::Remember, elements, &[stride, pairs, bounded], &bindings));
+        commands.push(work.fixed(
+            descent::LbfgsPush { distance: stride, pairs, limited: bounded },
+            elements,
+            descent::LbfgsPushBindings {
+                step: work.step,
+                trial_free: work.p,
+                gradient: work.gradient,
+                trial_gradient: work.q,
+                history: self.history,
+                free: if bounded == 1 { free } else { self.coefficients },
+                state: work.state,
+            },
+        ));
         if let Rule::Adam(_) = self.rule {
-            let bindings = [(ARENA, work.gradient), (DATA, free), (INDEX, self.history), (VECTOR_OUT, work.z), state];
-            commands.push(work.fixed(Fixed::Adam, elements, &[stride, masked], &bindings));
+            commands.push(work.fixed(
+                descent::Adam { distance: stride, masked },
+                elements,
+                descent::AdamBindings { gradient: work.gradient, free, moments: self.history, direction: work.z, state: work.state },
+            ));
             return;
         }
         let vectors = 2 * pairs + 1;
-        let bindings = [(DATA, free), (INDEX, work.gradient), (VECTOR_IN, self.history), (VECTOR_OUT, self.products), state];
-        let words = [self.runs, elements, stride, pairs, bounded, masked];
-        commands.push(work.fixed(Fixed::InnerProducts, self.runs * vectors * work.group_size(), &words, &bindings));
-        let bindings = [(VECTOR_IN, self.products), (VECTOR_OUT, self.gram), (JACOBIAN, self.coefficients), state];
-        commands.push(work.single(Fixed::TwoLoop, &[self.runs, pairs, self.rule.number(), bounded], &bindings));
-        let bindings =
-            [(ARENA, work.gradient), (DATA, free), (INDEX, self.history), (VECTOR_IN, self.coefficients), (VECTOR_OUT, work.z), state];
-        commands.push(work.fixed(Fixed::Descend, elements, &[stride, pairs, masked], &bindings));
+        commands.push(work.fixed(
+            descent::InnerProducts { runs: self.runs, elements, distance: stride, pairs, all: bounded, masked },
+            self.runs * vectors * work.group_size(),
+            descent::InnerProductsBindings {
+                free,
+                gradient: work.gradient,
+                history: self.history,
+                products: self.products,
+                state: work.state,
+            },
+        ));
+        commands.push(work.single(
+            descent::TwoLoop { runs: self.runs, pairs, rule: self.rule.number(), all: bounded },
+            descent::TwoLoopBindings { products: self.products, gram: self.gram, coefficients: self.coefficients, state: work.state },
+        ));
+        commands.push(work.fixed(
+            descent::Descend { distance: stride, pairs, masked },
+            elements,
+            descent::DescendBindings {
+                gradient: work.gradient,
+                free,
+                history: self.history,
+                coefficients: self.coefficients,
+                direction: work.z,
+                state: work.state,
+            },
+        ));
     }
 }

@@ -290,7 +290,7 @@ impl Direct {
     /// The step for a damping λ, which is raised, if it may be, as long as there is none. φ may have grown since D was made.
     pub async fn solve(&mut self, damping_state: &mut DampingState, may_raise: bool, pace: &Pace) -> Result<Option<Step>, Unfinished> {
         let Some(known) = self.known.as_mut() else { return Ok(None) };
-        // As `shaders/damping.wgsl` has it, limit and all: the device makes the model's promise with its own D.
+        // As `shaders/system/damping_diagonal.wgsl` has it, limit and all: the device makes the model's promise with its own D.
         known.scale.iter_mut().zip(&known.peak).for_each(|(scale, peak)| *scale = scale.max(damping_state.floor * peak).min(MOST_SCALE));
         let gradient_max = known.gradient_max;
         // Without a gradient there is nowhere to go, whether or not there is a factor.

@@ -7,9 +7,9 @@
 
 use super::super::{Workspace, state};
 use super::two_level::TwoLevel;
-use leastwise_device::{Command, binding::*};
+use leastwise_device::Command;
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::pcg;
 use leastwise_problem::{Problem, Table};
 
 /// Inner iterations that a step may take at most.
@@ -25,72 +25,85 @@ pub fn solve(
     max: u32,
     commands: &mut Vec<Command>,
 ) -> Result<(), Error> {
-    let bindings = [(ARENA, work.scale), (VECTOR_IN, work.blocks), (VECTOR_OUT, work.inverse), (STATE, work.state)];
-    let per_variable = |table: &Table| (table.count, vec![table.vector, table.tangent, table.block]);
-    work.over_tables(Fixed::InvertBlocks, problem, per_variable, &bindings, commands);
+    let bindings = pcg::BlockJacobiBindings { scale: work.scale, blocks: work.blocks, inverse: work.inverse, state: work.state };
+    let args = |table: &Table| (table.count, pcg::BlockJacobi { vector: table.vector, width: table.tangent, block: table.block });
+    work.over_tables(problem, args, bindings, commands);
     if let Some(two_level) = two_level {
         two_level.set_up(work, problem, commands)?;
     }
 
-    let bindings = [
-        (DATA, work.residual),
-        (INDEX, work.step),
-        (VECTOR_IN, work.gradient),
-        (VECTOR_OUT, work.z),
-        (JACOBIAN, work.inverse),
-        (PARTIALS, work.inner_partials),
-    ];
-    let words = |table: &Table, partial: u32| {
-        let words = vec![table.vector, table.tangent, table.block, partial, work.partial_distance, table.count];
-        (table.count, words)
+    let bindings = pcg::StartBindings {
+        residual: work.residual,
+        step: work.step,
+        gradient: work.gradient,
+        z: work.z,
+        inverse: work.inverse,
+        partials: work.inner_partials,
     };
-    let mut partials = work.partial_over_tables(Fixed::PcgStart, problem, words, &bindings, commands);
+    let args = |table: &Table, partial: u32| {
+        let Table { vector, tangent, block, count, .. } = *table;
+        (count, pcg::Start { vector, width: tangent, block, partial, distance: work.partial_distance, variables: count })
+    };
+    let mut partials = work.partial_over_tables(problem, args, bindings, commands);
     if let Some(two_level) = two_level {
         partials += two_level.apply(work, problem, partials, work.partial_distance + partials, commands);
     }
-    commands.push(work.reduce_inner(Fixed::PcgBegin, &[partials, work.partial_distance]));
+    commands.push(work.reduce_inner(pcg::Begin { partial_count: partials, distance: work.partial_distance }));
     commands.push(Command::Repeat { body: iteration(work, problem, two_level), max, until: (work.state.buffer, state::SOLVED) });
     Ok(())
 }
 
 /// q = (JᵀWJ + λD) p, where p = z + βp.
 pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
-    let bindings = [(DATA, work.scale), (VECTOR_IN, work.z), (VECTOR_OUT, work.p), (JACOBIAN, work.q), (STATE, work.state)];
-    commands.push(work.fixed(Fixed::PcgDirection, problem.vector_len(), &[], &bindings));
+    commands.push(work.fixed(
+        pcg::Direction,
+        problem.vector_len(),
+        pcg::DirectionBindings { scale: work.scale, z: work.z, p: work.p, q: work.q, state: work.state },
+    ));
     work.multiply(problem, commands);
 }
 
 fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) -> Vec<Command> {
     let mut body = Vec::new();
     product(work, problem, &mut body);
-    let bindings = [(DATA, work.p), (VECTOR_IN, work.q), (STATE, work.state), (PARTIALS, work.inner_partials)];
     let vector = problem.vector_len();
     let along = work.partial_distance;
-    let (curvature, alongs) = work.partial(Fixed::PcgCurvature, vector, &[vector, along], &bindings);
+    let (curvature, alongs) = work.partial(
+        pcg::Curvature { elements: vector, partial: along },
+        vector,
+        pcg::CurvatureBindings { p: work.p, q: work.q, state: work.state, partials: work.inner_partials },
+    );
     body.push(curvature);
-    let bindings = [
-        (ARENA, work.z),
-        (DATA, work.p),
-        (INDEX, work.q),
-        (VECTOR_IN, work.inverse),
-        (VECTOR_OUT, work.step),
-        (JACOBIAN, work.residual),
-        (STATE, work.state),
-        (PARTIALS, work.inner_partials),
-    ];
     let mut partials = 0;
     let tables: Vec<&Table> = problem.moving().collect();
     for pair in tables.chunks(2) {
-        let of_table = |place: usize| pair.get(place).map_or([0; 4], |table| [table.vector, table.tangent, table.block, table.count]);
-        let words = [&of_table(0)[..], &of_table(1), &[partials, along, alongs]].concat();
-        let variables = pair.iter().map(|table| table.count).sum();
-        let (update, more) = work.partial(Fixed::PcgUpdate, variables, &words, &bindings);
+        let of_table = |place: usize| {
+            pair.get(place).map_or(pcg::Table::default(), |table| pcg::Table {
+                vector: table.vector,
+                width: table.tangent,
+                block: table.block,
+                variables: table.count,
+            })
+        };
+        let (first, second) = (of_table(0), of_table(1));
+        let args = pcg::Update { first, second, partial: partials, curvature: along, curvature_count: alongs };
+        let bindings = pcg::UpdateBindings {
+            z: work.z,
+            p: work.p,
+            q: work.q,
+            inverse: work.inverse,
+            step: work.step,
+            residual: work.residual,
+            state: work.state,
+            partials: work.inner_partials,
+        };
+        let (update, more) = work.partial(args, first.variables + second.variables, bindings);
         body.push(update);
         partials += more;
     }
     if let Some(two_level) = two_level {
         partials += two_level.apply(work, problem, partials, 0, &mut body);
     }
-    body.push(work.reduce_inner(Fixed::PcgBeta, &[partials, along, alongs]));
+    body.push(work.reduce_inner(pcg::Beta { partial_count: partials, curvature: along, curvature_count: alongs }));
     body
 }

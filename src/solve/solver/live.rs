@@ -6,7 +6,7 @@ use super::Solver;
 use super::cache::Kind;
 use leastwise_device::{Recording, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::trust_region;
 use leastwise_problem::Problem;
 
 impl Solver {
@@ -28,7 +28,7 @@ impl Solver {
 
     /// The kernels that a step names after an edit, besides its own, in a recording that is compiled and never played.
     pub fn edit_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
-        let mut commands = vec![self.resources.work.scalars(Fixed::Wake)];
+        let mut commands = vec![self.resources.work.scalars(trust_region::ResetDamping)];
         self.resources.work.clamp_to_bounds(problem, &mut commands)?;
         if self.resources.descent.is_none() {
             self.resources.work.retreat(problem, &[], &mut commands)?;

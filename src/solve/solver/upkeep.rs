@@ -10,7 +10,7 @@ use super::{Settings, Solver, first_damping, is_linear};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Command, Device};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::trust_region;
 use leastwise_problem::{Problem, Registry};
 
 impl Solver {
@@ -120,7 +120,7 @@ impl Solver {
         let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];
         commands.push(Command::Clear { slice: self.resources.work.peak });
         if self.iterate.state_uploaded {
-            commands.push(self.resources.work.scalars(Fixed::Wake));
+            commands.push(self.resources.work.scalars(trust_region::ResetDamping));
         } else {
             self.iterate.state_uploaded = true;
             let [least, most] = self.settings.forcing;

@@ -3,7 +3,6 @@
 use super::{Kernel, Launch, Ref, Step, Target, Work};
 use crate::attention::{self, Attention, Windows, sum_rows};
 use crate::graph::{Graph, Node, Op, Special};
-use leastwise_device::binding::*;
 use leastwise_device::{KernelSource, Limits};
 use leastwise_error::Error;
 
@@ -34,13 +33,19 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         }
         Special::SumRows { rows } => sum_rows(rows, shape(0)[1], limits),
     };
-    let of_attention = [ARENA, DATA, VECTOR_IN, JACOBIAN, STATE];
+    use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, SumRows};
     let (slots, written): (&[usize], &[usize]) = match special {
-        Special::Attend { .. } => (&of_attention[..3], &[VECTOR_OUT, PARTIALS]),
-        Special::AttendQueries { .. } => (&of_attention, &[VECTOR_OUT]),
-        Special::AttendKeys { .. } => (&of_attention, &[VECTOR_OUT, PARTIALS]),
-        Special::Fold { .. } => (&[VECTOR_IN], &[VECTOR_OUT]),
-        Special::SumRows { .. } => (&[VECTOR_IN, INDEX], &[VECTOR_OUT]),
+        Special::Attend { .. } => (&[Attend::QUERIES, Attend::KEYS, Attend::VALUES], &[Attend::RESULTS, Attend::LOGARITHMS]),
+        Special::AttendQueries { .. } => {
+            type Of = AttendQueries;
+            (&[Of::QUERIES, Of::KEYS, Of::VALUES, Of::SLOPES, Of::STATISTICS], &[Of::RESULTS])
+        }
+        Special::AttendKeys { .. } => {
+            type Of = AttendKeys;
+            (&[Of::QUERIES, Of::KEYS, Of::VALUES, Of::SLOPES, Of::STATISTICS], &[Of::OF_KEYS, Of::OF_VALUES])
+        }
+        Special::Fold { .. } => (&[Fold::WINDOWS], &[Fold::RESULTS]),
+        Special::SumRows { .. } => (&[SumRows::GATHERED, SumRows::TABLE], &[SumRows::RESULTS]),
     };
     let name = match special {
         Special::Attend { .. } => "attention",
@@ -50,7 +55,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     };
     let launched = |target: &Target| {
         let attention::Launch { kernel, count, words } = launch(&target.limits)?;
-        Some(Launch { multiplied: None, kernel: Some(Kernel { source: KernelSource::of_fixed(kernel), table: None, count, words }) })
+        Some(Launch { multiplied: None, kernel: Some(Kernel { source: KernelSource::of_static(kernel), table: None, count, words }) })
     };
     let Some(launches) = targets.iter().map(launched).collect::<Option<Vec<Launch>>>() else {
         return Err(Error::Limits(format!("{name}: more work than one dispatch of this device can have; cut the batch")));

@@ -1,15 +1,14 @@
 use super::{Table, Tables, entry};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, pcg};
 use leastwise::solve::state::DAMPING;
 
 /// λ of the cases below.
 const LAMBDA: f64 = 0.0625;
 
 pub fn invert_blocks(tables: &Tables, random: &mut Random) -> Case {
-    let mut case = Case::new(Fixed::InvertBlocks, "");
+    let mut case = Case::new(StaticKernel::PcgBlockJacobi, "");
     let mut blocks = random.vector(tables.blocks_len);
     let scale = random.positive(tables.vector_len);
     for table in &tables.list {
@@ -19,17 +18,20 @@ pub fn invert_blocks(tables: &Tables, random: &mut Random) -> Case {
             if variable % 5 == 2 { indefinite(block, table.width, random) } else { definite(block, table.width, random) }
         }
     }
-    case.reals(VECTOR_IN, blocks.clone());
-    case.reals(ARENA, scale.clone());
-    case.poisoned(VECTOR_OUT, tables.blocks_len);
-    case.reals(STATE, random_state(random, &[(DAMPING, LAMBDA)]));
+    case.reals(pcg::BlockJacobi::BLOCKS, blocks.clone());
+    case.reals(pcg::BlockJacobi::SCALE, scale.clone());
+    case.poisoned(pcg::BlockJacobi::INVERSE, tables.blocks_len);
+    case.reals(pcg::BlockJacobi::STATE, random_state(random, &[(DAMPING, LAMBDA)]));
     case.bound = 2e-6;
     for table in &tables.list {
-        case.dispatch(table.items as u32, &table.words());
+        case.dispatch(
+            table.items as u32,
+            pcg::BlockJacobi { vector: table.vector as u32, width: table.width as u32, block: table.block as u32 },
+        );
         for variable in 0..table.items {
             let block = table.block + variable * table.packed();
             for (i, value) in inverse(table, variable, &blocks, &scale).into_iter().enumerate() {
-                case.expect(VECTOR_OUT, block + i, value);
+                case.expect(pcg::BlockJacobi::INVERSE, block + i, value);
             }
         }
     }

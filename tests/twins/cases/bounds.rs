@@ -1,8 +1,7 @@
 use super::{Tables, mask::free, total};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, bounds};
 use leastwise::solve::state::*;
 
 /// Limits on both sides of `at`, none of them so close that rounding decides on which.
@@ -20,10 +19,10 @@ pub fn active_set(tables: &Tables, random: &mut Random) -> Case {
     let mut gradient = random.vector(tables.vector_len);
     gradient.iter_mut().step_by(7).for_each(|slope| *slope = 0.0);
     let [mut lower, mut upper] = limits(vec![0.0; tables.vector_len], random);
-    let mut case = Case::new(Fixed::ActiveSet, "");
+    let mut case = Case::new(StaticKernel::BoundsActiveSet, "");
     let mut fixed = Vec::new();
     for table in &tables.list {
-        case.dispatch(table.items as u32, &[table.arena, table.vector].map(|word| word as u32));
+        case.dispatch(table.items as u32, bounds::ActiveSet { arena: table.arena as u32, vector: table.vector as u32 });
         for i in 0..table.items {
             let (x, v) = (point[table.arena + i], table.vector + i);
             // At either limit, within, beyond or squeezed.
@@ -41,11 +40,16 @@ pub fn active_set(tables: &Tables, random: &mut Random) -> Case {
             }
         }
     }
-    for (slot, values) in [(ARENA, point), (DATA, lower), (INDEX, upper), (VECTOR_IN, gradient)] {
+    for (slot, values) in [
+        (bounds::ActiveSet::POINT, point),
+        (bounds::ActiveSet::LOWER, lower),
+        (bounds::ActiveSet::UPPER, upper),
+        (bounds::ActiveSet::GRADIENT, gradient),
+    ] {
         case.reals(slot, values.iter().map(|value| f64::from(*value as f32)).collect());
     }
-    case.reals(VECTOR_OUT, vec![1.0; tables.vector_len]);
-    fixed.into_iter().for_each(|v| case.expect(VECTOR_OUT, v, 0.0));
+    case.reals(bounds::ActiveSet::FREE, vec![1.0; tables.vector_len]);
+    fixed.into_iter().for_each(|v| case.expect(bounds::ActiveSet::FREE, v, 0.0));
     case
 }
 
@@ -53,24 +57,32 @@ pub fn project_point(tables: &Tables, random: &mut Random) -> Case {
     let point = random.vector(tables.arena_len);
     let pins = free(tables.vector_len, random);
     let [lower, upper] = limits(vec![0.0; tables.vector_len], random);
-    let mut case = Case::new(Fixed::ProjectPoint, "");
-    case.reals(VECTOR_OUT, point.clone());
-    case.poisoned(PARTIALS, tables.partials + 3);
+    let mut case = Case::new(StaticKernel::BoundsProjectPoint, "");
+    case.reals(bounds::ProjectPoint::POINT, point.clone());
+    case.poisoned(bounds::ProjectPoint::PARTIALS, tables.partials + 3);
     for table in &tables.list {
-        case.dispatch(table.spread.lanes(), &[table.arena, table.vector, table.partial, table.items].map(|word| word as u32));
+        case.dispatch(
+            table.spread.lanes(),
+            bounds::ProjectPoint {
+                arena: table.arena as u32,
+                vector: table.vector as u32,
+                partial: table.partial as u32,
+                elements: table.items as u32,
+            },
+        );
         for (group, items) in table.spread.each() {
             let mut moved = 0.0;
             for i in items {
                 let (x, v) = (point[table.arena + i], table.vector + i);
                 if pins[v] == 1.0 && !(lower[v]..=upper[v]).contains(&x) {
                     moved += 1.0;
-                    case.expect(VECTOR_OUT, table.arena + i, if x < lower[v] { lower[v] } else { upper[v] });
+                    case.expect(bounds::ProjectPoint::POINT, table.arena + i, if x < lower[v] { lower[v] } else { upper[v] });
                 }
             }
-            case.expect(PARTIALS, table.partial + group, moved);
+            case.expect(bounds::ProjectPoint::PARTIALS, table.partial + group, moved);
         }
     }
-    for (slot, values) in [(DATA, lower), (INDEX, upper), (VECTOR_IN, pins)] {
+    for (slot, values) in [(bounds::ProjectPoint::LOWER, lower), (bounds::ProjectPoint::UPPER, upper), (bounds::ProjectPoint::PINS, pins)] {
         case.reals(slot, values);
     }
     case
@@ -79,9 +91,9 @@ pub fn project_point(tables: &Tables, random: &mut Random) -> Case {
 pub fn moved(size: usize, random: &mut Random) -> Case {
     let partials: Vec<f64> = (0..size).map(|_| f64::from(random.below(50))).collect();
     let state = random_state(random, &[(MOVED, 3.0)]);
-    let mut case = Case::reduction(Fixed::Moved, "", &[size as u32], state);
+    let mut case = Case::reduction(bounds::Moved { partial_count: size as u32 }, "", state);
     case.expect_state(&[(MOVED, Value::from(3.0) + total(&partials))]);
-    case.reals(PARTIALS, partials);
+    case.reals(bounds::Moved::PARTIALS, partials);
     case
 }
 
@@ -91,17 +103,26 @@ pub fn clip(tables: &Tables, random: &mut Random) -> Case {
     gradient.iter_mut().step_by(5).for_each(|slope| *slope = 0.0);
     step.iter_mut().step_by(3).for_each(|step| *step = 0.0);
     let [mut lower, mut upper] = limits(vec![0.0; tables.vector_len], random);
-    let mut case = Case::new(Fixed::Clip, "");
-    case.reals(ARENA, point.clone());
-    case.reals(VECTOR_OUT, step.clone());
-    case.reals(JACOBIAN, random.vector(tables.arena_len));
-    case.poisoned(STATE, tables.vector_len);
-    case.poisoned(PARTIALS, 3 * tables.distance);
+    let mut case = Case::new(StaticKernel::BoundsClip, "");
+    case.reals(bounds::Clip::POINT, point.clone());
+    case.reals(bounds::Clip::STEP, step.clone());
+    case.reals(bounds::Clip::TRIAL, random.vector(tables.arena_len));
+    case.poisoned(bounds::Clip::P, tables.vector_len);
+    case.poisoned(bounds::Clip::PARTIALS, 3 * tables.distance);
     for (number, table) in tables.list.iter().enumerate() {
         // The last one has no limits: nothing but p may depend on what stands there.
         let limited = number < 2;
-        let words = [tables.distance, table.arena, table.vector, table.partial, table.items, usize::from(limited)];
-        case.dispatch(table.spread.lanes(), &words.map(|word| word as u32));
+        case.dispatch(
+            table.spread.lanes(),
+            bounds::Clip {
+                distance: tables.distance as u32,
+                arena: table.arena as u32,
+                vector: table.vector as u32,
+                partial: table.partial as u32,
+                elements: table.items as u32,
+                limited: u32::from(limited),
+            },
+        );
         for (group, items) in table.spread.each() {
             let [mut slope, mut square, mut largest] = [Value::default(); 3];
             for i in items {
@@ -114,24 +135,24 @@ pub fn clip(tables: &Tables, random: &mut Random) -> Case {
                 if limited {
                     if s.value != 0.0 && clipped != x + s.value {
                         s = Value::from(clipped) - x.into();
-                        case.expect(VECTOR_OUT, v, s);
-                        case.expect(JACOBIAN, table.arena + i, clipped);
+                        case.expect(bounds::Clip::STEP, v, s);
+                        case.expect(bounds::Clip::TRIAL, table.arena + i, clipped);
                     }
                     if g != 0.0 {
                         projected = Value { value: (x - g).clamp(low, high) - x, size: 2.0 * x.abs() + g.abs() };
                     }
                 }
-                case.expect(STATE, v, s);
+                case.expect(bounds::Clip::P, v, s);
                 slope = slope + s * g.into();
                 square = square + s * s;
                 largest = Value { value: largest.value.max(projected.value.abs()), size: largest.size.max(projected.size) };
             }
             for (kind, sum) in [slope, square, largest].into_iter().enumerate() {
-                case.expect(PARTIALS, kind * tables.distance + table.partial + group, sum);
+                case.expect(bounds::Clip::PARTIALS, kind * tables.distance + table.partial + group, sum);
             }
         }
     }
-    for (slot, values) in [(DATA, lower), (INDEX, upper), (VECTOR_IN, gradient)] {
+    for (slot, values) in [(bounds::Clip::LOWER, lower), (bounds::Clip::UPPER, upper), (bounds::Clip::GRADIENT, gradient)] {
         case.reals(slot, values);
     }
     case
@@ -145,8 +166,8 @@ pub fn clipped(size: usize, random: &mut Random) -> Vec<Case> {
         let [slope, square] = [0, 1].map(|kind| total(&partials[kind * distance..][..size]));
         let largest = partials[2 * distance..][..size].iter().fold(0.0, |largest: f64, &value| largest.max(value));
         let state = random_state(random, &[(GRADIENT_MAX, gradient), (SOLVED, 1.0)]);
-        let mut case = Case::reduction(Fixed::Clipped, name, &[size as u32, distance as u32], state);
-        case.reals(PARTIALS, partials);
+        let mut case = Case::reduction(bounds::Clipped { partial_count: size as u32, distance: distance as u32 }, name, state);
+        case.reals(bounds::Clipped::PARTIALS, partials);
         case.expect_state(&[(MODEL, slope), (STEP_NORM, square.sqrt()), (SOLVED, 0.0.into())]);
         if gradient.is_finite() {
             case.expect_state(&[(GRADIENT_MAX, largest.into())]);
@@ -160,8 +181,8 @@ pub fn clipped_model(size: usize, random: &mut Random) -> Case {
     let partials = random.vector(size);
     let state = random_state(random, &[]);
     let slope = Value::from(state[MODEL as usize]);
-    let mut case = Case::reduction(Fixed::ClippedModel, "", &[size as u32], state);
+    let mut case = Case::reduction(bounds::ClippedModel { partial_count: size as u32 }, "", state);
     case.expect_state(&[(MODEL, -slope - Value::from(0.5) * total(&partials))]);
-    case.reals(PARTIALS, partials);
+    case.reals(bounds::ClippedModel::PARTIALS, partials);
     case
 }

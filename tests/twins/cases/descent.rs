@@ -4,24 +4,23 @@ use super::mask::free;
 use super::{Spread, total};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, descent, line_search};
 use leastwise::solve::state::*;
 
 pub fn stretch(size: usize, random: &mut Random) -> Vec<Case> {
     let with = |name: &str, length: f64, random: &mut Random| {
-        let mut case = Case::new(Fixed::Stretch, name);
+        let mut case = Case::new(StaticKernel::LineSearchScaleStep, name);
         let direction = random.vector(size);
         // A direction that is not used may hold anything.
         if length == 0.0 {
-            case.poisoned(VECTOR_IN, size)
+            case.poisoned(line_search::ScaleStep::DIRECTION, size)
         } else {
-            case.reals(VECTOR_IN, direction.clone())
+            case.reals(line_search::ScaleStep::DIRECTION, direction.clone())
         }
-        case.poisoned(VECTOR_OUT, size);
-        case.reals(STATE, random_state(random, &[(LENGTH, length)]));
-        case.dispatch(size as u32, &[]);
-        (0..size).for_each(|i| case.expect(VECTOR_OUT, i, if length == 0.0 { 0.0 } else { length * direction[i] }));
+        case.poisoned(line_search::ScaleStep::STEP, size);
+        case.reals(line_search::ScaleStep::STATE, random_state(random, &[(LENGTH, length)]));
+        case.dispatch(size as u32, line_search::ScaleStep);
+        (0..size).for_each(|i| case.expect(line_search::ScaleStep::STEP, i, if length == 0.0 { 0.0 } else { length * direction[i] }));
         case
     };
     vec![with("", 0.375, random), with("no step", 0.0, random)]
@@ -38,9 +37,12 @@ pub fn changed(size: usize, random: &mut Random) -> Vec<Case> {
         let is_finite = is_finite || size == 0;
         let known = [(SETTING_OUT, f64::from(u8::from(sets_out))), (CHANGE_KNOWN, 0.25), (COST, cost)];
         let state = random_state(random, &known);
-        let words = [size as u32, size as u32 + 2, takes_all as u32];
-        let mut case = Case::reduction(Fixed::Changed, name, &words, state);
-        case.reals(PARTIALS, partials);
+        let mut case = Case::reduction(
+            line_search::Changed { partial_count: size as u32, distance: size as u32 + 2, unconditional: takes_all as u32 },
+            name,
+            state,
+        );
+        case.reals(line_search::Changed::PARTIALS, partials);
         let sum = since + 0.25.into();
         let change = match (sets_out, is_finite) {
             (true, _) => Value::default(),
@@ -84,13 +86,27 @@ pub fn slopes(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
             .collect();
         let spread = Spread::new(size, group, random);
         let distance = spread.groups + 2;
-        let mut case = Case::new(Fixed::Slopes, name);
-        for (slot, values) in [(ARENA, &gradient), (DATA, &direction), (INDEX, &free), (VECTOR_IN, &trial_gradient), (JACOBIAN, &step)] {
+        let mut case = Case::new(StaticKernel::LineSearchSlopes, name);
+        for (slot, values) in [
+            (line_search::Slopes::GRADIENT, &gradient),
+            (line_search::Slopes::DIRECTION, &direction),
+            (line_search::Slopes::FREE, &free),
+            (line_search::Slopes::TRIAL_GRADIENT, &trial_gradient),
+            (line_search::Slopes::STEP, &step),
+        ] {
             case.reals(slot, values.clone());
         }
-        case.reals(STATE, random_state(random, &[(LENGTH, length)]));
-        case.poisoned(PARTIALS, 5 * distance);
-        case.dispatch(spread.lanes(), &[distance as u32, size as u32, u32::from(masked), u32::from(bounded)]);
+        case.reals(line_search::Slopes::STATE, random_state(random, &[(LENGTH, length)]));
+        case.poisoned(line_search::Slopes::PARTIALS, 5 * distance);
+        case.dispatch(
+            spread.lanes(),
+            line_search::Slopes {
+                distance: distance as u32,
+                elements: size as u32,
+                masked: u32::from(masked),
+                limited: u32::from(bounded),
+            },
+        );
         for (group, items) in spread.each() {
             let mut sums = [Value::default(); 4];
             let mut largest = 0f64;
@@ -104,8 +120,10 @@ pub fn slopes(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                     largest = largest.max(trial_gradient[i].abs());
                 }
             }
-            (0..).zip(sums).for_each(|(kind, sum): (usize, Value)| case.expect(PARTIALS, kind * distance + group, sum));
-            case.expect(PARTIALS, 4 * distance + group, largest);
+            (0..)
+                .zip(sums)
+                .for_each(|(kind, sum): (usize, Value)| case.expect(line_search::Slopes::PARTIALS, kind * distance + group, sum));
+            case.expect(line_search::Slopes::PARTIALS, 4 * distance + group, largest);
         }
         case
     };
@@ -116,26 +134,26 @@ pub fn remember(size: usize, random: &mut Random) -> Vec<Case> {
     let with = |name: &str, pairs: usize, newest: usize, keeps: bool, bounded: bool, random: &mut Random| {
         let stride = size + 3;
         let [step, trial_free, trial_gradient, gradient] = [(); 4].map(|()| random.vector(size));
-        let mut case = Case::new(Fixed::Remember, name);
-        case.reals(ARENA, step.clone());
-        case.reals(DATA, trial_free.clone());
-        case.reals(INDEX, gradient.clone());
-        case.reals(VECTOR_IN, trial_gradient.clone());
-        case.poisoned(VECTOR_OUT, 2 * pairs * stride);
-        case.poisoned(JACOBIAN, size);
+        let mut case = Case::new(StaticKernel::DescentLbfgsPush, name);
+        case.reals(descent::LbfgsPush::STEP, step.clone());
+        case.reals(descent::LbfgsPush::TRIAL_FREE, trial_free.clone());
+        case.reals(descent::LbfgsPush::GRADIENT, gradient.clone());
+        case.reals(descent::LbfgsPush::TRIAL_GRADIENT, trial_gradient.clone());
+        case.poisoned(descent::LbfgsPush::HISTORY, 2 * pairs * stride);
+        case.poisoned(descent::LbfgsPush::FREE, size);
         let known = [(ACCEPTED, 1.0), (KEPT, f64::from(u8::from(keeps))), (NEWEST, newest as f64)];
-        case.reals(STATE, random_state(random, &known));
+        case.reals(descent::LbfgsPush::STATE, random_state(random, &known));
         case.stop = Some((ACCEPTED, 0.0));
-        case.dispatch(size as u32, &[stride as u32, pairs as u32, u32::from(bounded)]);
+        case.dispatch(size as u32, descent::LbfgsPush { distance: stride as u32, pairs: pairs as u32, limited: u32::from(bounded) });
         for i in 0..size {
             if keeps {
-                case.expect(VECTOR_OUT, newest * stride + i, step[i]);
+                case.expect(descent::LbfgsPush::HISTORY, newest * stride + i, step[i]);
                 let y = Value::from(trial_gradient[i]) - gradient[i].into();
-                case.expect(VECTOR_OUT, (pairs + newest) * stride + i, y);
+                case.expect(descent::LbfgsPush::HISTORY, (pairs + newest) * stride + i, y);
             }
-            case.expect(INDEX, i, trial_gradient[i]);
+            case.expect(descent::LbfgsPush::GRADIENT, i, trial_gradient[i]);
             if bounded {
-                case.expect(JACOBIAN, i, trial_free[i]);
+                case.expect(descent::LbfgsPush::FREE, i, trial_free[i]);
             }
         }
         case
@@ -155,13 +173,22 @@ pub fn inner_products(size: usize, group: usize, random: &mut Random) -> Vec<Cas
         // As many as a whole case may have numbers; runs, of which the last may be empty.
         let runs = 1 + random.below(3) as usize;
         let rows: Vec<usize> = if all { (0..vectors).collect() } else { vec![newest, pairs + newest, 2 * pairs] };
-        let mut case = Case::new(Fixed::InnerProducts, name);
+        let mut case = Case::new(StaticKernel::DescentInnerProducts, name);
         let at = |vector: usize, i: usize| if vector == 2 * pairs { gradient[i] } else { history[vector * stride + i] };
-        case.poisoned(VECTOR_OUT, runs * rows.len() * vectors);
-        case.reals(STATE, random_state(random, &[(TURNING, 1.0), (NEWEST, newest as f64)]));
+        case.poisoned(descent::InnerProducts::PRODUCTS, runs * rows.len() * vectors);
+        case.reals(descent::InnerProducts::STATE, random_state(random, &[(TURNING, 1.0), (NEWEST, newest as f64)]));
         case.stop = Some((TURNING, 0.0));
-        let words = [runs, size, stride, pairs, usize::from(all), usize::from(masked)].map(|word| word as u32);
-        case.dispatch((runs * vectors * group) as u32, &words);
+        case.dispatch(
+            (runs * vectors * group) as u32,
+            descent::InnerProducts {
+                runs: runs as u32,
+                elements: size as u32,
+                distance: stride as u32,
+                pairs: pairs as u32,
+                all: u32::from(all),
+                masked: u32::from(masked),
+            },
+        );
         let length = size.div_ceil(runs * group) * group;
         for run in 0..runs {
             let items = (run * length).min(size)..((run + 1) * length).min(size);
@@ -169,13 +196,13 @@ pub fn inner_products(size: usize, group: usize, random: &mut Random) -> Vec<Cas
                 for column in 0..vectors {
                     let used = items.clone().filter(|i| !masked || free[*i] != 0.0);
                     let product: Value = used.map(|i| Value::from(at(row, i)) * at(column, i).into()).sum();
-                    case.expect(VECTOR_OUT, (run * rows.len() + r) * vectors + column, product);
+                    case.expect(descent::InnerProducts::PRODUCTS, (run * rows.len() + r) * vectors + column, product);
                 }
             }
         }
-        case.reals(DATA, free);
-        case.reals(INDEX, gradient);
-        case.reals(VECTOR_IN, history);
+        case.reals(descent::InnerProducts::FREE, free);
+        case.reals(descent::InnerProducts::GRADIENT, gradient);
+        case.reals(descent::InnerProducts::HISTORY, history);
         case
     };
     // A history of large vectors would be too large a case.
@@ -192,19 +219,24 @@ pub fn descend(size: usize, random: &mut Random) -> Vec<Case> {
         coefficients[0] = 0.0;
         history[..stride].iter_mut().enumerate().for_each(|(i, value)| *value = crate::twins::harness::poison(i));
         let (gradient, free) = (random.vector(size), free(size, random));
-        let mut case = Case::new(Fixed::Descend, name);
-        case.poisoned(VECTOR_OUT, size);
-        case.reals(STATE, random_state(random, &[(TURNING, 1.0)]));
+        let mut case = Case::new(StaticKernel::DescentDescend, name);
+        case.poisoned(descent::Descend::DIRECTION, size);
+        case.reals(descent::Descend::STATE, random_state(random, &[(TURNING, 1.0)]));
         case.stop = Some((TURNING, 0.0));
-        case.dispatch(size as u32, &[stride as u32, pairs as u32, u32::from(masked)]);
+        case.dispatch(size as u32, descent::Descend { distance: stride as u32, pairs: pairs as u32, masked: u32::from(masked) });
         for i in 0..size {
             let mut d = Value::from(coefficients[2 * pairs]) * gradient[i].into();
             for j in 1..2 * pairs {
                 d = d + Value::from(coefficients[j]) * history[j * stride + i].into();
             }
-            case.expect(VECTOR_OUT, i, if masked && free[i] == 0.0 { Value::default() } else { d });
+            case.expect(descent::Descend::DIRECTION, i, if masked && free[i] == 0.0 { Value::default() } else { d });
         }
-        for (slot, values) in [(ARENA, gradient), (DATA, free), (INDEX, history), (VECTOR_IN, coefficients)] {
+        for (slot, values) in [
+            (descent::Descend::GRADIENT, gradient),
+            (descent::Descend::FREE, free),
+            (descent::Descend::HISTORY, history),
+            (descent::Descend::COEFFICIENTS, coefficients),
+        ] {
             case.reals(slot, values);
         }
         case
@@ -231,12 +263,12 @@ pub fn adam(size: usize, random: &mut Random) -> Vec<Case> {
             (DECAY_2, decay_2),
             (LEARNING_RATE, rate),
         ];
-        let mut case = Case::new(Fixed::Adam, name);
-        case.reals(INDEX, moments.clone());
-        case.poisoned(VECTOR_OUT, size);
-        case.reals(STATE, random_state(random, &known));
+        let mut case = Case::new(StaticKernel::DescentAdam, name);
+        case.reals(descent::Adam::MOMENTS, moments.clone());
+        case.poisoned(descent::Adam::DIRECTION, size);
+        case.reals(descent::Adam::STATE, random_state(random, &known));
         case.stop = Some((TURNING, 0.0));
-        case.dispatch(size as u32, &[stride as u32, u32::from(masked)]);
+        case.dispatch(size as u32, descent::Adam { distance: stride as u32, masked: u32::from(masked) });
         for i in 0..size {
             let g = Value::from(gradient[i]);
             let before = |at: usize, beta: f64| if starts { Value::default() } else { Value::from(beta * moments[at]) };
@@ -245,12 +277,14 @@ pub fn adam(size: usize, random: &mut Random) -> Vec<Case> {
             let (m, v) = (mean / (1.0 - decay_1).into(), square / (1.0 - decay_2).into());
             let d = m * (-rate).into() / (v.sqrt() + 1e-8.into());
             let moves = !masked || free[i] != 0.0;
-            for (slot, at, value) in [(INDEX, i, mean), (INDEX, stride + i, square), (VECTOR_OUT, i, d)] {
+            for (slot, at, value) in
+                [(descent::Adam::MOMENTS, i, mean), (descent::Adam::MOMENTS, stride + i, square), (descent::Adam::DIRECTION, i, d)]
+            {
                 case.expect(slot, at, if moves { value } else { Value::default() });
             }
         }
-        case.reals(ARENA, gradient);
-        case.reals(DATA, free);
+        case.reals(descent::Adam::GRADIENT, gradient);
+        case.reals(descent::Adam::FREE, free);
         case
     };
     vec![with("", false, false, random), with("masked", false, true, random), with("the first step", true, false, random)]

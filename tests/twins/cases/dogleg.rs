@@ -1,21 +1,21 @@
 use super::{Spread, total};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::device::binding::STATE;
+use leastwise::kernels::{Arguments, StaticKernel, trust_region};
 use leastwise::solve::state::*;
 
 pub fn steepest(size: usize, random: &mut Random) -> Case {
     let (gradient, mut scale) = (random.vector(size), random.positive(size));
     // Between tables.
     scale.iter_mut().skip(3).step_by(7).for_each(|d| *d = 0.0);
-    let mut case = Case::new(Fixed::Steepest, "");
-    case.reals(DATA, scale.clone());
-    case.reals(VECTOR_IN, gradient.clone());
-    case.poisoned(VECTOR_OUT, size);
-    case.dispatch(size as u32, &[]);
+    let mut case = Case::new(StaticKernel::TrustRegionSteepest, "");
+    case.reals(trust_region::Steepest::SCALE, scale.clone());
+    case.reals(trust_region::Steepest::GRADIENT, gradient.clone());
+    case.poisoned(trust_region::Steepest::Z, size);
+    case.dispatch(size as u32, trust_region::Steepest);
     for i in 0..size {
-        case.expect(VECTOR_OUT, i, if scale[i] > 0.0 { -gradient[i] / scale[i] } else { 0.0 });
+        case.expect(trust_region::Steepest::Z, i, if scale[i] > 0.0 { -gradient[i] / scale[i] } else { 0.0 });
     }
     case
 }
@@ -24,19 +24,29 @@ pub fn sums(size: usize, group: usize, random: &mut Random) -> Case {
     let vectors: Vec<Vec<f64>> = (0..6).map(|_| random.vector(size)).collect();
     let spread = Spread::new(size, group, random);
     let distance = spread.groups + 2;
-    let mut case = Case::new(Fixed::DoglegSums, "");
-    for (slot, values) in [ARENA, DATA, INDEX, VECTOR_IN, VECTOR_OUT, JACOBIAN].into_iter().zip(&vectors) {
+    let mut case = Case::new(StaticKernel::TrustRegionDoglegSums, "");
+    for (slot, values) in [
+        trust_region::DoglegSums::GRADIENT,
+        trust_region::DoglegSums::SCALE,
+        trust_region::DoglegSums::D,
+        trust_region::DoglegSums::Q,
+        trust_region::DoglegSums::N,
+        trust_region::DoglegSums::RESIDUAL,
+    ]
+    .into_iter()
+    .zip(&vectors)
+    {
         case.reals(slot, values.clone());
     }
-    case.poisoned(PARTIALS, 6 * distance);
-    case.dispatch(spread.lanes(), &[distance as u32, size as u32]);
+    case.poisoned(trust_region::DoglegSums::PARTIALS, 6 * distance);
+    case.dispatch(spread.lanes(), trust_region::DoglegSums { distance: distance as u32, elements: size as u32 });
     for (group, items) in spread.each() {
         let mut sums = [Value::default(); 6];
         for i in items {
             let [g, scale, d, q, n, r] = [0, 1, 2, 3, 4, 5].map(|vector: usize| Value::from(vectors[vector][i]));
             sums.iter_mut().zip([d * scale * d, d * q, g * n, n * scale * n, d * r, n * r]).for_each(|(sum, term)| *sum = *sum + term);
         }
-        sums.into_iter().enumerate().for_each(|(kind, sum)| case.expect(PARTIALS, kind * distance + group, sum));
+        sums.into_iter().enumerate().for_each(|(kind, sum)| case.expect(trust_region::DoglegSums::PARTIALS, kind * distance + group, sum));
     }
     case
 }
@@ -46,9 +56,9 @@ pub fn plane(size: usize, random: &mut Random) -> Case {
     let partials = random.vector(6 * distance);
     let state = random_state(random, &[]);
     let damping = Value::from(state[DAMPING as usize]);
-    let mut case = Case::reduction(Fixed::DoglegPlane, "", &[size as u32, distance as u32], state);
+    let mut case = Case::reduction(trust_region::DoglegPlane { partial_count: size as u32, distance: distance as u32 }, "", state);
     let [dd, dq, gn, nn, dr, nr] = [0, 1, 2, 3, 4, 5].map(|kind| total(&partials[kind * distance..][..size]));
-    case.reals(PARTIALS, partials);
+    case.reals(trust_region::DoglegPlane::PARTIALS, partials);
     case.expect_state(&[
         (STEEPEST_SQUARED, dd),
         (NEWTON_SQUARED, nn),
@@ -142,14 +152,14 @@ fn bisect(end: f64, inside: impl Fn(f64) -> bool) -> f64 {
 }
 
 /// Steps in a random plane, at radii for which each branch is taken; the same ones by bisection.
-fn in_a_plane(kernel: Fixed, random: &mut Random, best: impl Fn(&Plane, f64) -> [f64; 2]) -> Vec<Case> {
+fn in_a_plane<K: Arguments>(args: K, random: &mut Random, best: impl Fn(&Plane, f64) -> [f64; 2]) -> Vec<Case> {
     let mut case = |name: &str, share: f64| {
         let plane = Plane::new(random);
         let (newton, steepest) = (dot(plane.n, plane.n).sqrt(), dot(plane.d, plane.d));
         let cauchy = steepest.powf(1.5) / dot(plane.d, plane.product(plane.d));
         let radius = if share <= 1.0 { share * cauchy } else { cauchy + (share - 1.0) * (newton - cauchy) };
-        let mut case = Case::new(kernel, name);
-        case.dispatch(1, &[]);
+        let mut case = Case::new(K::KERNEL, name);
+        case.dispatch(1, args);
         case.reals(STATE, plane.state(radius, random));
         // f32 devices have these rounded.
         for element in [STEEPEST_SQUARED, NEWTON_SQUARED, NEWTON_SLOPE, STEEPEST_CURVATURE, MIXED_CURVATURE, NEWTON_CURVATURE, RADIUS] {
@@ -173,8 +183,8 @@ fn in_a_plane(kernel: Fixed, random: &mut Random, best: impl Fn(&Plane, f64) -> 
             (RADIUS, 0.75),
             (EPSILON, f64::from(f32::EPSILON)),
         ];
-        let mut case = Case::new(kernel, name);
-        case.dispatch(1, &[]);
+        let mut case = Case::new(K::KERNEL, name);
+        case.dispatch(1, args);
         case.reals(STATE, random_state(random, &known));
         case.expect_state(&[(ALONG_STEEPEST, 1.5.into()), (ALONG_NEWTON, 0.0.into()), (SCALED_NORM, 0.75.into())]);
         cases.push(case);
@@ -183,7 +193,7 @@ fn in_a_plane(kernel: Fixed, random: &mut Random, best: impl Fn(&Plane, f64) -> 
 }
 
 pub fn traditional(random: &mut Random) -> Vec<Case> {
-    in_a_plane(Fixed::Dogleg, random, |plane, radius| {
+    in_a_plane(trust_region::Dogleg, random, |plane, radius| {
         let steepest = dot(plane.d, plane.d);
         let cauchy = steepest / dot(plane.d, plane.product(plane.d));
         let fits = |x: [f64; 2]| dot(x, x).sqrt() <= radius;
@@ -196,15 +206,18 @@ pub fn traditional(random: &mut Random) -> Vec<Case> {
 }
 
 pub fn subspace(random: &mut Random) -> Vec<Case> {
-    let mut cases = in_a_plane(Fixed::DoglegSubspace, random, |plane, radius| {
+    let mut cases = in_a_plane(trust_region::DoglegSubspace, random, |plane, radius| {
         let outside = |shift: f64| dot(plane.shifted(shift), plane.shifted(shift)).sqrt() > radius;
         plane.shifted(bisect(1e3, outside))
     });
     // n along d: the plane is a line.
-    let mut case = Case::new(Fixed::DoglegSubspace, "a line");
-    case.dispatch(1, &[]);
+    let mut case = Case::new(StaticKernel::TrustRegionDoglegSubspace, "a line");
+    case.dispatch(1, trust_region::DoglegSubspace);
     let known = [(STEEPEST_SQUARED, 0.25), (STEEPEST_CURVATURE, 0.125), (NEWTON_SLOPE, -0.5), (NEWTON_SQUARED, 1.0)];
-    case.reals(STATE, random_state(random, &[&known[..], &[(RADIUS, 0.75), (EPSILON, f64::from(f32::EPSILON))]].concat()));
+    case.reals(
+        trust_region::DoglegSubspace::STATE,
+        random_state(random, &[&known[..], &[(RADIUS, 0.75), (EPSILON, f64::from(f32::EPSILON))]].concat()),
+    );
     case.expect_state(&[(ALONG_STEEPEST, 1.5.into()), (ALONG_NEWTON, 0.0.into()), (SCALED_NORM, 0.75.into())]);
     cases.push(case);
     cases
@@ -224,9 +237,9 @@ pub fn trust_region(random: &mut Random) -> Vec<Case> {
     ];
     let case = |(name, accepted, telling, gain, length, radius): (&str, f64, f64, f64, f64, f64)| {
         let known = [(TELLING, telling), (ACCEPTED, accepted), (GAIN, gain), (SCALED_NORM, length), (RADIUS, 8.0)];
-        let mut case = Case::new(Fixed::TrustRegion, name);
-        case.dispatch(1, &[]);
-        case.reals(STATE, random_state(random, &known));
+        let mut case = Case::new(StaticKernel::TrustRegionTrustRegion, name);
+        case.dispatch(1, trust_region::TrustRegion);
+        case.reals(trust_region::TrustRegion::STATE, random_state(random, &known));
         case.expect_state(&[(RADIUS, radius.into())]);
         case
     };
@@ -236,22 +249,22 @@ pub fn trust_region(random: &mut Random) -> Vec<Case> {
 pub fn combine(size: usize, random: &mut Random) -> Vec<Case> {
     let case = |(name, a, b): (&str, f64, f64)| {
         let [gradient, d, q, n, residual] = [(); 5].map(|()| random.vector(size));
-        let mut case = Case::new(Fixed::Combine, name);
+        let mut case = Case::new(StaticKernel::TrustRegionCombine, name);
         let unused = |used: bool, values: &Vec<f64>| if used { values.clone() } else { vec![f64::NAN; size] };
-        case.reals(ARENA, gradient.clone());
-        case.reals(DATA, unused(a != 0.0, &d));
-        case.reals(INDEX, unused(a != 0.0, &q));
-        case.reals(VECTOR_IN, unused(b != 0.0, &n));
-        case.reals(PARTIALS, unused(b != 0.0, &residual));
-        case.poisoned(VECTOR_OUT, size);
-        case.poisoned(JACOBIAN, size);
-        case.reals(STATE, random_state(random, &[(ALONG_STEEPEST, a), (ALONG_NEWTON, b)]));
-        case.dispatch(size as u32, &[]);
+        case.reals(trust_region::Combine::GRADIENT, gradient.clone());
+        case.reals(trust_region::Combine::D, unused(a != 0.0, &d));
+        case.reals(trust_region::Combine::Q, unused(a != 0.0, &q));
+        case.reals(trust_region::Combine::N, unused(b != 0.0, &n));
+        case.reals(trust_region::Combine::NEWTON_RESIDUAL, unused(b != 0.0, &residual));
+        case.poisoned(trust_region::Combine::STEP, size);
+        case.poisoned(trust_region::Combine::RESIDUAL, size);
+        case.reals(trust_region::Combine::STATE, random_state(random, &[(ALONG_STEEPEST, a), (ALONG_NEWTON, b)]));
+        case.dispatch(size as u32, trust_region::Combine);
         let (a, b) = (Value::from(a), Value::from(b));
         for i in 0..size {
             let [g, d, q, n, r] = [&gradient, &d, &q, &n, &residual].map(|vector| Value::from(vector[i]));
-            case.expect(VECTOR_OUT, i, a * d + b * n);
-            case.expect(JACOBIAN, i, (b - 1.0.into()) * g - a * q + b * r);
+            case.expect(trust_region::Combine::STEP, i, a * d + b * n);
+            case.expect(trust_region::Combine::RESIDUAL, i, (b - 1.0.into()) * g - a * q + b * r);
         }
         case
     };

@@ -1,7 +1,7 @@
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::{Fixed, NEGATIVE};
+use leastwise::kernel::NEGATIVE;
+use leastwise::kernels::{StaticKernel, system};
 use leastwise::solve::state::{ALWAYS, SOLVED};
 
 /// One incidence list of a chunk.
@@ -19,7 +19,7 @@ struct List {
 /// `size` is the number of rows that the largest list has.
 pub fn gather(size: usize, width: usize, random: &mut Random) -> Case {
     let guard = if width.is_multiple_of(2) { ALWAYS } else { SOLVED };
-    let mut case = Case::new(Fixed::Gather, format!("width {width}"));
+    let mut case = Case::new(StaticKernel::SystemGather, format!("width {width}"));
     case.stop = Some((guard, 1.0));
     let rows = size.div_ceil(width);
     let instances = rows + 3;
@@ -29,9 +29,9 @@ pub fn gather(size: usize, width: usize, random: &mut Random) -> Case {
     let variables = rows * 3 / 2 + 1;
     let second = 7 + variables * width + 11;
     let other = 40;
-    case.reals(VECTOR_IN, values.clone());
-    case.reals(VECTOR_OUT, random.vector(second + other * 4 + 3));
-    case.reals(STATE, random_state(random, &[(guard, 0.0)]));
+    case.reals(system::Gather::COLUMNS, values.clone());
+    case.reals(system::Gather::TOTAL, random.vector(second + other * 4 + 3));
+    case.reals(system::Gather::STATE, random_state(random, &[(guard, 0.0)]));
     let lists = [
         List { width, base: 7, variables, slots: 3, stores: false },
         List { width, base: 7, variables, slots: 1, stores: false },
@@ -89,8 +89,19 @@ fn add(
     let entries = words.len() as u32;
     words.extend(incident.iter().flatten().map(|(instance, slot)| (*instance << bits | slot) as u32));
 
-    let dispatched = [width as u32, map, starts, ids, entries, bits, instances as u32, base as u32, guard, u32::from(stores)];
-    case.dispatch((touched.len() * width) as u32, &dispatched);
+    let args = system::Gather {
+        width: width as u32,
+        columns: map,
+        starts,
+        ids,
+        entries,
+        slot_bits: bits,
+        length: instances as u32,
+        first: base as u32,
+        guard,
+        store: u32::from(stores),
+    };
+    case.dispatch((touched.len() * width) as u32, args);
     for variable in touched {
         for component in 0..width {
             let of = |&(instance, slot): &(usize, usize)| match codes[slot * width + component] {
@@ -102,7 +113,7 @@ fn add(
             };
             let at = base + variable * width + component;
             let sum = incident[variable].iter().map(of).sum();
-            case.expect(VECTOR_OUT, at, if stores { sum } else { case.latest(VECTOR_OUT, at) + sum });
+            case.expect(system::Gather::TOTAL, at, if stores { sum } else { case.latest(system::Gather::TOTAL, at) + sum });
         }
     }
 }

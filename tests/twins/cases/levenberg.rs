@@ -1,33 +1,43 @@
 use super::{Spread, Tables, total};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, INDEX, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::device::binding::STATE;
+use leastwise::kernels::{Arguments, StaticKernel, step, trust_region};
 use leastwise::solve::state::*;
 
 pub fn trial(tables: &Tables, random: &mut Random) -> Case {
     let point = random.vector(tables.arena_len);
     let [scale, gradient, step, residual] = [(); 4].map(|()| random.vector(tables.vector_len));
-    let mut case = Case::new(Fixed::Trial, "");
-    case.reals(ARENA, point.clone());
-    for (slot, values) in [(DATA, &scale), (INDEX, &gradient), (VECTOR_IN, &step), (JACOBIAN, &residual)] {
+    let mut case = Case::new(StaticKernel::StepTrial, "");
+    case.reals(step::Trial::POINT, point.clone());
+    for (slot, values) in
+        [(step::Trial::SCALE, &scale), (step::Trial::GRADIENT, &gradient), (step::Trial::STEP, &step), (step::Trial::RESIDUAL, &residual)]
+    {
         case.reals(slot, values.clone());
     }
-    case.poisoned(VECTOR_OUT, tables.arena_len);
-    case.poisoned(PARTIALS, 5 * tables.distance);
+    case.poisoned(step::Trial::TRIAL, tables.arena_len);
+    case.poisoned(step::Trial::PARTIALS, 5 * tables.distance);
     for table in &tables.list {
-        let words = [tables.distance, table.arena, table.vector, table.partial, table.items].map(|word| word as u32);
-        case.dispatch(table.spread.lanes(), &words);
+        case.dispatch(
+            table.spread.lanes(),
+            step::Trial {
+                distance: tables.distance as u32,
+                arena: table.arena as u32,
+                vector: table.vector as u32,
+                partial: table.partial as u32,
+                elements: table.items as u32,
+            },
+        );
         for (group, items) in table.spread.each() {
             let mut sums = [Value::default(); 5];
             for i in items {
                 let [s, d, g, r] = [&step, &scale, &gradient, &residual].map(|vector| Value::from(vector[table.vector + i]));
                 let x = Value::from(point[table.arena + i]);
-                case.expect(VECTOR_OUT, table.arena + i, x + s);
+                case.expect(step::Trial::TRIAL, table.arena + i, x + s);
                 sums.iter_mut().zip([g * s, s * d * s, s * r, s * s, x * x]).for_each(|(sum, term)| *sum = *sum + term);
             }
             for (kind, sum) in sums.into_iter().enumerate() {
-                case.expect(PARTIALS, kind * tables.distance + table.partial + group, sum);
+                case.expect(step::Trial::PARTIALS, kind * tables.distance + table.partial + group, sum);
             }
         }
     }
@@ -39,24 +49,40 @@ pub fn place(tables: &Tables, random: &mut Random) -> Case {
     let point = random.vector(tables.arena_len);
     let [scale, gradient, step, residual] = [(); 4].map(|()| random.vector(tables.vector_len));
     let columns = random.vector(tables.arena_len);
-    let mut case = Case::new(Fixed::Place, "");
-    for (slot, values) in
-        [(ARENA, &point), (DATA, &scale), (INDEX, &gradient), (VECTOR_IN, &step), (JACOBIAN, &residual), (STATE, &columns)]
-    {
+    let mut case = Case::new(StaticKernel::StepTrialManifold, "");
+    for (slot, values) in [
+        (step::TrialManifold::POINT, &point),
+        (step::TrialManifold::SCALE, &scale),
+        (step::TrialManifold::GRADIENT, &gradient),
+        (step::TrialManifold::STEP, &step),
+        (step::TrialManifold::RESIDUAL, &residual),
+        (step::TrialManifold::COLUMNS, &columns),
+    ] {
         case.reals(slot, values.clone());
     }
-    case.poisoned(VECTOR_OUT, tables.arena_len);
-    case.poisoned(PARTIALS, 5 * tables.distance);
+    case.poisoned(step::TrialManifold::TRIAL, tables.arena_len);
+    case.poisoned(step::TrialManifold::PARTIALS, 5 * tables.distance);
     for (number, table) in tables.list.iter().enumerate() {
         let instances = table.items / table.width;
         let tangent = if number == 1 { table.width - 1 } else { table.width };
-        let words = [tables.distance, table.arena, table.vector, table.partial, instances * tangent, table.items, table.width, instances];
-        case.dispatch(table.spread.lanes(), &words.map(|word| word as u32));
+        case.dispatch(
+            table.spread.lanes(),
+            step::TrialManifold {
+                distance: tables.distance as u32,
+                arena: table.arena as u32,
+                vector: table.vector as u32,
+                partial: table.partial as u32,
+                unknowns: (instances * tangent) as u32,
+                elements: table.items as u32,
+                width: table.width as u32,
+                instances: instances as u32,
+            },
+        );
         for (group, items) in table.spread.each() {
             let mut sums = [Value::default(); 5];
             for i in items {
                 let x = Value::from(point[table.arena + i]);
-                case.expect(VECTOR_OUT, table.arena + i, columns[i % table.width * instances + i / table.width]);
+                case.expect(step::TrialManifold::TRIAL, table.arena + i, columns[i % table.width * instances + i / table.width]);
                 sums[4] = sums[4] + x * x;
                 if i < instances * tangent {
                     let [s, d, g, r] = [&step, &scale, &gradient, &residual].map(|vector| Value::from(vector[table.vector + i]));
@@ -64,7 +90,7 @@ pub fn place(tables: &Tables, random: &mut Random) -> Case {
                 }
             }
             for (kind, sum) in sums.into_iter().enumerate() {
-                case.expect(PARTIALS, kind * tables.distance + table.partial + group, sum);
+                case.expect(step::TrialManifold::PARTIALS, kind * tables.distance + table.partial + group, sum);
             }
         }
     }
@@ -75,12 +101,12 @@ pub fn model(size: usize, random: &mut Random) -> Case {
     let state = random_state(random, &[]);
     let damping = Value::from(state[DAMPING as usize]);
     let distance = size + 2;
-    let mut case = Case::reduction(Fixed::Model, "", &[size as u32, distance as u32], state);
+    let mut case = Case::reduction(step::Model { partial_count: size as u32, distance: distance as u32 }, "", state);
     let mut partials = random.vector(5 * distance);
     // Squares are positive.
     partials[3 * distance..].iter_mut().for_each(|value| *value = value.abs());
     let [slope, damped, unsolved, step, point] = [0, 1, 2, 3, 4].map(|kind| total(&partials[kind * distance..][..size]));
-    case.reals(PARTIALS, partials);
+    case.reals(step::Model::PARTIALS, partials);
     let model = Value::from(0.5) * (damping * damped + unsolved - slope);
     case.expect_state(&[(MODEL, model), (STEP_NORM, step.sqrt()), (POINT_NORM, point.sqrt())]);
     case
@@ -90,17 +116,17 @@ pub fn model(size: usize, random: &mut Random) -> Case {
 /// `compensated_sums_survive_the_compiler`.
 pub fn sum(size: usize, group: usize, random: &mut Random) -> Case {
     let column = random.vector(size);
-    let mut case = Case::new(Fixed::Sum, "");
+    let mut case = Case::new(StaticKernel::StepSum, "");
     let [all, half] = [size, size / 2].map(|elements| (elements, Spread::new(elements, group, random)));
     let distance = all.1.groups + half.1.groups + 3;
-    case.reals(VECTOR_IN, column.clone());
-    case.poisoned(PARTIALS, 2 * distance);
+    case.reals(step::Sum::COLUMN, column.clone());
+    case.poisoned(step::Sum::PARTIALS, 2 * distance);
     for ((elements, spread), first) in [(all, 0), (half, all.1.groups)] {
-        case.dispatch(spread.lanes(), &[first as u32, distance as u32, elements as u32]);
+        case.dispatch(spread.lanes(), step::Sum { partial: first as u32, distance: distance as u32, elements: elements as u32 });
         for (group, items) in spread.each() {
             let sum: Value = items.map(|i| Value::from(column[i])).sum();
-            case.expect(PARTIALS, first + group, sum);
-            case.expect(PARTIALS, distance + first + group, Value { value: 0.0, size: sum.size });
+            case.expect(step::Sum::PARTIALS, first + group, sum);
+            case.expect(step::Sum::PARTIALS, distance + first + group, Value { value: 0.0, size: sum.size });
         }
     }
     case
@@ -114,8 +140,9 @@ fn compensated(high: &[f64], random: &mut Random) -> (Vec<f64>, Value) {
 
 pub fn cost(size: usize, random: &mut Random) -> Case {
     let (partials, cost) = compensated(&random.vector(size), random);
-    let mut case = Case::reduction(Fixed::Cost, "", &[size as u32, size as u32 + 2], random_state(random, &[]));
-    case.reals(PARTIALS, partials);
+    let mut case =
+        Case::reduction(step::Cost { partial_count: size as u32, distance: size as u32 + 2, element: COST }, "", random_state(random, &[]));
+    case.reals(step::Cost::PARTIALS, partials);
     case.expect_state(&[(COST, cost)]);
     case
 }
@@ -160,8 +187,8 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
         let at = |element: u32| Value::from(state[element as usize]);
         let (cost, steps, damping, radius, length) = (at(COST), at(STEPS), at(DAMPING), at(RADIUS), at(ALONG_NEWTON));
         let taken = at(TAKEN);
-        let mut case = Case::reduction(Fixed::Accept, name, &[size as u32, size as u32 + 2], state);
-        case.reals(PARTIALS, partials);
+        let mut case = Case::reduction(step::Accept { partial_count: size as u32, distance: size as u32 + 2 }, name, state);
+        case.reals(step::Accept::PARTIALS, partials);
 
         let [reference, promised] = reference.map(Value::from);
         let ratio = if model > 0.0 {
@@ -236,9 +263,9 @@ pub fn accept(size: usize, random: &mut Random) -> Vec<Case> {
 }
 
 /// A case of a rule over the state.
-fn rule(kernel: Fixed, name: &str, known: &[(u32, f64)], random: &mut Random) -> Case {
-    let mut case = Case::new(kernel, name);
-    case.dispatch(1, &[]);
+fn rule<K: Arguments>(args: K, name: &str, known: &[(u32, f64)], random: &mut Random) -> Case {
+    let mut case = Case::new(K::KERNEL, name);
+    case.dispatch(1, args);
     case.reals(STATE, random_state(random, known));
     case
 }
@@ -248,7 +275,7 @@ pub fn nielsen(random: &mut Random) -> Vec<Case> {
     let (usual, tiny, huge) = (1.0 / 8192.0, 2f64.powi(-66), 2f64.powi(46));
     let untold = |(name, damping, next): (&str, f64, [f64; 2])| {
         let known = [(TELLING, 0.0), (ACCEPTED, 0.0), (GAIN, 0.0), (DAMPING, damping), (GROWTH, 8.0), (FLOOR, 0.125)];
-        let mut case = rule(Fixed::Nielsen, name, &known, random);
+        let mut case = rule(trust_region::Nielsen, name, &known, random);
         case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
         case
     };
@@ -262,7 +289,7 @@ pub fn nielsen(random: &mut Random) -> Vec<Case> {
     ];
     let case = |(name, accepted, gain, [damping, growth], next, floor): (&str, f64, f64, [f64; 2], [f64; 2], [f64; 2])| {
         let known = [(TELLING, 1.0), (ACCEPTED, accepted), (GAIN, gain), (DAMPING, damping), (GROWTH, growth), (FLOOR, floor[0])];
-        let mut case = rule(Fixed::Nielsen, name, &known, random);
+        let mut case = rule(trust_region::Nielsen, name, &known, random);
         case.expect_state(&[(DAMPING, next[0].into()), (GROWTH, next[1].into())]);
         if floor[1] != floor[0] {
             case.expect_state(&[(FLOOR, floor[1].into())]);
@@ -276,7 +303,7 @@ pub fn step_length(random: &mut Random) -> Vec<Case> {
     [("accepted", 1.0, 1.0, 1.0), ("rejected", 0.0, 1.0, 0.125), ("too short to tell", 0.0, 0.0, 1.0)]
         .map(|(name, accepted, telling, next)| {
             let known = [(ACCEPTED, accepted), (TELLING, telling), (ALONG_NEWTON, 0.25)];
-            let mut case = rule(Fixed::StepLength, name, &known, random);
+            let mut case = rule(trust_region::StepLength, name, &known, random);
             case.expect_state(&[(ALONG_NEWTON, next.into())]);
             case
         })
@@ -288,7 +315,7 @@ pub fn wake(random: &mut Random) -> Vec<Case> {
     [("after rest", [1e15, 1e-15], [1e3, 1e-2]), ("within reason", [0.5, 8.0], [0.5, 8.0])]
         .map(|(name, [damping, radius], next)| {
             let known = [(DAMPING, damping), (GROWTH, 1024.0), (RADIUS, radius), (ALONG_NEWTON, 1e-3)];
-            let mut case = rule(Fixed::Wake, name, &known, random);
+            let mut case = rule(trust_region::ResetDamping, name, &known, random);
             case.expect_state(&[(DAMPING, next[0].into()), (RADIUS, next[1].into())]);
             case.expect_state(&[(GROWTH, 2.0.into()), (ALONG_NEWTON, 1.0.into())]);
             case
@@ -298,15 +325,15 @@ pub fn wake(random: &mut Random) -> Vec<Case> {
 
 pub fn commit(tables: &Tables, random: &mut Random) -> Case {
     let trial = random.vector(tables.arena_len);
-    let mut case = Case::new(Fixed::Commit, "");
-    case.reals(VECTOR_IN, trial.clone());
-    case.reals(VECTOR_OUT, random.vector(tables.arena_len));
-    case.reals(STATE, random_state(random, &[(ACCEPTED, 1.0)]));
+    let mut case = Case::new(StaticKernel::StepCommit, "");
+    case.reals(step::Commit::FROM_ARENA, trial.clone());
+    case.reals(step::Commit::TO_ARENA, random.vector(tables.arena_len));
+    case.reals(step::Commit::STATE, random_state(random, &[(ACCEPTED, 1.0)]));
     case.stop = Some((ACCEPTED, 0.0));
     for table in &tables.list {
-        case.dispatch(table.items as u32, &[table.arena as u32, ACCEPTED]);
+        case.dispatch(table.items as u32, step::Commit { arena: table.arena as u32, condition: ACCEPTED });
         for (i, value) in trial.iter().enumerate().skip(table.arena).take(table.items) {
-            case.expect(VECTOR_OUT, i, *value);
+            case.expect(step::Commit::TO_ARENA, i, *value);
         }
     }
     case

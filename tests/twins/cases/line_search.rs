@@ -2,8 +2,7 @@
 
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{descent, line_search};
 use leastwise::solve::state::*;
 
 /// Numbers whose sum is exactly that.
@@ -208,8 +207,17 @@ pub fn line_search(size: usize, random: &mut Random) -> Vec<Case> {
 
 fn search(name: &str, size: usize, scene: &Scene, state: Vec<f64>, random: &mut Random) -> Case {
     let distance = size + 3;
-    let words = [size as u32, distance as u32, u32::from(scene.bounded), scene.rule, 5];
-    let mut case = Case::reduction(Fixed::LineSearch, name, &words, state);
+    let mut case = Case::reduction(
+        line_search::LineSearch {
+            partial_count: size as u32,
+            distance: distance as u32,
+            limited: u32::from(scene.bounded),
+            rule: scene.rule,
+            pairs: 5,
+        },
+        name,
+        state,
+    );
     let mut partials = Vec::new();
     let [slope, promised, kept] = scene.sums;
     for sum in [slope, promised, kept, SQUARED] {
@@ -218,7 +226,7 @@ fn search(name: &str, size: usize, scene: &Scene, state: Vec<f64>, random: &mut 
     }
     partials.extend((0..size).map(|i| if i == size / 3 { TOP } else { random.within(0.0, 0.5) }));
     partials.extend(random.vector(3));
-    case.reals(PARTIALS, partials);
+    case.reals(line_search::LineSearch::PARTIALS, partials);
     case.bound = 1e-5;
     case
 }
@@ -313,16 +321,19 @@ pub fn two_loop(size: usize, random: &mut Random) -> Vec<Case> {
             (COST, cost),
             (POINT_NORM, 0.5),
         ];
-        let words = [runs as u32, pairs as u32, rule, u32::from(all)];
-        let mut case = Case::reduction(Fixed::TwoLoop, name, &words, random_state(random, &state));
+        let mut case = Case::reduction(
+            descent::TwoLoop { runs: runs as u32, pairs: pairs as u32, rule, all: u32::from(all) },
+            name,
+            random_state(random, &state),
+        );
         case.stop = Some((TURNING, 0.0));
         case.bound = 1e-4;
-        case.reals(VECTOR_IN, products);
-        case.reals(VECTOR_OUT, known);
-        case.poisoned(JACOBIAN, vectors);
+        case.reals(descent::TwoLoop::PRODUCTS, products);
+        case.reals(descent::TwoLoop::GRAM, known);
+        case.poisoned(descent::TwoLoop::COEFFICIENTS, vectors);
         for (&row, column) in rows.iter().flat_map(|row| (0..vectors).map(move |column| (row, column))) {
             for at in [row * vectors + column, column * vectors + row] {
-                case.expect(VECTOR_OUT, at, Value { value: gram(row, column), size: 8.0 });
+                case.expect(descent::TwoLoop::GRAM, at, Value { value: gram(row, column), size: 8.0 });
             }
         }
         let d = next(&basis, rule, pairs, newest, kept);
@@ -330,7 +341,7 @@ pub fn two_loop(size: usize, random: &mut Random) -> Vec<Case> {
         let slope = d.dot(g);
         assert!(slope < 0.0, "{name}: a direction of descent");
         let largest = d.factors.iter().fold(1f64, |largest, factor| largest.max(factor.abs()));
-        (0..vectors).for_each(|j| case.expect(JACOBIAN, j, Value { value: d.factors[j], size: largest }));
+        (0..vectors).for_each(|j| case.expect(descent::TwoLoop::COEFFICIENTS, j, Value { value: d.factors[j], size: largest }));
         let far = g.dot(g).sqrt();
         let length = match rule {
             LBFGS if kept > 0 => 1.0,

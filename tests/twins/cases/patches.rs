@@ -4,8 +4,8 @@ use super::mask::free;
 use super::{Spread, entry};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::{Fixed, NEGATIVE};
+use leastwise::kernel::NEGATIVE;
+use leastwise::kernels::{StaticKernel, two_level};
 use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};
 
 const NONE: u32 = u32::MAX;
@@ -79,15 +79,15 @@ pub fn centers(size: usize, random: &mut Random) -> Vec<Case> {
         let members = rows(size.div_ceil(width), 9, random, |random| [random.below(200 - width as u32)]);
         let mut words = Words::new();
         let [starts, entries] = words.rows(&members);
-        let mut case = Case::new(Fixed::PatchCenters, format!("{width} coordinates"));
-        case.reals(VECTOR_IN, points.clone());
-        case.poisoned(VECTOR_OUT, members.len() * width);
+        let mut case = Case::new(StaticKernel::TwoLevelPatchCenters, format!("{width} coordinates"));
+        case.reals(two_level::PatchCenters::POINTS, points.clone());
+        case.poisoned(two_level::PatchCenters::CENTERS, members.len() * width);
         case.indices(words.0);
-        case.dispatch((members.len() * width) as u32, &[width as u32, starts, entries]);
+        case.dispatch((members.len() * width) as u32, two_level::PatchCenters { coordinates: width as u32, starts, members: entries });
         for (number, row) in members.iter().enumerate() {
             for k in 0..width {
                 let sum: Value = row.iter().map(|[point]| Value::from(points[*point as usize + k])).sum();
-                case.expect(VECTOR_OUT, number * width + k, sum / (row.len().max(1) as f64).into());
+                case.expect(two_level::PatchCenters::CENTERS, number * width + k, sum / (row.len().max(1) as f64).into());
             }
         }
         case
@@ -106,14 +106,23 @@ pub fn modes(size: usize, random: &mut Random) -> Vec<Case> {
         let owners = owners(variables, patches as u32, random);
         let mut words = Words::new();
         let place = words.push(&owners);
-        let mut case = Case::new(Fixed::PatchModes, format!("{coordinates} coordinates, width {width}, masked {masked}"));
-        case.reals(ARENA, points.clone());
-        case.reals(DATA, centers.clone());
-        case.reals(VECTOR_IN, free.clone());
-        case.poisoned(VECTOR_OUT, (vector + variables * width + 2) * columns);
+        let mut case = Case::new(StaticKernel::TwoLevelPatchModes, format!("{coordinates} coordinates, width {width}, masked {masked}"));
+        case.reals(two_level::PatchModes::ARENA, points.clone());
+        case.reals(two_level::PatchModes::CENTERS, centers.clone());
+        case.reals(two_level::PatchModes::FREE, free.clone());
+        case.poisoned(two_level::PatchModes::MODES, (vector + variables * width + 2) * columns);
         case.indices(words.0);
-        let words = [arena, vector, width, columns, first, coordinates, usize::from(masked)].map(|word| word as u32);
-        case.dispatch((variables * width) as u32, &[&words[..], &[place]].concat());
+        let args = two_level::PatchModes {
+            arena: arena as u32,
+            vector: vector as u32,
+            width: width as u32,
+            modes: columns as u32,
+            column: first as u32,
+            coordinates: coordinates as u32,
+            masked: u32::from(masked),
+            patches: place,
+        };
+        case.dispatch((variables * width) as u32, args);
         for i in 0..variables * width {
             let (variable, component) = (i / width, i % width);
             let moves = owners[variable] != NONE && !(masked && free[vector + i] == 0.0);
@@ -128,7 +137,7 @@ pub fn modes(size: usize, random: &mut Random) -> Vec<Case> {
                     }
                     _ => f64::from(u8::from(column == first + component)).into(),
                 };
-                case.expect(VECTOR_OUT, (vector + i) * columns + column, value);
+                case.expect(two_level::PatchModes::MODES, (vector + i) * columns + column, value);
             }
         }
         case
@@ -140,13 +149,16 @@ pub fn spins(size: usize, random: &mut Random) -> Vec<Case> {
     let one = |width: usize, axis: usize, random: &mut Random| {
         let (unknowns, arena, vector) = (size.div_ceil(width) * width, 3, 6);
         let points = random.vector(arena + unknowns);
-        let mut case = Case::new(Fixed::PatchSpin, format!("axis {axis} of {width} coordinates"));
-        case.reals(ARENA, points.clone());
-        case.poisoned(VECTOR_OUT, vector + unknowns);
-        case.dispatch(unknowns as u32, &[arena, vector, width, axis].map(|word| word as u32));
+        let mut case = Case::new(StaticKernel::TwoLevelPatchSpin, format!("axis {axis} of {width} coordinates"));
+        case.reals(two_level::PatchSpin::ARENA, points.clone());
+        case.poisoned(two_level::PatchSpin::MOTION, vector + unknowns);
+        case.dispatch(
+            unknowns as u32,
+            two_level::PatchSpin { arena: arena as u32, vector: vector as u32, coordinates: width as u32, axis: axis as u32 },
+        );
         for i in 0..unknowns {
             let arm: Vec<Value> = (0..width).map(|k| points[arena + i / width * width + k].into()).collect();
-            case.expect(VECTOR_OUT, vector + i, spin(&arm, i % width, axis));
+            case.expect(two_level::PatchSpin::MOTION, vector + i, spin(&arm, i % width, axis));
         }
         case
     };
@@ -161,17 +173,25 @@ pub fn follow(size: usize, random: &mut Random) -> Vec<Case> {
         let owners = owners(variables, 9, random);
         let mut words = Words::new();
         let place = words.push(&owners);
-        let mut case = Case::new(Fixed::PatchFollow, format!("width {width}"));
-        case.reals(DATA, inverse.clone());
-        case.reals(VECTOR_IN, product.clone());
-        case.poisoned(VECTOR_OUT, (vector + variables * width) * columns);
+        let mut case = Case::new(StaticKernel::TwoLevelPatchFollow, format!("width {width}"));
+        case.reals(two_level::PatchFollow::INVERSE, inverse.clone());
+        case.reals(two_level::PatchFollow::PRODUCT, product.clone());
+        case.poisoned(two_level::PatchFollow::MODES, (vector + variables * width) * columns);
         case.indices(words.0);
-        case.dispatch(variables as u32, &[&[vector, width, block, columns, column].map(|word| word as u32)[..], &[place]].concat());
+        let args = two_level::PatchFollow {
+            vector: vector as u32,
+            width: width as u32,
+            block: block as u32,
+            modes: columns as u32,
+            column: column as u32,
+            patches: place,
+        };
+        case.dispatch(variables as u32, args);
         for i in 0..variables {
             for c in 0..width {
                 let of = |k: usize| Value::from(entry(&inverse, block + i * packed, c, k)) * product[vector + i * width + k].into();
                 let value = if owners[i] == NONE { Value::default() } else { -(0..width).map(of).sum::<Value>() };
-                case.expect(VECTOR_OUT, (vector + i * width + c) * columns + column, value);
+                case.expect(two_level::PatchFollow::MODES, (vector + i * width + c) * columns + column, value);
             }
         }
         case
@@ -190,15 +210,22 @@ pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
         let [starts, entries] = words.rows(&members);
         let state = random_state(random, &[]);
         let lambda = state[DAMPING as usize];
-        let mut case = Case::new(Fixed::CoarseDiagonal, format!("{columns} motions, width {width}"));
-        case.reals(ARENA, scale.clone());
-        case.reals(DATA, modes.clone());
-        case.reals(VECTOR_IN, blocks.clone());
-        case.reals(VECTOR_OUT, random.vector(nodes * columns * columns));
-        case.reals(STATE, state);
+        let mut case = Case::new(StaticKernel::TwoLevelCoarseDiagonal, format!("{columns} motions, width {width}"));
+        case.reals(two_level::CoarseDiagonal::SCALE, scale.clone());
+        case.reals(two_level::CoarseDiagonal::MODES, modes.clone());
+        case.reals(two_level::CoarseDiagonal::BLOCKS, blocks.clone());
+        case.reals(two_level::CoarseDiagonal::COARSE, random.vector(nodes * columns * columns));
+        case.reals(two_level::CoarseDiagonal::STATE, state);
         case.indices(words.0);
-        let words = [vector, width, block, columns].map(|word| word as u32);
-        case.dispatch((nodes * columns * columns) as u32, &[&words[..], &[starts, entries]].concat());
+        let args = two_level::CoarseDiagonal {
+            vector: vector as u32,
+            width: width as u32,
+            block: block as u32,
+            modes: columns as u32,
+            starts,
+            members: entries,
+        };
+        case.dispatch((nodes * columns * columns) as u32, args);
         for (place, row) in members.iter().enumerate() {
             for (r, c) in (0..columns).flat_map(|r| (0..columns).map(move |c| (r, c))) {
                 let of = |&[variable]: &[u32; 1]| {
@@ -213,7 +240,11 @@ pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
                     pairs.map(term).sum::<Value>()
                 };
                 let at = (place * columns + r) * columns + c;
-                case.expect(VECTOR_OUT, at, case.latest(VECTOR_OUT, at) + row.iter().map(of).sum());
+                case.expect(
+                    two_level::CoarseDiagonal::COARSE,
+                    at,
+                    case.latest(two_level::CoarseDiagonal::COARSE, at) + row.iter().map(of).sum(),
+                );
             }
         }
         case
@@ -254,13 +285,24 @@ pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
         });
         let [starts, entries] = words.rows(&list);
         let ids_at = words.push(&ids);
-        let mut case = Case::new(Fixed::CoarsePairs, format!("{columns} motions"));
-        case.reals(DATA, modes.clone());
-        case.reals(VECTOR_IN, values.clone());
-        case.reals(VECTOR_OUT, random.vector(blocks * columns * columns));
+        let mut case = Case::new(StaticKernel::TwoLevelCoarsePairs, format!("{columns} motions"));
+        case.reals(two_level::CoarsePairs::MODES, modes.clone());
+        case.reals(two_level::CoarsePairs::COLUMNS, values.clone());
+        case.reals(two_level::CoarsePairs::COARSE, random.vector(blocks * columns * columns));
         case.indices(words.0);
-        let dispatched = [columns as u32, shapes_at, starts, ids_at, entries, bits, instances as u32, on_diagonal];
-        case.dispatch((nodes * columns * columns) as u32, &dispatched);
+        case.dispatch(
+            (nodes * columns * columns) as u32,
+            two_level::CoarsePairs {
+                modes: columns as u32,
+                pairs: shapes_at,
+                starts,
+                ids: ids_at,
+                entries,
+                pair_bits: bits,
+                length: instances as u32,
+                diagonal: on_diagonal,
+            },
+        );
         for (place, row) in list.iter().enumerate() {
             for (r, c) in (0..columns).flat_map(|r| (0..columns).map(move |c| (r, c))) {
                 let of = |&[code, a, b]: &[u32; 3]| {
@@ -286,7 +328,7 @@ pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
                     }
                 };
                 let at = ids[place] as usize * columns * columns + r * columns + c;
-                case.expect(VECTOR_OUT, at, case.latest(VECTOR_OUT, at) + row.iter().map(of).sum());
+                case.expect(two_level::CoarsePairs::COARSE, at, case.latest(two_level::CoarsePairs::COARSE, at) + row.iter().map(of).sum());
             }
         }
         case
@@ -301,12 +343,15 @@ pub fn frames(size: usize, random: &mut Random) -> Vec<Case> {
         let parents: Vec<u32> = (0..nodes).map(|_| random.below(above as u32)).collect();
         let mut words = Words::new();
         let place = words.push(&parents);
-        let mut case = Case::new(Fixed::CoarseFrames, format!("{coordinates} coordinates"));
-        case.reals(DATA, centers.clone());
-        case.reals(VECTOR_IN, higher.clone());
-        case.poisoned(VECTOR_OUT, nodes * rows * rows);
+        let mut case = Case::new(StaticKernel::TwoLevelCoarseFrames, format!("{coordinates} coordinates"));
+        case.reals(two_level::CoarseFrames::CENTERS, centers.clone());
+        case.reals(two_level::CoarseFrames::ABOVE, higher.clone());
+        case.poisoned(two_level::CoarseFrames::FRAMES, nodes * rows * rows);
         case.indices(words.0);
-        case.dispatch((nodes * rows * rows) as u32, &[rows as u32, coordinates as u32, place]);
+        case.dispatch(
+            (nodes * rows * rows) as u32,
+            two_level::CoarseFrames { rows: rows as u32, coordinates: coordinates as u32, parents: place },
+        );
         for node in 0..nodes {
             let arm = |k: usize| Value::from(centers[node * coordinates + k]) - higher[parents[node] as usize * coordinates + k].into();
             let arm: Vec<Value> = (0..coordinates).map(arm).collect();
@@ -315,7 +360,7 @@ pub fn frames(size: usize, random: &mut Random) -> Vec<Case> {
                     Some(axis) if r < coordinates => spin(&arm, r, axis),
                     _ => f64::from(u8::from(r == c)).into(),
                 };
-                case.expect(VECTOR_OUT, (node * rows + r) * rows + c, value);
+                case.expect(two_level::CoarseFrames::FRAMES, (node * rows + r) * rows + c, value);
             }
         }
         case
@@ -335,14 +380,17 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
         let mut words = Words::new();
         let [starts, entries] = words.rows(&list);
         let bases_at = words.push(&bases);
-        let mut case = Case::new(Fixed::MultiplyBlocks, format!("{rows_of_block} rows, mode {mode}"));
-        case.reals(ARENA, left.clone());
-        case.reals(DATA, right.clone());
-        case.reals(VECTOR_IN, base.clone());
-        case.reals(JACOBIAN, vec![radius]);
-        case.poisoned(VECTOR_OUT, count * area);
+        let mut case = Case::new(StaticKernel::TwoLevelMultiplyBlocks, format!("{rows_of_block} rows, mode {mode}"));
+        case.reals(two_level::MultiplyBlocks::LEFT, left.clone());
+        case.reals(two_level::MultiplyBlocks::RIGHT, right.clone());
+        case.reals(two_level::MultiplyBlocks::BASE, base.clone());
+        case.reals(two_level::MultiplyBlocks::RADIUS, vec![radius]);
+        case.poisoned(two_level::MultiplyBlocks::PRODUCT, count * area);
         case.indices(words.0);
-        case.dispatch((count * area) as u32, &[rows_of_block as u32, starts, entries, bases_at, mode]);
+        case.dispatch(
+            (count * area) as u32,
+            two_level::MultiplyBlocks { rows: rows_of_block as u32, starts, entries, bases: bases_at, mode },
+        );
         let step = if mode == 1 { 4.0 / 3.0 } else { 1.6 } / radius;
         for (place, row) in list.iter().enumerate() {
             for (r, c) in (0..rows_of_block).flat_map(|r| (0..rows_of_block).map(move |c| (r, c))) {
@@ -357,7 +405,7 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
                     3 => Value::from(2.0 * step) * before - Value::from(step * step) * sum,
                     _ => before - Value::from(step) * sum,
                 };
-                case.expect(VECTOR_OUT, place * area + r * rows_of_block + c, value);
+                case.expect(two_level::MultiplyBlocks::PRODUCT, place * area + r * rows_of_block + c, value);
             }
         }
         case
@@ -369,10 +417,10 @@ pub fn invert(size: usize, random: &mut Random) -> Vec<Case> {
     let one = |rows: usize, random: &mut Random| {
         let (area, nodes) = (rows * rows, size.div_ceil(rows * rows));
         let mut blocks = Vec::new();
-        let mut case = Case::new(Fixed::InvertNodes, format!("{rows} rows"));
+        let mut case = Case::new(StaticKernel::TwoLevelInvertNodes, format!("{rows} rows"));
         // Eliminations in another order round differently.
         case.bound = 1e-5;
-        case.poisoned(VECTOR_OUT, nodes * area);
+        case.poisoned(two_level::InvertNodes::INVERSE, nodes * area);
         for node in 0..nodes {
             let mut block: Vec<f64> = random.vector(area);
             for r in 0..rows {
@@ -402,13 +450,13 @@ pub fn invert(size: usize, random: &mut Random) -> Vec<Case> {
             };
             let inverse = plain_inverse(&block, rows, &lost);
             for (place, value) in inverse.iter().enumerate() {
-                case.expect(VECTOR_OUT, node * area + place, Value { value: *value, size: 1.0 });
+                case.expect(two_level::InvertNodes::INVERSE, node * area + place, Value { value: *value, size: 1.0 });
             }
             blocks.extend(block);
         }
-        case.reals(VECTOR_IN, blocks);
-        case.reals(STATE, random_state(random, &[(INNER_EPSILON, f64::from(f32::EPSILON))]));
-        case.dispatch(nodes as u32, &[rows as u32]);
+        case.reals(two_level::InvertNodes::BLOCKS, blocks);
+        case.reals(two_level::InvertNodes::STATE, random_state(random, &[(INNER_EPSILON, f64::from(f32::EPSILON))]));
+        case.dispatch(nodes as u32, two_level::InvertNodes { rows: rows as u32 });
         case
     };
     vec![one(6, random), one(3, random), one(1, random)]
@@ -456,17 +504,27 @@ pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
         let [starts, entries] = words.rows(&first);
         let [other_starts, other_entries] = words.rows(&second);
         let guard = if both { SOLVED } else { ALWAYS };
-        let mut case = Case::new(Fixed::Couple, format!("{rows_of_block} rows, both {both}"));
+        let mut case = Case::new(StaticKernel::TwoLevelCouple, format!("{rows_of_block} rows, both {both}"));
         case.stop = Some((guard, 1.0));
-        case.reals(ARENA, left.clone());
-        case.reals(DATA, x.clone());
-        case.reals(VECTOR_IN, right.clone());
-        case.reals(JACOBIAN, z.clone());
-        case.reals(STATE, random_state(random, &[(guard, 0.0)]));
-        case.poisoned(VECTOR_OUT, count * rows_of_block);
+        case.reals(two_level::Couple::LEFT, left.clone());
+        case.reals(two_level::Couple::X, x.clone());
+        case.reals(two_level::Couple::RIGHT, right.clone());
+        case.reals(two_level::Couple::Z, z.clone());
+        case.reals(two_level::Couple::STATE, random_state(random, &[(guard, 0.0)]));
+        case.poisoned(two_level::Couple::Y, count * rows_of_block);
         case.indices(words.0);
-        let words = [rows_of_block as u32, guard, starts, entries, other_starts, other_entries, u32::from(both)];
-        case.dispatch((count * rows_of_block) as u32, &words);
+        case.dispatch(
+            (count * rows_of_block) as u32,
+            two_level::Couple {
+                rows: rows_of_block as u32,
+                guard,
+                starts,
+                entries,
+                other_starts,
+                other_entries,
+                has_other: u32::from(both),
+            },
+        );
         for place in 0..count {
             for r in 0..rows_of_block {
                 let of = |list: &[[u32; 2]], blocks: &[f64], vector: &[f64]| {
@@ -481,7 +539,7 @@ pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
                 if both {
                     value = value + of(&second[place], &right, &z);
                 }
-                case.expect(VECTOR_OUT, place * rows_of_block + r, value);
+                case.expect(two_level::Couple::Y, place * rows_of_block + r, value);
             }
         }
         case
@@ -495,17 +553,17 @@ pub fn radius(size: usize, random: &mut Random) -> Vec<Case> {
         let part =
             |sign: f64, random: &mut Random| v.iter().map(|v| f64::from((sign * v * random.within(0.5, 1.0)) as f32)).collect::<Vec<_>>();
         let (product, u) = (part(along, random), part(across, random));
-        let mut case = Case::of_one_group(Fixed::SpectralRadius, format!("along {along}, across {across}"));
-        case.dispatch(1, &[size as u32]);
+        let mut case = Case::of_one_group(StaticKernel::TwoLevelSpectralRadius, format!("along {along}, across {across}"));
+        case.dispatch(1, two_level::SpectralRadius { elements: size as u32 });
         let dot = |other: &[f64]| v.iter().zip(other).take(size).map(|(a, b)| Value::from(*a) * (*b).into()).sum::<Value>();
         let (above, below) = (dot(&product), dot(&u));
         let known = above.value > 0.0 && below.value > 0.0;
         let value = if known { above / below } else { 2.0.into() };
-        case.reals(ARENA, v.clone());
-        case.reals(DATA, product);
-        case.reals(VECTOR_IN, u);
-        case.poisoned(VECTOR_OUT, 1);
-        case.expect(VECTOR_OUT, 0, if value.value < 1.0 { 1.0.into() } else { value });
+        case.reals(two_level::SpectralRadius::V, v.clone());
+        case.reals(two_level::SpectralRadius::PRODUCT, product);
+        case.reals(two_level::SpectralRadius::U, u);
+        case.poisoned(two_level::SpectralRadius::RADIUS, 1);
+        case.expect(two_level::SpectralRadius::RADIUS, 0, if value.value < 1.0 { 1.0.into() } else { value });
         case
     };
     vec![one(4.0, 1.0, random), one(0.25, 1.0, random), one(-1.0, 1.0, random), one(1.0, 0.0, random)]
@@ -518,19 +576,19 @@ pub fn restrict(size: usize, random: &mut Random) -> Vec<Case> {
         let members = rows(patches, 8, random, |random| [random.below(unknowns as u32)]);
         let mut words = Words::new();
         let [starts, entries] = words.rows(&members);
-        let mut case = Case::new(Fixed::PatchRestrict, format!("{columns} motions"));
+        let mut case = Case::new(StaticKernel::TwoLevelPatchRestrict, format!("{columns} motions"));
         case.stop = GUARD;
-        case.reals(DATA, modes.clone());
-        case.reals(VECTOR_IN, residual.clone());
-        case.reals(STATE, random_state(random, &[(SOLVED, 0.0)]));
-        case.poisoned(VECTOR_OUT, patches * columns);
+        case.reals(two_level::PatchRestrict::MODES, modes.clone());
+        case.reals(two_level::PatchRestrict::RESIDUAL, residual.clone());
+        case.reals(two_level::PatchRestrict::STATE, random_state(random, &[(SOLVED, 0.0)]));
+        case.poisoned(two_level::PatchRestrict::COARSE, patches * columns);
         case.indices(words.0);
-        case.dispatch((patches * columns) as u32, &[columns as u32, starts, entries]);
+        case.dispatch((patches * columns) as u32, two_level::PatchRestrict { modes: columns as u32, starts, members: entries });
         for (place, row) in members.iter().enumerate() {
             for column in 0..columns {
                 let of =
                     |[unknown]: &[u32; 1]| Value::from(modes[*unknown as usize * columns + column]) * residual[*unknown as usize].into();
-                case.expect(VECTOR_OUT, place * columns + column, row.iter().map(of).sum::<Value>());
+                case.expect(two_level::PatchRestrict::COARSE, place * columns + column, row.iter().map(of).sum::<Value>());
             }
         }
         case
@@ -548,27 +606,36 @@ pub fn prolong(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let place = words.push(&owners);
         let spread = Spread::new(size, group, random);
         let (first, maxima) = (2, if starts { 2 + spread.groups + 3 } else { 0 });
-        let mut case = Case::new(Fixed::PatchProlong, format!("{columns} motions, at the start {starts}"));
+        let mut case = Case::new(StaticKernel::TwoLevelPatchProlong, format!("{columns} motions, at the start {starts}"));
         case.stop = GUARD;
-        case.reals(ARENA, residual.clone());
-        case.reals(DATA, modes.clone());
-        case.reals(VECTOR_IN, coarse.clone());
-        case.reals(VECTOR_OUT, z.clone());
-        case.reals(STATE, random_state(random, &[(SOLVED, 0.0)]));
-        case.poisoned(PARTIALS, 2 * spread.groups + 8);
+        case.reals(two_level::PatchProlong::RESIDUAL, residual.clone());
+        case.reals(two_level::PatchProlong::MODES, modes.clone());
+        case.reals(two_level::PatchProlong::COARSE, coarse.clone());
+        case.reals(two_level::PatchProlong::Z, z.clone());
+        case.reals(two_level::PatchProlong::STATE, random_state(random, &[(SOLVED, 0.0)]));
+        case.poisoned(two_level::PatchProlong::PARTIALS, 2 * spread.groups + 8);
         case.indices(words.0);
-        case.dispatch(spread.lanes(), &[size as u32, columns as u32, first as u32, place, maxima as u32]);
+        case.dispatch(
+            spread.lanes(),
+            two_level::PatchProlong {
+                unknowns: size as u32,
+                modes: columns as u32,
+                partial: first as u32,
+                patches: place,
+                maxima: maxima as u32,
+            },
+        );
         for (group, elements) in spread.each() {
             let mut rz = Value::default();
             for i in elements.filter(|i| owners[*i] != NONE) {
                 let of = |k: usize| Value::from(modes[i * columns + k]) * coarse[owners[i] as usize * columns + k].into();
                 let value: Value = (0..columns).map(of).sum();
-                case.expect(VECTOR_OUT, i, Value::from(z[i]) + value);
+                case.expect(two_level::PatchProlong::Z, i, Value::from(z[i]) + value);
                 rz = rz + Value::from(residual[i]) * value;
             }
-            case.expect(PARTIALS, first + group, rz);
+            case.expect(two_level::PatchProlong::PARTIALS, first + group, rz);
             if starts {
-                case.expect(PARTIALS, maxima + group, 0.0);
+                case.expect(two_level::PatchProlong::PARTIALS, maxima + group, 0.0);
             }
         }
         case

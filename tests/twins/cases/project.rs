@@ -1,7 +1,7 @@
 use crate::twins::harness::Case;
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, JACOBIAN, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::{Fixed, NEGATIVE};
+use leastwise::kernel::NEGATIVE;
+use leastwise::kernels::{StaticKernel, system};
 
 /// A few roundings of f64; for f32 it is as good as none.
 const TOLERANCE: f64 = 2e-15;
@@ -20,7 +20,8 @@ pub fn project_blocks(size: usize, random: &mut Random) -> Vec<Case> {
 }
 
 fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &mut Random) -> Case {
-    let mut case = Case::new(Fixed::ProjectBlocks, format!("width {width}, ε {epsilon}{}", if absolute { ", absolute" } else { "" }));
+    let mut case =
+        Case::new(StaticKernel::SystemPsdBlocks, format!("width {width}, ε {epsilon}{}", if absolute { ", absolute" } else { "" }));
     case.bound = if width > 12 { 1e-5 } else { 4e-6 };
     // Even and odd rows may have nothing to do with each other; then entries between them have no column.
     let split = width > 1 && random.below(3) == 0;
@@ -34,7 +35,7 @@ fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &
     }
     let mut columns = vec![0.0; order.len() * count];
     let first = random.below(3) as usize;
-    case.poisoned(VECTOR_OUT, (first + packed.len()) * count);
+    case.poisoned(system::PsdBlocks::BLOCKS, (first + packed.len()) * count);
     for i in 0..count {
         let given = symmetric(width, split, random);
         for (k, &(r, c)) in packed.iter().enumerate().filter(|(k, _)| there[*k]) {
@@ -50,14 +51,14 @@ fn projected(count: usize, width: usize, absolute: bool, epsilon: f64, random: &
         let above = product(&shifted, &sign(&shifted));
         for (k, &(r, c)) in packed.iter().enumerate() {
             let raised = (shifted[r][c] + above[r][c]) / 2.0 + if r == c { epsilon } else { 0.0 };
-            case.expect(VECTOR_OUT, (first + k) * count + i, Value { value: raised, size: 2.0 });
+            case.expect(system::PsdBlocks::BLOCKS, (first + k) * count + i, Value { value: raised, size: 2.0 });
         }
     }
-    case.reals(VECTOR_IN, columns);
-    case.scratch(JACOBIAN, (width + 1) * width * count);
+    case.reals(system::PsdBlocks::COLUMNS, columns);
+    case.scratch(system::PsdBlocks::WORK, (width + 1) * width * count);
     case.indices(map);
-    case.reals(ARENA, vec![epsilon, TOLERANCE]);
-    case.dispatch(count as u32, &[width as u32, u32::from(absolute), first as u32]);
+    case.reals(system::PsdBlocks::LIMITS, vec![epsilon, TOLERANCE]);
+    case.dispatch(count as u32, system::PsdBlocks { width: width as u32, absolute: u32::from(absolute), column: first as u32 });
     case
 }
 

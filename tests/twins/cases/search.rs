@@ -1,10 +1,9 @@
 //! Kernels of searches among compressed vectors.
 
-use super::clusters::{bound_of_sum, row, squared_distance, tile, words};
+use super::clusters::{bound_of_sum, row, squared_distance, tile};
 use crate::twins::harness::{Case, POISONED_WORD, poison};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, search};
 
 /// What stands for no distance.
 const ABSENT: f64 = 3e38;
@@ -37,25 +36,37 @@ pub fn pairwise(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let (points, other) = (random.vector(size * entries), random.vector(other_count * entries));
         let (row_step, step) = if by_columns { (1, other_count) } else { (entries, 1) };
         let name = format!("{entries} entries, {other_count} others, differences {differences}, by columns {by_columns}");
-        let mut case = Case::new(Fixed::Pairwise, name);
+        let mut case = Case::new(StaticKernel::SearchPairwise, name);
         case.bound = bound_of_sum(entries);
-        let of = words(&[size, entries, other_count, differences.into(), length, offset, stride, to, begin, row_step, step]);
-        case.dispatch(tiles(size, other_count, group), &of);
+        let args = search::Pairwise {
+            rows: size as u32,
+            entries: entries as u32,
+            other_rows: other_count as u32,
+            squared: differences.into(),
+            stride: length as u32,
+            first: offset as u32,
+            result_stride: stride as u32,
+            result_first: to as u32,
+            other_first: begin as u32,
+            other_row_stride: row_step as u32,
+            other_entry_stride: step as u32,
+        };
+        case.dispatch(tiles(size, other_count, group), args);
         let mut stored: Vec<f64> = (0..size * length).map(poison).collect();
         let mut stored_others: Vec<f64> = (0..begin + other_count * entries).map(poison).collect();
         for k in 0..entries {
             (0..size).for_each(|i| stored[i * length + offset + k] = points[i * entries + k]);
             (0..other_count).for_each(|i| stored_others[begin + i * row_step + k * step] = other[i * entries + k]);
         }
-        case.reals(ARENA, stored);
-        case.reals(DATA, stored_others);
-        case.poisoned(VECTOR_OUT, size * stride);
+        case.reals(search::Pairwise::POINTS, stored);
+        case.reals(search::Pairwise::OTHERS, stored_others);
+        case.poisoned(search::Pairwise::RESULTS, size * stride);
         for i in 0..size {
             for j in 0..other_count {
                 let (x, y) = (row(&points, i, entries), row(&other, j, entries));
                 let product = || x.iter().zip(y).map(|(x, y)| Value::from(x * y)).sum::<Value>();
                 let expected = if differences { squared_distance(x, y) } else { product() };
-                case.expect(VECTOR_OUT, i * stride + to + j, expected);
+                case.expect(search::Pairwise::RESULTS, i * stride + to + j, expected);
             }
         }
         case
@@ -73,15 +84,15 @@ pub fn probe(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |(count, lists): (usize, usize)| {
         let probes = 1 + random.below(lists as u32 - 1) as usize;
         let kinds = [2, 5, 1 << 20][random.below(3) as usize];
-        let mut case = Case::new(Fixed::Probe, format!("{count} queries, {probes} of {lists} lists, {kinds} distances"));
-        case.dispatch((count * group) as u32, &words(&[count, lists, probes]));
+        let mut case = Case::new(StaticKernel::SearchProbe, format!("{count} queries, {probes} of {lists} lists, {kinds} distances"));
+        case.dispatch((count * group) as u32, search::Probe { queries: count as u32, lists: lists as u32, probed: probes as u32 });
         let distances: Vec<f64> = (0..count * lists).map(|_| f64::from(random.below(kinds) as f32 * 0.37)).collect();
-        case.reals(VECTOR_OUT, distances.clone());
+        case.reals(search::Probe::DISTANCES, distances.clone());
         for query in 0..count {
             let distances = row(&distances, query, lists);
             let mut order: Vec<usize> = (0..lists).collect();
             order.sort_by(|a, b| distances[*a].total_cmp(&distances[*b]).then(a.cmp(b)));
-            order[probes..].iter().for_each(|list| case.expect(VECTOR_OUT, query * lists + list, ABSENT));
+            order[probes..].iter().for_each(|list| case.expect(search::Probe::DISTANCES, query * lists + list, ABSENT));
         }
         case
     };
@@ -121,12 +132,21 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
         let name = format!(
             "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, scaled {is_scaled}"
         );
-        let mut case = Case::new(Fixed::Decode, name);
+        let mut case = Case::new(StaticKernel::SearchDecode, name);
         case.bound = bound_of_sum(dimensions);
-        let of = words(&[size, dimensions, before, first_list as usize, lists_at, codes_at, width, is_scaled.into()]);
-        case.dispatch((size * 16) as u32, &of);
-        case.poisoned(VECTOR_OUT, size * dimensions + 3);
-        case.poisoned(PARTIALS, size + 3);
+        let args = search::Decode {
+            vectors: size as u32,
+            dimensions: dimensions as u32,
+            first: before as u32,
+            first_list,
+            lists: lists_at as u32,
+            codes: codes_at as u32,
+            code_words: width as u32,
+            scaled: is_scaled.into(),
+        };
+        case.dispatch((size * 16) as u32, args);
+        case.poisoned(search::Decode::RESIDUALS, size * dimensions + 3);
+        case.poisoned(search::Decode::CONSTANTS, size + 3);
         for i in 0..size {
             let code = &table[codes_at + (before + i) * width..][..width + 1];
             let anchor = row(&anchors, (table[lists_at + before + i] - first_list) as usize, dimensions);
@@ -137,13 +157,13 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
                 let number = (0..12).map(|i| code[((bit + i) / 32) as usize] >> ((bit + i) % 32) & 1).rev().fold(0, |n, bit| 2 * n + bit);
                 let level = levels[(begin + (number & mask)) as usize];
                 let value = Value::from(scale) * (Value::from(lows[k]) + Value::from(spreads[k] * level));
-                case.expect(VECTOR_OUT, i * dimensions + k, value);
+                case.expect(search::Decode::RESIDUALS, i * dimensions + k, value);
                 constant = constant + value * (Value::from(2.0 * anchor[k]) + Value::from(shrink) * value);
             }
-            case.expect(PARTIALS, i, constant);
+            case.expect(search::Decode::CONSTANTS, i, constant);
         }
-        case.reals(ARENA, anchors);
-        case.reals(DATA, [vec![shrink], spreads, lows, levels].concat());
+        case.reals(search::Decode::ANCHORS, anchors);
+        case.reals(search::Decode::NUMBERS, [vec![shrink], spreads, lows, levels].concat());
         case.indices(table);
         case
     };
@@ -173,25 +193,35 @@ pub fn estimate(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let constants = random.vector(vectors);
         let distances: Vec<f64> =
             (0..count * lists).map(|_| if random.below(100) < share { random.within(0.0, 9.0) } else { ABSENT }).collect();
-        let mut case =
-            Case::new(Fixed::Estimate, format!("{count} queries, {vectors} vectors, dimension {dimensions}, {share} % of {lists} lists"));
+        let mut case = Case::new(
+            StaticKernel::SearchEstimate,
+            format!("{count} queries, {vectors} vectors, dimension {dimensions}, {share} % of {lists} lists"),
+        );
         case.bound = bound_of_sum(dimensions);
-        let of = words(&[count, dimensions, vectors, stride, lists, before, usize::from(share < 100)]);
-        case.dispatch(tiles(count, vectors, group), &of);
-        case.poisoned(VECTOR_OUT, count * stride);
+        let args = search::Estimate {
+            queries: count as u32,
+            dimensions: dimensions as u32,
+            vectors: vectors as u32,
+            stride: stride as u32,
+            lists: lists as u32,
+            list_of: before as u32,
+            probing: u32::from(share < 100),
+        };
+        case.dispatch(tiles(count, vectors, group), args);
+        case.poisoned(search::Estimate::RESULTS, count * stride);
         for query in 0..count {
             for vector in 0..vectors {
                 let terms = row(&queries, query, dimensions).iter().zip(row(&residuals, vector, dimensions));
                 let product: Value = terms.map(|(x, r)| Value::from(x * r)).sum();
                 let distance = distances[query * lists + of_vectors[vector] as usize];
                 let estimate = Value::from(distance) + Value::from(constants[vector]) - product - product;
-                case.expect(VECTOR_OUT, query * stride + vector, if distance == ABSENT { ABSENT.into() } else { estimate });
+                case.expect(search::Estimate::RESULTS, query * stride + vector, if distance == ABSENT { ABSENT.into() } else { estimate });
             }
         }
-        case.reals(ARENA, queries);
-        case.reals(DATA, residuals);
-        case.reals(VECTOR_IN, constants);
-        case.reals(JACOBIAN, distances.iter().map(|distance| f64::from(*distance as f32)).collect());
+        case.reals(search::Estimate::QUERIES, queries);
+        case.reals(search::Estimate::RESIDUALS, residuals);
+        case.reals(search::Estimate::CONSTANTS, constants);
+        case.reals(search::Estimate::DISTANCES, distances.iter().map(|distance| f64::from(*distance as f32)).collect());
         case.indices([vec![POISONED_WORD; before], of_vectors].concat());
         case
     };
@@ -206,8 +236,10 @@ pub fn shortlist(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let k = [1, 2, 10, 100, 511, 512][random.below(6) as usize];
         let kinds = [3, 100, 1 << 22][random.below(3) as usize];
         let falling = random.below(3) == 0;
-        let mut case =
-            Case::new(Fixed::Shortlist, format!("{count} queries, k = {k}, {kinds} distances, falling {falling}, continues {continues}"));
+        let mut case = Case::new(
+            StaticKernel::SearchShortlist,
+            format!("{count} queries, k = {k}, {kinds} distances, falling {falling}, continues {continues}"),
+        );
         let mut ids: Vec<u32> = (0..size as u32).map(|id| 3 * id + 1).collect();
         random.shuffle(&mut ids);
         ids.iter_mut().filter(|_| random.below(5) == 0).for_each(|id| *id = NOBODY);
@@ -241,7 +273,19 @@ pub fn shortlist(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         board.push(POISONED_WORD);
         let nearest_at = board.len();
         board.extend(before.iter().flatten().map(|(_, id)| word(*id)));
-        case.dispatch((count * group) as u32, &words(&[count, size, stride, k, ids_at, orders_at, nearest_at, continues.into()]));
+        case.dispatch(
+            (count * group) as u32,
+            search::Shortlist {
+                queries: count as u32,
+                vectors: size as u32,
+                stride: stride as u32,
+                k: k as u32,
+                ids: ids_at as u32,
+                orders: orders_at as u32,
+                nearest: nearest_at as u32,
+                any: u32::from(continues),
+            },
+        );
         case.indices(board);
         for (query, known) in before.into_iter().enumerate() {
             let row = &distances[query * stride..][..size];
@@ -254,7 +298,7 @@ pub fn shortlist(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 case.expect_index(nearest_at + query * k + place, id);
             }
         }
-        case.reals(VECTOR_IN, distances);
+        case.reals(search::Shortlist::DISTANCES, distances);
         case
     };
     [false, true].map(case).into()

@@ -4,8 +4,7 @@ use super::clusters::bound_of_sum;
 use crate::twins::harness::{Case, POISONED_WORD};
 use crate::twins::value::{Random, Value};
 use leastwise::device::Limits;
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, tensor};
 use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows as launch_sum_rows};
 
 /// Numbers of a buffer, and of products of a case.
@@ -23,7 +22,7 @@ fn limits(group: usize) -> Limits {
 fn dispatch(case: &mut Case, launch: Option<Launch>) {
     let launch = launch.expect("a small shape");
     assert_eq!(launch.kernel, case.kernel);
-    case.dispatch(launch.count, &launch.words);
+    case.launch(launch.count, launch.words);
 }
 
 /// An attention's input, and what it makes of it.
@@ -73,14 +72,14 @@ impl Net {
         [batches, queries, keys, depth, width].map(|size| size as usize)
     }
 
-    fn case(&self, kernel: Fixed) -> Case {
+    fn case(&self, kernel: StaticKernel) -> Case {
         let [b, n, m, d, e] = self.sizes();
         let name = format!("{b} batches, {n} queries, {m} keys, {d} and {e} entries, causal {}", self.of.causal);
         let mut case = Case::new(kernel, name);
         case.bound = bound_of_sum(n + m + d + e);
-        case.reals(ARENA, self.queries.clone());
-        case.reals(DATA, self.keys.clone());
-        case.reals(VECTOR_IN, self.values.clone());
+        case.reals(tensor::Attend::QUERIES, self.queries.clone());
+        case.reals(tensor::Attend::KEYS, self.keys.clone());
+        case.reals(tensor::Attend::VALUES, self.values.clone());
         case
     }
 
@@ -163,16 +162,16 @@ fn expect_all(case: &mut Case, slot: usize, values: Vec<Value>) {
 pub fn attend(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |net: Net| {
         let [b, n, _, _, e] = net.sizes();
-        let mut case = net.case(Fixed::Attend);
+        let mut case = net.case(StaticKernel::TensorAttend);
         dispatch(&mut case, net.of.forward(&limits(group)));
-        case.poisoned(VECTOR_OUT, b * n * e);
-        case.poisoned(PARTIALS, b * n);
+        case.poisoned(tensor::Attend::RESULTS, b * n * e);
+        case.poisoned(tensor::Attend::LOGARITHMS, b * n);
         for (batch, query) in (0..b).flat_map(|batch| (0..n).map(move |query| (batch, query))) {
             let (logarithm, result) = net.result(batch, query);
             let size = net.weights(batch, query).2;
-            case.expect(PARTIALS, batch * n + query, Value { value: logarithm, size });
+            case.expect(tensor::Attend::LOGARITHMS, batch * n + query, Value { value: logarithm, size });
             let at = (batch * n + query) * e;
-            result.into_iter().enumerate().for_each(|(c, value)| case.expect(VECTOR_OUT, at + c, value));
+            result.into_iter().enumerate().for_each(|(c, value)| case.expect(tensor::Attend::RESULTS, at + c, value));
         }
         case
     };
@@ -182,17 +181,17 @@ pub fn attend(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
 pub fn attend_queries(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |net: Net| {
         let [b, n, m, d, _] = net.sizes();
-        let mut case = net.case(Fixed::AttendQueries);
+        let mut case = net.case(StaticKernel::TensorAttendQueries);
         dispatch(&mut case, net.of.of_queries(&limits(group)));
         let statistics = net.statistics();
         let mut sums = vec![Value::default(); b * n * d];
         net.pairs(&statistics, |batch, query, key, _, slope| {
             add(&mut sums[(batch * n + query) * d..][..d], slope, &net.keys[(batch * m + key) * d..][..d]);
         });
-        case.reals(JACOBIAN, net.slopes.clone());
-        case.reals(STATE, statistics);
-        case.poisoned(VECTOR_OUT, b * n * d);
-        expect_all(&mut case, VECTOR_OUT, sums);
+        case.reals(tensor::AttendQueries::SLOPES, net.slopes.clone());
+        case.reals(tensor::AttendQueries::STATISTICS, statistics);
+        case.poisoned(tensor::AttendQueries::RESULTS, b * n * d);
+        expect_all(&mut case, tensor::AttendQueries::RESULTS, sums);
         case
     };
     Net::all(size, random).into_iter().map(case).collect()
@@ -201,7 +200,7 @@ pub fn attend_queries(size: usize, group: usize, random: &mut Random) -> Vec<Cas
 pub fn attend_keys(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |net: Net| {
         let [b, n, m, d, e] = net.sizes();
-        let mut case = net.case(Fixed::AttendKeys);
+        let mut case = net.case(StaticKernel::TensorAttendKeys);
         dispatch(&mut case, net.of.of_keys(&limits(group)));
         let statistics = net.statistics();
         let (mut of_keys, mut of_values) = (vec![Value::default(); b * m * d], vec![Value::default(); b * m * e]);
@@ -210,12 +209,12 @@ pub fn attend_keys(size: usize, group: usize, random: &mut Random) -> Vec<Case> 
             add(&mut of_values[(batch * m + key) * e..][..e], weight, &net.slopes[at * e..][..e]);
             add(&mut of_keys[(batch * m + key) * d..][..d], slope, &net.queries[at * d..][..d]);
         });
-        case.reals(JACOBIAN, net.slopes.clone());
-        case.reals(STATE, statistics);
-        case.poisoned(VECTOR_OUT, b * m * d);
-        case.poisoned(PARTIALS, b * m * e);
-        expect_all(&mut case, VECTOR_OUT, of_keys);
-        expect_all(&mut case, PARTIALS, of_values);
+        case.reals(tensor::AttendKeys::SLOPES, net.slopes.clone());
+        case.reals(tensor::AttendKeys::STATISTICS, statistics);
+        case.poisoned(tensor::AttendKeys::OF_KEYS, b * m * d);
+        case.poisoned(tensor::AttendKeys::OF_VALUES, b * m * e);
+        expect_all(&mut case, tensor::AttendKeys::OF_KEYS, of_keys);
+        expect_all(&mut case, tensor::AttendKeys::OF_VALUES, of_values);
         case
     };
     Net::all(size, random).into_iter().map(case).collect()
@@ -239,7 +238,7 @@ pub fn fold(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
             step: step_words,
             dilation: dilation_words,
         };
-        let mut case = Case::new(Fixed::Fold, format!("{windows:?}"));
+        let mut case = Case::new(StaticKernel::TensorFold, format!("{windows:?}"));
         dispatch(&mut case, windows.fold(&limits(group)));
         let x = random.vector(outer * count * window * inner);
         let mut sums = vec![Value::default(); outer * length * inner];
@@ -248,9 +247,9 @@ pub fn fold(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
             let to = (o * length + w * step + k * dilation) * inner + i;
             sums[to] = sums[to] + (*value).into();
         }
-        case.reals(VECTOR_IN, x);
-        case.poisoned(VECTOR_OUT, outer * length * inner);
-        expect_all(&mut case, VECTOR_OUT, sums);
+        case.reals(tensor::Fold::WINDOWS, x);
+        case.poisoned(tensor::Fold::RESULTS, outer * length * inner);
+        expect_all(&mut case, tensor::Fold::RESULTS, sums);
         case
     };
     [(1, 1, 3), (2, 1, 5), (3, 1, 2), (1, 3, 3), (2, 3, 4), (4, 1, 1)].map(case).into()
@@ -273,7 +272,7 @@ pub fn sum_rows(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let mut members: Vec<u32> = (0..of.len() as u32).collect();
         members.sort_by_key(|t| of[*t as usize]);
         let starts = (0..=rows).map(|row| members.partition_point(|t| of[*t as usize] < row) as u32).collect();
-        let mut case = Case::new(Fixed::SumRows, format!("{count} rows of {width} entries from {rows}, kind {kind}"));
+        let mut case = Case::new(StaticKernel::TensorSumRows, format!("{count} rows of {width} entries from {rows}, kind {kind}"));
         case.bound = bound_of_sum(count);
         dispatch(&mut case, launch_sum_rows(rows as u32, width as u32, &limits(group)));
         let mut sums = vec![Value::default(); rows * width];
@@ -281,9 +280,9 @@ pub fn sum_rows(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
             add(&mut sums[row * width..][..width], 1.0.into(), &x[t * width..][..width]);
         }
         case.indices([starts, members, vec![POISONED_WORD; 3]].concat());
-        case.reals(VECTOR_IN, x);
-        case.poisoned(VECTOR_OUT, rows * width);
-        expect_all(&mut case, VECTOR_OUT, sums);
+        case.reals(tensor::SumRows::GATHERED, x);
+        case.poisoned(tensor::SumRows::RESULTS, rows * width);
+        expect_all(&mut case, tensor::SumRows::RESULTS, sums);
         case
     };
     [0, 1].map(case).into()

@@ -4,8 +4,9 @@ use super::super::points::Points;
 use super::super::state;
 use super::{Chunk, Piece, RUNS, Workspace, trials_for};
 use leastwise_cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for, tile};
-use leastwise_device::{Command, Dispatch, KernelId, PARAM_WORDS, Slice, binding::*};
-use leastwise_kernel::Fixed;
+use leastwise_device::{Arguments, Command, Dispatch, Slice};
+use leastwise_kernels::clustering::{anneal, init, lloyd, moves, sort};
+use leastwise_kernels::step;
 
 /// Points and keys of a stable sort.
 #[derive(Clone, Copy)]
@@ -41,30 +42,18 @@ pub struct Soft {
 }
 
 impl Workspace {
-    fn kernel(&self, kernel: Fixed) -> KernelId {
-        let found = self.kernels.iter().find(|(known, _)| *known == kernel);
-        found.map_or(KernelId(u32::MAX), |(_, id)| *id)
-    }
-
     /// A dispatch over so many items.
-    fn over(&self, kernel: Fixed, items: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
-        let mut bindings = [None; COUNT];
-        bound.iter().for_each(|(slot, slice)| bindings[*slot] = Some(*slice));
-        let mut all = [0; PARAM_WORDS];
-        all[..words.len()].copy_from_slice(words);
-        Command::Dispatch(Dispatch { kernel: self.kernel(kernel), bindings, count: items, single_group: false, words: all })
+    fn over<K: Arguments>(&self, args: K, items: u32, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(self.kernels.dispatch(args, items, bindings))
     }
 
     /// A dispatch of so many workgroups.
-    fn groups(&self, kernel: Fixed, groups: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
-        self.over(kernel, groups * self.limits.group_size, words, bound)
+    fn groups<K: Arguments>(&self, args: K, groups: u32, bindings: K::Bindings<Slice>) -> Command {
+        self.over(args, groups * self.limits.group_size, bindings)
     }
 
-    fn single(&self, kernel: Fixed, words: &[u32], bound: &[(usize, Slice)]) -> Command {
-        match self.over(kernel, 1, words, bound) {
-            Command::Dispatch(dispatch) => Command::Dispatch(Dispatch { single_group: true, ..dispatch }),
-            other => other,
-        }
+    fn single<K: Arguments>(&self, args: K, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(Dispatch { single_group: true, ..self.kernels.dispatch(args, 1, bindings) })
     }
 
     /// Uploads of the points of a chunk, a few at a time.
@@ -83,14 +72,20 @@ impl Workspace {
 
     /// ‖x‖² of a chunk's points.
     pub fn squares(&self, chunk: Chunk) -> Command {
-        let bound = [(ARENA, chunk.points), (VECTOR_IN, self.sums), (VECTOR_OUT, self.squares), (STATE, self.state)];
-        self.over(Fixed::Norms, chunk.count, &[self.dimensions, chunk.first, 0, 0, state::ALWAYS], &bound)
+        self.over(
+            lloyd::Norms { dimensions: self.dimensions, first: chunk.first, soft: 0, shares: 0, guard: state::ALWAYS },
+            chunk.count,
+            lloyd::NormsBindings { rows: chunk.points, sums: self.sums, norms: self.squares, state: self.state },
+        )
     }
 
     /// ‖a‖² of so many anchors; less T ln p, where sums of soft assignments are there.
     pub fn norms(&self, piece: Piece, clusters: u32, soft_shares: u32) -> Command {
-        let bound = [(ARENA, piece.anchors), (VECTOR_IN, self.sums), (VECTOR_OUT, piece.norms), (STATE, self.state)];
-        self.over(Fixed::Norms, clusters, &[self.dimensions, 0, soft_shares.min(1), soft_shares, state::DONE], &bound)
+        self.over(
+            lloyd::Norms { dimensions: self.dimensions, first: 0, soft: soft_shares.min(1), shares: soft_shares, guard: state::DONE },
+            clusters,
+            lloyd::NormsBindings { rows: piece.anchors, sums: self.sums, norms: piece.norms, state: self.state },
+        )
     }
 
     fn here(piece: Piece, clusters: u32) -> u32 {
@@ -115,30 +110,32 @@ impl Workspace {
                 | u32::from(number == 0) << 1
                 | u32::from(number + 1 == pieces.len()) << 2
                 | u32::from(self.by_fours) << 3;
-            let words = [
-                chunk.count,
-                self.dimensions,
-                *here,
-                piece.first,
-                chunk.first,
-                self.places.labels,
-                self.places.before,
-                flags,
-                state::DONE,
-                self.first_tile(chunk),
-                self.count,
-            ];
-            let bound = [
-                (ARENA, chunk.points),
-                (DATA, piece.anchors),
-                (INDEX, self.table),
-                (VECTOR_IN, self.squares),
-                (VECTOR_OUT, self.nearest),
-                (JACOBIAN, piece.norms),
-                (STATE, self.state),
-                (PARTIALS, self.partials),
-            ];
-            commands.push(self.groups(Fixed::Assign, self.tiles(chunk), &words, &bound));
+            commands.push(self.groups(
+                lloyd::Assign {
+                    points: chunk.count,
+                    dimensions: self.dimensions,
+                    anchors: *here,
+                    first_anchor: piece.first,
+                    first_point: chunk.first,
+                    labels: self.places.labels,
+                    candidates: self.places.before,
+                    flags,
+                    guard: state::DONE,
+                    partial: self.first_tile(chunk),
+                    all_points: self.count,
+                },
+                self.tiles(chunk),
+                lloyd::AssignBindings {
+                    points: chunk.points,
+                    anchors: piece.anchors,
+                    table: self.table,
+                    squares: self.squares,
+                    nearest: self.nearest,
+                    norms: piece.norms,
+                    state: self.state,
+                    partials: self.partials,
+                },
+            ));
         }
     }
 
@@ -158,26 +155,53 @@ impl Workspace {
         let begins = if sort.keys_at == places.keys && sort.mask != WHOLE { places.map } else { places.begins };
         let blocks = Self::part(self.table, places.blocks, self.blocks * sort.keys);
         commands.push(Command::Clear { slice: blocks });
-        let from = [sort.from.unwrap_or(0), u32::from(sort.from.is_some())];
-        let words = [
-            self.count,
+        let (numbers, numbered) = (sort.from.unwrap_or(0), u32::from(sort.from.is_some()));
+        let tally = sort::Tally {
+            items: self.count,
+            key_count: sort.keys,
+            block: self.block,
+            counts: places.blocks,
+            keys: sort.keys_at,
+            shift: sort.shift,
+            mask: sort.mask,
+            numbers,
+            numbered,
+            guard: state::DONE,
+        };
+        commands.push(self.groups(tally, self.blocks, sort::TallyBindings { table: self.table, state: self.state }));
+        commands.push(self.over(
+            sort::Spread {
+                blocks: self.blocks,
+                key_count: sort.keys,
+                block_counts: places.blocks,
+                counts: places.counts,
+                guard: state::DONE,
+            },
             sort.keys,
-            self.block,
-            places.blocks,
-            sort.keys_at,
-            sort.shift,
-            sort.mask,
-            from[0],
-            from[1],
-            state::DONE,
-            begins,
-            sort.to,
-        ];
-        let bound = [(INDEX, self.table), (STATE, self.state)];
-        commands.push(self.groups(Fixed::Tally, self.blocks, &words[..10], &bound));
-        commands.push(self.over(Fixed::Spread, sort.keys, &[self.blocks, sort.keys, places.blocks, places.counts, state::DONE], &bound));
-        commands.push(self.single(Fixed::Offsets, &[sort.keys, places.counts, begins, state::DONE], &bound));
-        commands.push(self.groups(Fixed::Scatter, self.blocks, &words, &bound));
+            sort::SpreadBindings { table: self.table, state: self.state },
+        ));
+        commands.push(self.single(
+            sort::Offsets { key_count: sort.keys, counts: places.counts, beginnings: begins, guard: state::DONE },
+            sort::OffsetsBindings { table: self.table, state: self.state },
+        ));
+        commands.push(self.groups(
+            sort::Scatter {
+                items: self.count,
+                key_count: sort.keys,
+                block: self.block,
+                counts: places.blocks,
+                keys: sort.keys_at,
+                shift: sort.shift,
+                mask: sort.mask,
+                numbers,
+                numbered,
+                guard: state::DONE,
+                beginnings: begins,
+                sorted: sort.to,
+            },
+            self.blocks,
+            sort::ScatterBindings { table: self.table, state: self.state },
+        ));
     }
 
     /// Members of so many clusters, in ascending order.
@@ -189,8 +213,11 @@ impl Workspace {
     /// Members by distance, of equal distance in ascending order; and weights that leave out those at the ends.
     pub fn members_by_distance(&self, clusters: u32, commands: &mut Vec<Command>) {
         let places = self.places;
-        let bound = [(INDEX, self.table), (VECTOR_IN, self.nearest), (STATE, self.state)];
-        commands.push(self.over(Fixed::Keys, self.count, &[places.keys, state::DONE], &bound));
+        commands.push(self.over(
+            sort::Keys { keys: places.keys, guard: state::DONE },
+            self.count,
+            sort::KeysBindings { table: self.table, nearest: self.nearest, state: self.state },
+        ));
         let mut from = None;
         for (digit, to) in [places.aside, places.members, places.aside, places.members].into_iter().enumerate() {
             self.sort(Sort { keys_at: places.keys, keys: 256, shift: 8 * digit as u32, mask: 255, from, to }, commands);
@@ -202,9 +229,17 @@ impl Workspace {
 
     /// Weights of members by their places in a list, or by their distances.
     pub fn weigh(&self, members: u32, trims: bool, commands: &mut Vec<Command>) {
-        let bound = [(INDEX, self.table), (VECTOR_IN, self.nearest), (VECTOR_OUT, self.weights), (STATE, self.state)];
-        let words = [members, self.places.begins, self.places.labels, state::DONE, u32::from(trims)];
-        commands.push(self.over(Fixed::Weigh, self.count, &words, &bound));
+        commands.push(self.over(
+            lloyd::Weigh {
+                members,
+                beginnings: self.places.begins,
+                labels: self.places.labels,
+                guard: state::DONE,
+                trims: u32::from(trims),
+            },
+            self.count,
+            lloyd::WeighBindings { table: self.table, nearest: self.nearest, weights: self.weights, state: self.state },
+        ));
     }
 
     /// Adds a chunk's members to the sums of a piece's clusters (or of candidates, which are one piece).
@@ -212,37 +247,62 @@ impl Workspace {
         let alone = self.chunks.len() == 1;
         let flags = u32::from(sums.weighted) | u32::from(chunk.first > 0) << 1 | u32::from(alone) << 2;
         let shares = self.shares(sums.clusters);
-        let words = [
-            sums.clusters,
-            sums.first,
-            self.dimensions,
-            shares,
-            chunk.first,
-            chunk.count,
-            sums.members,
-            self.places.begins,
-            state::DONE,
-            flags,
-        ];
-        let bound = [(ARENA, chunk.points), (INDEX, self.table), (VECTOR_IN, self.weights), (VECTOR_OUT, self.sums), (STATE, self.state)];
-        commands.push(self.groups(Fixed::CentroidSums, sums.clusters * shares, &words, &bound));
+        commands.push(self.groups(
+            lloyd::CentroidSums {
+                clusters: sums.clusters,
+                first_cluster: sums.first,
+                dimensions: self.dimensions,
+                shares,
+                first_point: chunk.first,
+                points: chunk.count,
+                members: sums.members,
+                beginnings: self.places.begins,
+                guard: state::DONE,
+                flags,
+            },
+            sums.clusters * shares,
+            lloyd::CentroidSumsBindings {
+                points: chunk.points,
+                table: self.table,
+                weights: self.weights,
+                sums: self.sums,
+                state: self.state,
+            },
+        ));
     }
 
     /// Anchors go to the means that the sums say, or as `flags` say of `update`.
     pub fn update(&self, anchors: Slice, velocity: Slice, clusters: u32, flags: u32, commands: &mut Vec<Command>) {
-        let bound = [(VECTOR_IN, self.sums), (VECTOR_OUT, anchors), (JACOBIAN, velocity), (STATE, self.state)];
-        let words = [clusters, self.dimensions, self.shares(clusters), flags, state::DONE];
-        commands.push(self.over(Fixed::Update, clusters * self.dimensions, &words, &bound));
+        commands.push(self.over(
+            lloyd::Update { anchors: clusters, dimensions: self.dimensions, shares: self.shares(clusters), flags, guard: state::DONE },
+            clusters * self.dimensions,
+            lloyd::UpdateBindings { sums: self.sums, anchors, velocity, state: self.state },
+        ));
     }
 
     /// How far the points of a chunk are from the anchors that their labels say.
     pub fn distances(&self, chunk: Chunk, clusters: u32, by_fours: bool, commands: &mut Vec<Command>) {
         for (piece, here) in self.pieces_of(clusters) {
-            let words =
-                [chunk.count, self.dimensions, here, piece.first, chunk.first, self.places.labels, state::DONE, u32::from(by_fours)];
-            let bound =
-                [(ARENA, chunk.points), (DATA, piece.anchors), (INDEX, self.table), (VECTOR_OUT, self.nearest), (STATE, self.state)];
-            commands.push(self.over(Fixed::Distances, chunk.count, &words, &bound));
+            commands.push(self.over(
+                lloyd::Distances {
+                    points: chunk.count,
+                    dimensions: self.dimensions,
+                    anchors: here,
+                    first_anchor: piece.first,
+                    first_point: chunk.first,
+                    labels: self.places.labels,
+                    guard: state::DONE,
+                    fours: u32::from(by_fours),
+                },
+                chunk.count,
+                lloyd::DistancesBindings {
+                    points: chunk.points,
+                    anchors: piece.anchors,
+                    table: self.table,
+                    nearest: self.nearest,
+                    state: self.state,
+                },
+            ));
         }
     }
 
@@ -251,39 +311,79 @@ impl Workspace {
     pub fn converge(&self, relabelled: bool, commands: &mut Vec<Command>) {
         let runs = RUNS.min(self.count.div_ceil(self.limits.group_size)).max(1);
         let column = Self::part(self.nearest, 0, self.count);
-        commands.push(self.groups(Fixed::Sum, runs, &[0, RUNS, self.count], &[(VECTOR_IN, column), (PARTIALS, self.partials)]));
+        commands.push(self.groups(
+            step::Sum { partial: 0, distance: RUNS, elements: self.count },
+            runs,
+            step::SumBindings { column, partials: self.partials },
+        ));
         let changes = if relabelled { self.count.div_ceil(self.limits.group_size) } else { self.all_tiles() };
-        let bound = [(STATE, self.state), (PARTIALS, self.partials)];
-        commands.push(self.single(Fixed::Converge, &[0, runs, RUNS, state::DONE, 2 * RUNS, changes], &bound));
+        commands.push(self.single(
+            lloyd::Converge { energy: 0, energy_count: runs, distance: RUNS, guard: state::DONE, changes: 2 * RUNS, change_count: changes },
+            lloyd::ConvergeBindings { state: self.state, partials: self.partials },
+        ));
     }
 
     /// Labels by way of the map.
     pub fn relabel(&self, from: u32, commands: &mut Vec<Command>) {
-        let words = [from, self.places.map, self.places.labels, self.places.before, 2 * RUNS];
-        commands.push(self.over(Fixed::Relabel, self.count, &words, &[(INDEX, self.table), (PARTIALS, self.partials)]));
+        commands.push(self.over(
+            moves::Relabel {
+                source: from,
+                map: self.places.map,
+                labels: self.places.labels,
+                before: self.places.before,
+                partial: 2 * RUNS,
+            },
+            self.count,
+            moves::RelabelBindings { table: self.table, partials: self.partials },
+        ));
     }
 
     /// Close anchors become one; the map says which.
     pub fn merge(&self, clusters: u32, half: bool, commands: &mut Vec<Command>) {
         let piece = self.pieces[0];
-        let words = [clusters, self.dimensions, self.places.counts, self.places.map, u32::from(half) << 2];
-        let bound = [(INDEX, self.table), (VECTOR_OUT, piece.anchors), (JACOBIAN, self.sums), (STATE, self.state)];
-        commands.push(self.single(Fixed::Merge, &words, &bound));
+        commands.push(self.single(
+            moves::Merge {
+                anchors: clusters,
+                dimensions: self.dimensions,
+                counts: self.places.counts,
+                map: self.places.map,
+                flags: u32::from(half) << 2,
+            },
+            moves::MergeBindings { table: self.table, anchors: piece.anchors, sums: self.sums, state: self.state },
+        ));
     }
 
     /// Two candidates of every cluster, at two of its members.
     pub fn seed(&self, chunk: Chunk, clusters: u32, parts: [u32; 2], commands: &mut Vec<Command>) {
         let places = self.places;
-        let words = [self.dimensions, chunk.first, chunk.count, 0, places.members, places.begins, parts[0], parts[1]];
-        let bound = [(ARENA, chunk.points), (INDEX, self.table), (VECTOR_OUT, self.candidates)];
-        commands.push(self.over(Fixed::Seed, 2 * clusters * self.dimensions, &words, &bound));
+        commands.push(self.over(
+            moves::Seed {
+                dimensions: self.dimensions,
+                first_point: chunk.first,
+                points: chunk.count,
+                members: places.members,
+                beginnings: places.begins,
+                u: parts[0],
+                v: parts[1],
+            },
+            2 * clusters * self.dimensions,
+            moves::SeedBindings { points: chunk.points, table: self.table, candidates: self.candidates },
+        ));
     }
 
     /// The nearer of its cluster's candidates, of every point of a chunk.
     pub fn divide(&self, chunk: Chunk, commands: &mut Vec<Command>) {
-        let words = [chunk.count, self.dimensions, chunk.first, 0, self.places.labels, self.places.keys];
-        let bound = [(ARENA, chunk.points), (DATA, self.candidates), (INDEX, self.table), (VECTOR_OUT, self.divided)];
-        commands.push(self.over(Fixed::Divide, chunk.count, &words, &bound));
+        commands.push(self.over(
+            moves::Divide {
+                points: chunk.count,
+                dimensions: self.dimensions,
+                first_point: chunk.first,
+                labels: self.places.labels,
+                sides: self.places.keys,
+            },
+            chunk.count,
+            moves::DivideBindings { points: chunk.points, anchors: self.candidates, table: self.table, nearest: self.divided },
+        ));
     }
 
     /// Where `totals` puts its first or its second sums.
@@ -293,9 +393,12 @@ impl Workspace {
 
     /// Sums over members of two of the points' numbers, two a cluster.
     pub fn totals(&self, numbers: Slice, clusters: u32, second: bool, commands: &mut Vec<Command>) {
-        let words = [clusters, self.places.members, self.places.begins, self.count];
         let totals = Slice { offset: self.totals_at(second), len: 2 * clusters, ..self.totals };
-        commands.push(self.groups(Fixed::Totals, clusters, &words, &[(INDEX, self.table), (VECTOR_IN, numbers), (VECTOR_OUT, totals)]));
+        commands.push(self.groups(
+            lloyd::Totals { clusters, members: self.places.members, beginnings: self.places.begins, distance: self.count },
+            clusters,
+            lloyd::TotalsBindings { table: self.table, numbers, totals },
+        ));
     }
 
     /// Workgroups of what goes over a chunk's rows to choose where anchors start, which have so many rows at a time.
@@ -312,9 +415,18 @@ impl Workspace {
         let Some((piece, row)) = self.row(anchor) else { return };
         let runs = self.runs_of_chunk(1);
         let partial = self.number_of(chunk) * 2 * runs;
-        let words = [chunk.count, self.dimensions, row, chunk.first, u32::from(anchor == 0), partial];
-        let bound = [(ARENA, chunk.points), (DATA, piece.anchors), (VECTOR_OUT, self.nearest), (PARTIALS, self.partials)];
-        commands.push(self.groups(Fixed::Farthest, runs, &words, &bound));
+        commands.push(self.groups(
+            init::Farthest {
+                points: chunk.count,
+                dimensions: self.dimensions,
+                anchor: row,
+                first_point: chunk.first,
+                starts: u32::from(anchor == 0),
+                partial,
+            },
+            runs,
+            init::FarthestBindings { points: chunk.points, anchors: piece.anchors, nearest: self.nearest, partials: self.partials },
+        ));
     }
 
     /// Candidates that an anchor is chosen from, where they are at random.
@@ -331,49 +443,63 @@ impl Workspace {
     /// there, if all points are in one chunk.
     pub fn pick(&self, (rows, row): (Slice, u32), at_random: Option<(u32, u32)>, commands: &mut Vec<Command>) {
         let (uniform, picks) = at_random.unwrap_or((0, 1));
-        let words = [
-            self.runs_of_chunk(1),
-            self.chunks[0].count,
-            self.count,
-            u32::from(at_random.is_some()),
-            uniform,
-            self.places.choice,
-            self.dimensions,
-            row,
-            u32::from(self.chunks.len() == 1),
-        ];
-        let bound = [
-            (ARENA, self.chunks[0].points),
-            (DATA, self.uniforms),
-            (INDEX, self.table),
-            (VECTOR_IN, self.nearest),
-            (VECTOR_OUT, rows),
-            (PARTIALS, self.partials),
-        ];
-        commands.push(self.groups(Fixed::Pick, picks, &words, &bound));
+        commands.push(self.groups(
+            init::Pick {
+                runs: self.runs_of_chunk(1),
+                chunk_points: self.chunks[0].count,
+                points: self.count,
+                random: u32::from(at_random.is_some()),
+                uniform,
+                choice: self.places.choice,
+                dimensions: self.dimensions,
+                row,
+                whole: u32::from(self.chunks.len() == 1),
+            },
+            picks,
+            init::PickBindings {
+                points: self.chunks[0].points,
+                uniforms: self.uniforms,
+                table: self.table,
+                nearest: self.nearest,
+                rows,
+                partials: self.partials,
+            },
+        ));
     }
 
     /// Has rows start where the choices are that are in this chunk.
     pub fn adopt(&self, chunk: Chunk, (rows, row): (Slice, u32), picks: u32, commands: &mut Vec<Command>) {
-        let words = [chunk.first, chunk.count, self.dimensions, row, self.places.choice];
-        let bound = [(ARENA, chunk.points), (INDEX, self.table), (VECTOR_OUT, rows)];
-        commands.push(self.over(Fixed::Adopt, picks * self.dimensions, &words, &bound));
+        commands.push(self.over(
+            init::Adopt { first_point: chunk.first, points: chunk.count, dimensions: self.dimensions, row, choice: self.places.choice },
+            picks * self.dimensions,
+            init::AdoptBindings { points: chunk.points, table: self.table, rows },
+        ));
     }
 
     /// What candidates would leave of a chunk's distances.
     pub fn potentials(&self, chunk: Chunk, trials: u32, commands: &mut Vec<Command>) {
         let runs = self.runs_of_chunk(POTENTIALS_ABREAST);
-        let words = [chunk.count, self.dimensions, trials, chunk.first, self.number_of(chunk) * runs * trials];
-        let bound = [(ARENA, chunk.points), (DATA, self.candidates), (VECTOR_IN, self.nearest), (PARTIALS, self.partials)];
-        commands.push(self.groups(Fixed::Potentials, runs, &words, &bound));
+        commands.push(self.groups(
+            init::Potentials {
+                points: chunk.count,
+                dimensions: self.dimensions,
+                candidates: trials,
+                first_point: chunk.first,
+                partial: self.number_of(chunk) * runs * trials,
+            },
+            runs,
+            init::PotentialsBindings { points: chunk.points, candidates: self.candidates, nearest: self.nearest, partials: self.partials },
+        ));
     }
 
     /// The candidate that leaves least becomes the anchor.
     pub fn elect(&self, anchor: u32, trials: u32, commands: &mut Vec<Command>) {
         let Some((piece, row)) = self.row(anchor) else { return };
         let runs = self.runs_of_chunk(POTENTIALS_ABREAST) * self.chunks.len() as u32;
-        let bound = [(DATA, self.candidates), (VECTOR_OUT, piece.anchors), (PARTIALS, self.partials)];
-        commands.push(self.single(Fixed::Elect, &[runs, trials, self.dimensions, row, 0], &bound));
+        commands.push(self.single(
+            init::Elect { runs, candidates: trials, dimensions: self.dimensions, row, partial: 0 },
+            init::ElectBindings { candidates: self.candidates, anchors: piece.anchors, partials: self.partials },
+        ));
     }
 
     fn row(&self, anchor: u32) -> Option<(Piece, u32)> {
@@ -390,15 +516,18 @@ impl Workspace {
     /// Pairs of anchors are measured (0), split (1) or joined (2), from the piece's rows to the candidates'.
     pub fn pairs(&self, pairs: u32, what: u32, seed: u32, commands: &mut Vec<Command>) {
         let table = Slice { offset: 0, len: self.table.len, ..self.table };
-        let bound = [
-            (DATA, self.pieces[0].anchors),
-            (INDEX, table),
-            (VECTOR_IN, self.uniforms),
-            (VECTOR_OUT, self.candidates),
-            (STATE, self.state),
-            (PARTIALS, self.totals),
-        ];
-        commands.push(self.groups(Fixed::Pairs, pairs, &[self.dimensions, what, seed, 0], &bound));
+        commands.push(self.groups(
+            anneal::Pairs { dimensions: self.dimensions, mode: what, seed, step: 0 },
+            pairs,
+            anneal::PairsBindings {
+                anchors: self.pieces[0].anchors,
+                table,
+                steps: self.uniforms,
+                pairs: self.candidates,
+                state: self.state,
+                measures: self.totals,
+            },
+        ));
     }
 
     /// A soft assignment of a block of a chunk's points to so many anchors, and what it adds to their sums.
@@ -406,14 +535,28 @@ impl Workspace {
         let piece = self.pieces[0];
         let (rows, columns) = tile(self.limits.group_size);
         let tiles = |items: u32, side: usize| items.div_ceil(side as u32);
-        let bound = [(ARENA, chunk.points), (DATA, piece.anchors), (VECTOR_IN, piece.norms), (VECTOR_OUT, soft.scores)];
-        let words = [count, self.dimensions, soft.clusters, 0, first];
-        commands.push(self.groups(Fixed::Scores, tiles(count, rows) * tiles(soft.clusters, columns), &words, &bound));
-        let bound = [(VECTOR_IN, self.squares), (VECTOR_OUT, soft.scores), (STATE, self.state), (PARTIALS, self.partials)];
-        commands.push(self.over(Fixed::Soften, count, &[soft.clusters, chunk.first + first, 0], &bound));
-        let bound = [(ARENA, chunk.points), (VECTOR_IN, soft.scores), (VECTOR_OUT, self.sums)];
-        let words = [count, self.dimensions, soft.clusters, soft.shares, first, u32::from(chunk.first + first > 0)];
+        commands.push(self.groups(
+            anneal::Scores { points: count, dimensions: self.dimensions, anchors: soft.clusters, first_point: first },
+            tiles(count, rows) * tiles(soft.clusters, columns),
+            anneal::ScoresBindings { points: chunk.points, anchors: piece.anchors, norms: piece.norms, scores: soft.scores },
+        ));
+        commands.push(self.over(
+            anneal::Soften { anchors: soft.clusters, first_point: chunk.first + first, partial: 0 },
+            count,
+            anneal::SoftenBindings { squares: self.squares, scores: soft.scores, state: self.state, partials: self.partials },
+        ));
         let groups = (self.dimensions / columns as u32 + 1) * tiles(soft.clusters, rows) * soft.shares;
-        commands.push(self.groups(Fixed::Blend, groups, &words, &bound));
+        commands.push(self.groups(
+            anneal::Blend {
+                points: count,
+                dimensions: self.dimensions,
+                anchors: soft.clusters,
+                shares: soft.shares,
+                first_point: first,
+                adds: u32::from(chunk.first + first > 0),
+            },
+            groups,
+            anneal::BlendBindings { points: chunk.points, responsibilities: soft.scores, sums: self.sums },
+        ));
     }
 }

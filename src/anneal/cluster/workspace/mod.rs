@@ -8,9 +8,9 @@ use super::points::Points;
 use super::{Mean, Settings, state};
 use crate::buffers::Buffers;
 use leastwise_cpu::twins::{POTENTIALS_ABREAST, SHARE, runs_for};
-use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Limits, Profile, Slice};
+use leastwise_device::{Arguments, BufferId, Command, Device, Limits, Profile, Slice, StaticKernels};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::{clustering, step};
 
 /// Points that lie in one buffer.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub struct Places {
 
 /// Buffers and kernels of a clustering.
 pub struct Workspace {
-    kernels: Vec<(Fixed, KernelId)>,
+    kernels: StaticKernels,
     limits: Limits,
     profile: Profile,
     pub count: u32,
@@ -215,7 +215,7 @@ impl Workspace {
         }
         let partials = partials as u32;
         let workspace = Self {
-            kernels: Vec::new(),
+            kernels: StaticKernels::default(),
             limits,
             profile: buffers.device.profile(),
             count,
@@ -244,11 +244,10 @@ impl Workspace {
             block,
             blocks,
         };
-        let sources: Vec<_> =
-            std::iter::once(&Fixed::Sum).chain(Fixed::OF_CLUSTERINGS).map(|kernel| (*kernel, KernelSource::of_fixed(*kernel))).collect();
-        let ids = buffers.device.kernels(&sources.iter().map(|(_, source)| source.clone()).collect::<Vec<_>>())?;
+        let kernels = [&[step::Sum::KERNEL][..], clustering::ALL].concat();
+        let kernels = StaticKernels::request(buffers.device, &kernels, |source| source)?;
         buffers.keep();
-        Ok(Self { kernels: sources.iter().map(|(kernel, _)| *kernel).zip(ids).collect(), ..workspace })
+        Ok(Self { kernels, ..workspace })
     }
 
     /// Everything that it has on the device.

@@ -4,9 +4,9 @@ use super::image::{Image, Part};
 use super::searching::Wanted;
 use crate::buffers::Buffers;
 use leastwise_cpu::twins::tile;
-use leastwise_device::{BufferId, Command, Device, Dispatch, PARAM_WORDS, Slice, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, Device, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::search;
 use std::sync::Arc;
 
 /// Queries of a batch.
@@ -16,7 +16,7 @@ const QUERIES: usize = 4096;
 const DISTANCES: usize = 1 << 24;
 const DECODED: usize = 1 << 24;
 
-/// Lanes that decode a vector (`shaders/decode.wgsl`).
+/// Lanes that decode a vector (`shaders/search/decode.wgsl`).
 const LANES_OF_ROW: u32 = 16;
 
 /// How many queries are searched together, through how many vectors at a time, and what is kept of each.
@@ -104,18 +104,52 @@ impl Scratch {
         let mut commands = vec![Command::UploadSingles { buffer: self.queries.buffer, offset: 0, data: Arc::new(queries), first: 0, len }];
         for block in &image.rotation {
             let (width, first) = (block.span.len() as u32, block.span.start as u32);
-            let bound = [(ARENA, self.queries), (DATA, block.matrix), (VECTOR_OUT, self.turned)];
-            let words = [count, width, width, 0, dim, first, dim, first, block.begin, 1, width];
-            commands.push(image.tiles(Fixed::Pairwise, count, width, &words, &bound));
+            commands.push(image.tiles(
+                search::Pairwise {
+                    rows: count,
+                    entries: width,
+                    other_rows: width,
+                    squared: 0,
+                    stride: dim,
+                    first,
+                    result_stride: dim,
+                    result_first: first,
+                    other_first: block.begin,
+                    other_row_stride: 1,
+                    other_entry_stride: width,
+                },
+                count,
+                width,
+                search::PairwiseBindings { points: self.queries, others: block.matrix, results: self.turned },
+            ));
         }
         let lists = image.lists as u32;
         for anchors in &image.anchors {
-            let bound = [(ARENA, self.turned), (DATA, anchors.values), (VECTOR_OUT, self.distances)];
-            let words = [count, dim, anchors.count, 1, dim, 0, lists, anchors.first, 0, dim, 1];
-            commands.push(image.tiles(Fixed::Pairwise, count, anchors.count, &words, &bound));
+            commands.push(image.tiles(
+                search::Pairwise {
+                    rows: count,
+                    entries: dim,
+                    other_rows: anchors.count,
+                    squared: 1,
+                    stride: dim,
+                    first: 0,
+                    result_stride: lists,
+                    result_first: anchors.first,
+                    other_first: 0,
+                    other_row_stride: dim,
+                    other_entry_stride: 1,
+                },
+                count,
+                anchors.count,
+                search::PairwiseBindings { points: self.turned, others: anchors.values, results: self.distances },
+            ));
         }
         if probes < image.lists {
-            commands.push(image.groups(Fixed::Probe, count, &[count, lists, probes as u32], &[(VECTOR_OUT, self.distances)]));
+            commands.push(image.groups(
+                search::Probe { queries: count, lists, probed: probes as u32 },
+                count,
+                search::ProbeBindings { distances: self.distances },
+            ));
         }
         commands
     }
@@ -125,21 +159,48 @@ impl Scratch {
         let Block { first, vectors, count, continues } = block;
         let (dim, lists) = (image.dim as u32, image.lists as u32);
         let anchors = &image.anchors[part.anchors];
-        let bound =
-            [(ARENA, anchors.values), (DATA, image.numbers), (INDEX, part.table), (VECTOR_OUT, self.residuals), (PARTIALS, self.constants)];
-        let words = [vectors, dim, first, anchors.first, part.lists_at, part.codes_at, image.row_words, image.is_scaled.into()];
-        let decode = image.over(Fixed::Decode, vectors * LANES_OF_ROW, &words, &bound);
-        let bound = [
-            (ARENA, self.turned),
-            (DATA, self.residuals),
-            (INDEX, part.table),
-            (VECTOR_IN, self.constants),
-            (VECTOR_OUT, self.estimates),
-            (JACOBIAN, self.distances),
-        ];
+        let decode = image.over(
+            search::Decode {
+                vectors,
+                dimensions: dim,
+                first,
+                first_list: anchors.first,
+                lists: part.lists_at,
+                codes: part.codes_at,
+                code_words: image.row_words,
+                scaled: image.is_scaled.into(),
+            },
+            vectors * LANES_OF_ROW,
+            search::DecodeBindings {
+                anchors: anchors.values,
+                numbers: image.numbers,
+                table: part.table,
+                residuals: self.residuals,
+                constants: self.constants,
+            },
+        );
         let some = u32::from(probes < image.lists);
-        let words = [count, dim, vectors, self.shape.vectors, lists, part.lists_at + first, some];
-        let estimate = image.tiles(Fixed::Estimate, count, vectors, &words, &bound);
+        let estimate = image.tiles(
+            search::Estimate {
+                queries: count,
+                dimensions: dim,
+                vectors,
+                stride: self.shape.vectors,
+                lists,
+                list_of: part.lists_at + first,
+                probing: some,
+            },
+            count,
+            vectors,
+            search::EstimateBindings {
+                queries: self.turned,
+                residuals: self.residuals,
+                table: part.table,
+                constants: self.constants,
+                results: self.estimates,
+                distances: self.distances,
+            },
+        );
         let ids = match allowed {
             Some(allowed) => Command::UploadIndices { buffer: self.board.buffer, offset: 0, data: allowed.to_vec() },
             None => Command::Copy {
@@ -148,8 +209,20 @@ impl Scratch {
             },
         };
         let [orders_at, ids_at] = self.nearest(count);
-        let words = [count, vectors, self.shape.vectors, self.shape.k, 0, orders_at, ids_at, continues.into()];
-        let shortlist = image.groups(Fixed::Shortlist, count, &words, &[(INDEX, self.board), (VECTOR_IN, self.estimates)]);
+        let shortlist = image.groups(
+            search::Shortlist {
+                queries: count,
+                vectors,
+                stride: self.shape.vectors,
+                k: self.shape.k,
+                ids: 0,
+                orders: orders_at,
+                nearest: ids_at,
+                any: continues.into(),
+            },
+            count,
+            search::ShortlistBindings { board: self.board, distances: self.estimates },
+        );
         vec![decode, estimate, ids, shortlist]
     }
 
@@ -170,22 +243,17 @@ pub(super) struct Block {
 }
 
 impl Image {
-    fn over(&self, kernel: Fixed, items: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
-        let mut bindings = [None; COUNT];
-        bound.iter().for_each(|(slot, slice)| bindings[*slot] = Some(*slice));
-        let mut all = [0; PARAM_WORDS];
-        all[..words.len()].copy_from_slice(words);
-        let kernel = self.kernels[kernel as usize - Fixed::OF_SEARCHES[0] as usize];
-        Command::Dispatch(Dispatch { kernel, bindings, count: items, single_group: false, words: all })
+    fn over<K: Arguments>(&self, args: K, items: u32, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(self.kernels.dispatch(args, items, bindings))
     }
 
-    fn groups(&self, kernel: Fixed, groups: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
-        self.over(kernel, groups * self.limits.group_size, words, bound)
+    fn groups<K: Arguments>(&self, args: K, groups: u32, bindings: K::Bindings<Slice>) -> Command {
+        self.over(args, groups * self.limits.group_size, bindings)
     }
 
     /// A workgroup a tile of a product.
-    fn tiles(&self, kernel: Fixed, rows: u32, columns: u32, words: &[u32], bound: &[(usize, Slice)]) -> Command {
+    fn tiles<K: Arguments>(&self, args: K, rows: u32, columns: u32, bindings: K::Bindings<Slice>) -> Command {
         let (tall, wide) = tile(self.limits.group_size);
-        self.groups(kernel, rows.div_ceil(tall as u32) * columns.div_ceil(wide as u32), words, bound)
+        self.groups(args, rows.div_ceil(tall as u32) * columns.div_ceil(wide as u32), bindings)
     }
 }

@@ -2,9 +2,9 @@
 
 use super::super::Index;
 use crate::buffers::Buffers;
-use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource, Limits, Recording, Slice};
+use leastwise_device::{BufferId, Command, Device, Limits, Recording, Slice, StaticKernels};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::search;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(super) struct Part {
 
 /// An index as it was when the image was made.
 pub struct Image {
-    pub(super) kernels: Vec<KernelId>,
+    pub(super) kernels: StaticKernels,
     pub(super) limits: Limits,
     pub(super) dim: usize,
     pub(super) lists: usize,
@@ -93,8 +93,7 @@ impl Image {
                 )));
             }
         }
-        let sources: Vec<_> = Fixed::OF_SEARCHES.iter().map(|kernel| KernelSource::of_fixed(*kernel)).collect();
-        let kernels = device.kernels(&sources)?;
+        let kernels = StaticKernels::request(device, search::ALL, |source| source)?;
         let mut buffers = Buffers::new(device);
         let mut rotation: Vec<Turned> = Vec::new();
         let widths: Vec<Range<usize>> = coder.rotation_blocks().map(|(span, _)| span).collect();

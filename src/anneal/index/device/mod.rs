@@ -14,7 +14,7 @@ pub use commands::Scratch;
 pub use image::{Image, Upload};
 pub use searching::{Next, Searching, Wanted};
 
-/// Neighbours of a query that are found here: what sorting has room for in a workgroup (`shaders/shortlist.wgsl`).
+/// Neighbours of a query that are found here: what sorting has room for in a workgroup (`shaders/search/shortlist.wgsl`).
 pub const MOST_K: usize = 512;
 
 /// Queries that are worth a GPU's while: decoding costs as much for one as for a tile of them, and so does waiting for the answer.

@@ -15,8 +15,9 @@ mod statements;
 mod tokens;
 mod types;
 
-use super::functions::{Library, declaration, is_of_library, paragraphs};
+use super::functions::{Library, paragraphs};
 use crate::shader;
+use leastwise_kernels::{function, is_of_library};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -34,6 +35,10 @@ const LIBRARY: [&str; 2] = [shader!("../../../../shaders/double/arithmetic.wgsl"
 const SHARED: [&str; 5] = ["sine", "cosine", "inverse_hyperbolic_tangent", "sigmoid", "softplus"];
 
 /// What every module may use.
+fn declaration(name: &str) -> &'static str {
+    function(name).expect("a function of the library")
+}
+
 static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
     let mut globals = Globals::default();
     for text in [PRELUDE].into_iter().chain(LIBRARY).chain(SHARED.map(declaration)) {

@@ -1,7 +1,7 @@
 //! Types, as far as it takes to know what is a real.
 
-use super::super::functions::is_of_library;
 use super::tokens::Tokens;
+use leastwise_kernels::is_of_library;
 use std::collections::HashMap;
 
 #[derive(Clone, PartialEq, Debug)]

@@ -23,14 +23,14 @@ mod lists;
 pub mod patches;
 pub mod space;
 
-use super::super::workspace::{dispatch, evaluate};
+use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
 use leastwise_base::work::{Pace, Stopped};
-use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Slice, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::Fixed;
+use leastwise_kernels::two_level;
 use leastwise_problem::{Links, Problem, Registry, Table};
 use lists::{Making, Pass, Places, Words, passes, places};
 use patches::{PairList, Patches, couplings};
@@ -44,7 +44,7 @@ pub struct TwoLevel {
     space: Space,
     /// Patches, then the nodes of the levels above.
     nodes: Vec<u32>,
-    kernels: Vec<KernelId>,
+    kernels: StaticKernels,
     places: Places,
     lists: Slice,
     /// T, and the centres of patches.
@@ -61,7 +61,7 @@ pub struct TwoLevel {
     buffers: Vec<BufferId>,
 }
 
-/// α and β of `shaders/multiply_blocks.wgsl`.
+/// α and β of `shaders/two_level/multiply_blocks.wgsl`.
 const PLAIN: u32 = 0;
 const SMOOTH: u32 = 1;
 const RELAX: u32 = 2;
@@ -122,8 +122,7 @@ impl TwoLevel {
 
     fn make(making: &mut Making, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
         let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks } = plan;
-        let sources: Vec<_> = Fixed::OF_PATCHES.iter().map(|kernel| KernelSource::of_fixed(*kernel).of_inner()).collect();
-        let kernels = making.device.kernels(&sources)?;
+        let kernels = StaticKernels::request(making.device, two_level::ALL, KernelSource::of_inner)?;
         let (passes, scratch) = passes(making, registry, problem, lists)?;
         let (patches, count) = (nodes[0], nodes[nodes.len() - 1]);
         let centers = making.reals(patches * space.coordinates, "centres of patches")?;
@@ -176,8 +175,8 @@ impl TwoLevel {
         (self.space.motions, self.space.coordinates > 0)
     }
 
-    fn fixed(&self, kernel: Fixed, count: u32, words: &[u32], bindings: &[(usize, Slice)]) -> Command {
-        dispatch(self.kernels[kernel as usize - Fixed::PatchCenters as usize], count, words, bindings)
+    fn fixed<K: Arguments>(&self, args: K, count: u32, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(self.kernels.dispatch(args, count, bindings))
     }
 
     fn matrices(&self) -> impl Iterator<Item = &Matrix> {
@@ -201,25 +200,39 @@ impl TwoLevel {
         let (motions, coordinates) = (self.space.motions, self.space.coordinates);
         if coordinates > 0 {
             let [starts, members] = self.places.points;
-            let bindings = [(INDEX, self.lists), (VECTOR_IN, work.point), (VECTOR_OUT, self.centers)];
-            commands.push(self.fixed(Fixed::PatchCenters, self.nodes[0] * coordinates, &[coordinates, starts, members], &bindings));
+            commands.push(self.fixed(
+                two_level::PatchCenters { coordinates, starts, members },
+                self.nodes[0] * coordinates,
+                two_level::PatchCentersBindings { table: self.lists, points: work.point, centers: self.centers },
+            ));
         }
         let free = work.free();
-        let bindings = [
-            (ARENA, work.point),
-            (DATA, self.centers),
-            (INDEX, self.lists),
-            (VECTOR_IN, free.unwrap_or(work.scale)),
-            (VECTOR_OUT, self.modes),
-        ];
         for (table, role, owners) in self.tables(problem) {
             let (first, of_points) = match role {
                 Role::Point => (0, coordinates),
                 Role::Constant(first) => (first, 0),
                 Role::Follower => continue,
             };
-            let words = [table.arena, table.vector, table.tangent, motions, first, of_points, u32::from(free.is_some()), owners];
-            commands.push(self.fixed(Fixed::PatchModes, table.unknowns(), &words, &bindings));
+            commands.push(self.fixed(
+                two_level::PatchModes {
+                    arena: table.arena,
+                    vector: table.vector,
+                    width: table.tangent,
+                    modes: motions,
+                    column: first,
+                    coordinates: of_points,
+                    masked: u32::from(free.is_some()),
+                    patches: owners,
+                },
+                table.unknowns(),
+                two_level::PatchModesBindings {
+                    arena: work.point,
+                    centers: self.centers,
+                    table: self.lists,
+                    free: free.unwrap_or(work.scale),
+                    modes: self.modes,
+                },
+            ));
         }
         if !self.tables(problem).any(|(_, role, _)| role == Role::Follower) {
             return;
@@ -228,16 +241,28 @@ impl TwoLevel {
         for axis in 0..motions - coordinates {
             commands.extend([work.p, work.q].map(|slice| Command::Clear { slice: Slice { len: vector, ..slice } }));
             for (table, ..) in self.tables(problem).filter(|(_, role, _)| *role == Role::Point) {
-                let words = [table.arena, table.vector, table.tangent, axis];
-                commands.push(self.fixed(Fixed::PatchSpin, table.unknowns(), &words, &[(ARENA, work.point), (VECTOR_OUT, work.p)]));
+                commands.push(self.fixed(
+                    two_level::PatchSpin { arena: table.arena, vector: table.vector, coordinates: table.tangent, axis },
+                    table.unknowns(),
+                    two_level::PatchSpinBindings { arena: work.point, motion: work.p },
+                ));
             }
             // What is fixed does not turn.
             work.mask(work.p, state::ALWAYS, problem, commands);
             work.multiply(problem, commands);
-            let bindings = [(DATA, work.inverse), (INDEX, self.lists), (VECTOR_IN, work.q), (VECTOR_OUT, self.modes)];
             for (table, _, owners) in self.tables(problem).filter(|(_, role, _)| *role == Role::Follower) {
-                let words = [table.vector, table.tangent, table.block, motions, coordinates + axis, owners];
-                commands.push(self.fixed(Fixed::PatchFollow, table.count, &words, &bindings));
+                commands.push(self.fixed(
+                    two_level::PatchFollow {
+                        vector: table.vector,
+                        width: table.tangent,
+                        block: table.block,
+                        modes: motions,
+                        column: coordinates + axis,
+                        patches: owners,
+                    },
+                    table.count,
+                    two_level::PatchFollowBindings { inverse: work.inverse, table: self.lists, product: work.q, modes: self.modes },
+                ));
             }
         }
     }
@@ -253,18 +278,27 @@ impl TwoLevel {
         let point = problem.arenas()?.0;
         let (motions, first) = (self.space.motions, self.matrices().next().unwrap_or(&self.last));
         commands.push(Command::Clear { slice: first.values });
-        let bindings = [
-            (ARENA, work.scale),
-            (DATA, self.modes),
-            (INDEX, self.lists),
-            (VECTOR_IN, work.blocks),
-            (VECTOR_OUT, first.values),
-            (STATE, work.state),
-        ];
         for (table, place) in problem.tables().iter().zip(&self.places.tables) {
             let Some((_, [starts, members])) = place else { continue };
-            let words = [table.vector, table.tangent, table.block, motions, *starts, *members];
-            commands.push(self.fixed(Fixed::CoarseDiagonal, first.nodes * motions * motions, &words, &bindings));
+            commands.push(self.fixed(
+                two_level::CoarseDiagonal {
+                    vector: table.vector,
+                    width: table.tangent,
+                    block: table.block,
+                    modes: motions,
+                    starts: *starts,
+                    members: *members,
+                },
+                first.nodes * motions * motions,
+                two_level::CoarseDiagonalBindings {
+                    scale: work.scale,
+                    modes: self.modes,
+                    table: self.lists,
+                    blocks: work.blocks,
+                    coarse: first.values,
+                    state: work.state,
+                },
+            ));
         }
         let scratch = self.scratch.unwrap_or(work.inner_scratch);
         for pass in &self.passes {
@@ -272,17 +306,31 @@ impl TwoLevel {
             let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, scratch), (STATE, work.state)];
             commands.push(evaluate(pass.kernel, chunk, &bindings));
             for piece in &pass.pieces {
-                let words = [motions, piece.shapes, piece.starts, piece.ids, piece.entries, piece.bits, chunk.count, first.nodes];
-                let bindings = [(DATA, self.modes), (INDEX, piece.list), (VECTOR_IN, scratch), (VECTOR_OUT, first.values)];
-                commands.push(self.fixed(Fixed::CoarsePairs, piece.rows * motions * motions, &words, &bindings));
+                commands.push(self.fixed(
+                    two_level::CoarsePairs {
+                        modes: motions,
+                        pairs: piece.shapes,
+                        starts: piece.starts,
+                        ids: piece.ids,
+                        entries: piece.entries,
+                        pair_bits: piece.bits,
+                        length: chunk.count,
+                        diagonal: first.nodes,
+                    },
+                    piece.rows * motions * motions,
+                    two_level::CoarsePairsBindings { modes: self.modes, table: piece.list, columns: scratch, coarse: first.values },
+                ));
             }
         }
         Ok(())
     }
 
     fn invert(&self, work: &Workspace, matrix: &Matrix, commands: &mut Vec<Command>) {
-        let bindings = [(VECTOR_IN, matrix.values), (VECTOR_OUT, matrix.inverse), (STATE, work.state)];
-        commands.push(self.fixed(Fixed::InvertNodes, matrix.nodes, &[self.space.motions], &bindings));
+        commands.push(self.fixed(
+            two_level::InvertNodes { rows: self.space.motions },
+            matrix.nodes,
+            two_level::InvertNodesBindings { blocks: matrix.values, inverse: matrix.inverse, state: work.state },
+        ));
     }
 
     /// The cycle's matrices of a level, and the matrix of the one above.
@@ -293,16 +341,23 @@ impl TwoLevel {
         let below = self.levels.iter().position(|other| std::ptr::eq(other, level)).and_then(|place| place.checked_sub(1));
         let centers = below.map_or(self.centers, |place| self.levels[place].centers);
         if coordinates > 0 {
-            let words = [coordinates, level.children.starts, level.children.entries];
-            let bindings = [(INDEX, own), (VECTOR_IN, centers), (VECTOR_OUT, level.centers)];
-            commands.push(self.fixed(Fixed::PatchCenters, above.nodes * coordinates, &words, &bindings));
+            commands.push(self.fixed(
+                two_level::PatchCenters { coordinates, starts: level.children.starts, members: level.children.entries },
+                above.nodes * coordinates,
+                two_level::PatchCentersBindings { table: own, points: centers, centers: level.centers },
+            ));
         }
-        let bindings = [(DATA, centers), (INDEX, own), (VECTOR_IN, level.centers), (VECTOR_OUT, level.frames)];
-        commands.push(self.fixed(Fixed::CoarseFrames, matrix.nodes * size * size, &[size, coordinates, level.parents], &bindings));
+        commands.push(self.fixed(
+            two_level::CoarseFrames { rows: size, coordinates, parents: level.parents },
+            matrix.nodes * size * size,
+            two_level::CoarseFramesBindings { centers, table: own, above: level.centers, frames: level.frames },
+        ));
         let multiply = |list: &List, [left, right, base, to]: [Slice; 4], mode: u32| {
-            let words = [size, list.starts, list.entries, list.bases, mode];
-            let bindings = [(ARENA, left), (DATA, right), (INDEX, own), (VECTOR_IN, base), (VECTOR_OUT, to), (JACOBIAN, level.radius)];
-            self.fixed(Fixed::MultiplyBlocks, list.rows * size * size, &words, &bindings)
+            self.fixed(
+                two_level::MultiplyBlocks { rows: size, starts: list.starts, entries: list.entries, bases: list.bases, mode },
+                list.rows * size * size,
+                two_level::MultiplyBlocksBindings { left, right, table: own, base, product: to, radius: level.radius },
+            )
         };
         let (a, inverse) = (matrix.values, matrix.inverse);
         commands.push(multiply(&lists.scaled, [inverse, a, a, level.scaled], PLAIN));
@@ -322,10 +377,19 @@ impl TwoLevel {
         let [first, second, before, after] = level.vectors;
         let own = level.matrix.lists;
         let couple = |list: &List, values: Slice, from: Slice, to: Slice| {
-            let words = [self.space.motions, state::ALWAYS, list.starts, list.entries];
-            let bindings =
-                [(ARENA, values), (DATA, from), (INDEX, own), (VECTOR_IN, values), (VECTOR_OUT, to), (JACOBIAN, from), (STATE, work.state)];
-            self.fixed(Fixed::Couple, level.matrix.nodes * self.space.motions, &words, &bindings)
+            self.fixed(
+                two_level::Couple {
+                    rows: self.space.motions,
+                    guard: state::ALWAYS,
+                    starts: list.starts,
+                    entries: list.entries,
+                    other_starts: 0,
+                    other_entries: 0,
+                    has_other: 0,
+                },
+                level.matrix.nodes * self.space.motions,
+                two_level::CoupleBindings { left: values, x: from, table: own, right: values, y: to, z: from, state: work.state },
+            )
         };
         let (mut from, mut to) = (Slice { len: first.len, ..self.noise }, first);
         for step in 1..=POWER_STEPS {
@@ -336,8 +400,11 @@ impl TwoLevel {
             (from, to) = (to, if to == first { second } else { first });
         }
         commands.push(couple(&level.lists.whole, level.matrix.values, from, after));
-        let bindings = [(ARENA, from), (DATA, after), (VECTOR_IN, before), (VECTOR_OUT, level.radius)];
-        let Command::Dispatch(reduction) = self.fixed(Fixed::SpectralRadius, 1, &[first.len], &bindings) else { return };
+        let reduction = self.kernels.dispatch(
+            two_level::SpectralRadius { elements: first.len },
+            1,
+            two_level::SpectralRadiusBindings { v: from, product: after, u: before, radius: level.radius },
+        );
         commands.push(Command::Dispatch(Dispatch { single_group: true, ..reduction }));
     }
 
@@ -347,23 +414,33 @@ impl TwoLevel {
         let size = self.space.motions;
         let matrices: Vec<&Matrix> = self.matrices().collect();
         let [starts, members] = self.places.members;
-        let bindings =
-            [(DATA, self.modes), (INDEX, self.lists), (VECTOR_IN, work.residual), (VECTOR_OUT, matrices[0].right), (STATE, work.state)];
-        commands.push(self.fixed(Fixed::PatchRestrict, self.nodes[0] * size, &[size, starts, members], &bindings));
+        commands.push(self.fixed(
+            two_level::PatchRestrict { modes: size, starts, members },
+            self.nodes[0] * size,
+            two_level::PatchRestrictBindings {
+                modes: self.modes,
+                table: self.lists,
+                residual: work.residual,
+                coarse: matrices[0].right,
+                state: work.state,
+            },
+        ));
         let mut couple = |nodes: u32, lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
             let (list, values, from) = first;
             let (other, others, along) = second.unwrap_or(first);
-            let words = [size, state::SOLVED, list.starts, list.entries, other.starts, other.entries, u32::from(second.is_some())];
-            let bindings = [
-                (ARENA, values),
-                (DATA, from),
-                (INDEX, lists),
-                (VECTOR_IN, others),
-                (VECTOR_OUT, to),
-                (JACOBIAN, along),
-                (STATE, work.state),
-            ];
-            commands.push(self.fixed(Fixed::Couple, nodes * size, &words, &bindings));
+            commands.push(self.fixed(
+                two_level::Couple {
+                    rows: size,
+                    guard: state::SOLVED,
+                    starts: list.starts,
+                    entries: list.entries,
+                    other_starts: other.starts,
+                    other_entries: other.entries,
+                    has_other: u32::from(second.is_some()),
+                },
+                nodes * size,
+                two_level::CoupleBindings { left: values, x: from, table: lists, right: others, y: to, z: along, state: work.state },
+            ));
         };
         for (level, pair) in self.levels.iter().zip(matrices.windows(2)) {
             let down = (level.lists.down, level.relaxed, pair[0].right);
@@ -377,21 +454,19 @@ impl TwoLevel {
             couple(pair[0].nodes, pair[0].lists, own, Some(up), pair[0].solution);
         }
         let vector = problem.vector_len();
-        let bindings = [
-            (ARENA, work.residual),
-            (DATA, self.modes),
-            (INDEX, self.lists),
-            (VECTOR_IN, matrices[0].solution),
-            (VECTOR_OUT, work.z),
-            (STATE, work.state),
-            (PARTIALS, work.inner_partials),
-        ];
         let groups = work.groups(vector);
         commands.push(self.fixed(
-            Fixed::PatchProlong,
+            two_level::PatchProlong { unknowns: vector, modes: size, partial, patches: self.places.unknowns, maxima },
             groups * work.group_size(),
-            &[vector, size, partial, self.places.unknowns, maxima],
-            &bindings,
+            two_level::PatchProlongBindings {
+                residual: work.residual,
+                modes: self.modes,
+                table: self.lists,
+                coarse: matrices[0].solution,
+                z: work.z,
+                state: work.state,
+                partials: work.inner_partials,
+            },
         ));
         groups
     }

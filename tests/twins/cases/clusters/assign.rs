@@ -1,8 +1,7 @@
-use super::{Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, tile, words};
+use super::{Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, tile};
 use crate::twins::harness::{Case, POISONED_WORD};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{StaticKernel, clustering::lloyd};
 
 const DIFFERENCES: usize = 1;
 const FIRST: usize = 2;
@@ -110,23 +109,37 @@ fn one(shape: &Shape, flags: usize, group: usize, random: &mut Random) -> Case {
     let (rows, _) = tile(group);
     let (groups, partial) = (count.div_ceil(rows), 3);
     let squares: Vec<f64> = (0..count).map(|i| rounded(row(&points, i, dimensions))).collect();
-    let mut case = Case::new(Fixed::Assign, format!("{}, flags {flags}", shape.name()));
+    let mut case = Case::new(StaticKernel::ClusteringLloydAssign, format!("{}, flags {flags}", shape.name()));
     case.bound = bound_of_sum(dimensions);
-    let guard = guard(&mut case, random, &[]) as usize;
-    let of_points = [count, dimensions, clusters, first_anchor, before, labels_at, candidates_at, flags, guard, partial, all];
-    case.dispatch((groups * group) as u32, &words(&of_points));
-    case.reals(ARENA, points);
-    case.reals(DATA, anchors);
-    case.reals(JACOBIAN, norms);
-    case.reals(VECTOR_IN, only(all, shape.chunk(), &squares));
-    case.reals(VECTOR_OUT, nearest);
-    case.poisoned(PARTIALS, partial + groups + 3);
+    let guard = guard(&mut case, random, &[]);
+    case.dispatch(
+        (groups * group) as u32,
+        lloyd::Assign {
+            points: count as u32,
+            dimensions: dimensions as u32,
+            anchors: clusters as u32,
+            first_anchor: first_anchor as u32,
+            first_point: before as u32,
+            labels: labels_at as u32,
+            candidates: candidates_at as u32,
+            flags: flags as u32,
+            guard,
+            partial: partial as u32,
+            all_points: all as u32,
+        },
+    );
+    case.reals(lloyd::Assign::POINTS, points);
+    case.reals(lloyd::Assign::ANCHORS, anchors);
+    case.reals(lloyd::Assign::NORMS, norms);
+    case.reals(lloyd::Assign::SQUARES, only(all, shape.chunk(), &squares));
+    case.reals(lloyd::Assign::NEAREST, nearest);
+    case.poisoned(lloyd::Assign::PARTIALS, partial + groups + 3);
     case.indices(table.0);
     let mut changed = vec![0.0; groups];
     for (i, found) in found.iter().enumerate() {
         let (number, which) = (before + i, found.which as u32);
-        case.expect(VECTOR_OUT, number, found.best);
-        case.expect(VECTOR_OUT, all + number, found.second);
+        case.expect(lloyd::Assign::NEAREST, number, found.best);
+        case.expect(lloyd::Assign::NEAREST, all + number, found.second);
         if flags & LAST == 0 {
             case.expect_index(candidates_at + number, which);
         } else {
@@ -135,6 +148,6 @@ fn one(shape: &Shape, flags: usize, group: usize, random: &mut Random) -> Case {
             changed[i / rows] += f64::from(u8::from(which != labels[number]));
         }
     }
-    changed.into_iter().enumerate().for_each(|(g, changed)| case.expect(PARTIALS, partial + g, changed));
+    changed.into_iter().enumerate().for_each(|(g, changed)| case.expect(lloyd::Assign::PARTIALS, partial + g, changed));
     case
 }

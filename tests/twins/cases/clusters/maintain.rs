@@ -1,12 +1,14 @@
 //! What looks into clusters: merging, dividing, sums over members.
 
 use super::half::nearest_half;
-use super::{Members, Shape, Table, bound_of_sum, row, squared_distance, words};
+use super::{Members, Shape, Table, bound_of_sum, row, squared_distance};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
 use leastwise::kernel::state::cluster::MERGED;
+use leastwise::kernels::{
+    StaticKernel,
+    clustering::{lloyd, moves},
+};
 
 /// Up to 150 anchors: one workgroup looks at all pairs.
 pub fn merge(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
@@ -64,13 +66,22 @@ fn one_merge(count: usize, halves: bool, group: usize, random: &mut Random) -> C
     let counts_at = table.part(members.iter().copied());
     let map_at = table.unwritten(count);
     let name = format!("{count} anchors, dimension {dimensions}, halves {halves}");
-    let mut case = Case::of_one_group(Fixed::Merge, name);
+    let mut case = Case::of_one_group(StaticKernel::ClusteringMovesMerge, name);
     case.bound = 3e-6;
-    case.dispatch(1, &words(&[count, dimensions, counts_at, map_at, if halves { 4 } else { random.below(2) as usize }]));
+    case.dispatch(
+        1,
+        moves::Merge {
+            anchors: count as u32,
+            dimensions: dimensions as u32,
+            counts: counts_at as u32,
+            map: map_at as u32,
+            flags: (if halves { 4 } else { random.below(2) as usize }) as u32,
+        },
+    );
     case.indices(table.0);
-    case.reals(STATE, random_state(random, &[]));
-    case.scratch(JACOBIAN, (count * dimensions).max(count.min(100)));
-    case.reals(VECTOR_OUT, anchors.clone());
+    case.reals(moves::Merge::STATE, random_state(random, &[]));
+    case.scratch(moves::Merge::SUMS, (count * dimensions).max(count.min(100)));
+    case.reals(moves::Merge::ANCHORS, anchors.clone());
     for (i, to) in map.iter().enumerate() {
         case.expect_index(map_at + i, *to as u32);
         let of: Vec<usize> = (0..count).filter(|from| map[*from] == i).collect();
@@ -83,7 +94,7 @@ fn one_merge(count: usize, halves: bool, group: usize, random: &mut Random) -> C
             let sum: Value = of.iter().map(|from| Value::from(anchors[from * dimensions + k] * f64::from(members[*from]))).sum();
             let mean = sum / f64::from(all).into();
             let stored = if halves { nearest_half(mean.value).into() } else { mean };
-            case.expect(VECTOR_OUT, i * dimensions + k, stored);
+            case.expect(moves::Merge::ANCHORS, i * dimensions + k, stored);
         }
     }
     let merged = map.iter().enumerate().filter(|(i, to)| i != *to).count();
@@ -101,15 +112,18 @@ pub fn relabel(size: usize, group: usize, random: &mut Random) -> Case {
     let mut table = Table::new(random);
     let [from, map, before] = [&from, &map, &earlier].map(|part| table.part(part.iter().copied()));
     let to = table.unwritten(size);
-    let mut case = Case::new(Fixed::Relabel, "");
+    let mut case = Case::new(StaticKernel::ClusteringMovesRelabel, "");
     let (groups, partial) = (size.div_ceil(group), 4);
-    case.dispatch(size as u32, &words(&[from, map, to, before, partial]));
+    case.dispatch(
+        size as u32,
+        moves::Relabel { source: from as u32, map: map as u32, labels: to as u32, before: before as u32, partial: partial as u32 },
+    );
     case.indices(table.0);
-    case.poisoned(PARTIALS, partial + groups + 2);
+    case.poisoned(moves::Relabel::PARTIALS, partial + groups + 2);
     for (number, (labels, earlier)) in labels.chunks(group).zip(earlier.chunks(group)).enumerate() {
         labels.iter().enumerate().for_each(|(lane, label)| case.expect_index(to + number * group + lane, *label));
         let changed = labels.iter().zip(earlier).filter(|(label, earlier)| label != earlier).count();
-        case.expect(PARTIALS, partial + number, changed as f64);
+        case.expect(moves::Relabel::PARTIALS, partial + number, changed as f64);
     }
     case
 }
@@ -127,11 +141,20 @@ pub fn divide(size: usize, group: usize, random: &mut Random) -> Case {
     let mut table = Table::new(random);
     let labels_at = table.part(labels.iter().copied());
     let sides = table.unwritten(all);
-    let mut case = Case::new(Fixed::Divide, shape.name());
+    let mut case = Case::new(StaticKernel::ClusteringMovesDivide, shape.name());
     case.bound = bound_of_sum(dimensions);
-    case.dispatch(size as u32, &words(&[size, dimensions, before, 0, labels_at, sides]));
+    case.dispatch(
+        size as u32,
+        moves::Divide {
+            points: size as u32,
+            dimensions: dimensions as u32,
+            first_point: before as u32,
+            labels: labels_at as u32,
+            sides: sides as u32,
+        },
+    );
     case.indices(table.0);
-    case.poisoned(VECTOR_OUT, all);
+    case.poisoned(moves::Divide::NEAREST, all);
     let mut points = Vec::new();
     for number in shape.chunk() {
         let first = 2 * labels[number] as usize;
@@ -145,10 +168,10 @@ pub fn divide(size: usize, group: usize, random: &mut Random) -> Case {
         points.extend(x);
         let (side, least) = if a.value < b.value { (first, a) } else { (first + 1, b) };
         case.expect_index(sides + number, side as u32);
-        case.expect(VECTOR_OUT, number, least);
+        case.expect(moves::Divide::NEAREST, number, least);
     }
-    case.reals(ARENA, points);
-    case.reals(DATA, candidates);
+    case.reals(moves::Divide::POINTS, points);
+    case.reals(moves::Divide::ANCHORS, candidates);
     case
 }
 
@@ -162,17 +185,20 @@ pub fn totals(size: usize, group: usize, random: &mut Random) -> Case {
     let mut table = Table::new(random);
     let list = table.part(members.list.iter().copied());
     let begins = table.part(members.begins.iter().copied());
-    let mut case = Case::new(Fixed::Totals, shape.name());
+    let mut case = Case::new(StaticKernel::ClusteringLloydTotals, shape.name());
     case.bound = bound_of_sum(size);
-    case.dispatch((shape.clusters * group) as u32, &words(&[shape.clusters, list, begins, other]));
+    case.dispatch(
+        (shape.clusters * group) as u32,
+        lloyd::Totals { clusters: shape.clusters as u32, members: list as u32, beginnings: begins as u32, distance: other as u32 },
+    );
     case.indices(table.0);
-    case.poisoned(VECTOR_OUT, 2 * shape.clusters);
+    case.poisoned(lloyd::Totals::TOTALS, 2 * shape.clusters);
     for cluster in 0..shape.clusters {
         for (which, first) in [0, other].into_iter().enumerate() {
             let sum: Value = members.of(cluster).iter().map(|number| Value::from(numbers[first + *number as usize])).sum();
-            case.expect(VECTOR_OUT, 2 * cluster + which, sum);
+            case.expect(lloyd::Totals::TOTALS, 2 * cluster + which, sum);
         }
     }
-    case.reals(VECTOR_IN, numbers);
+    case.reals(lloyd::Totals::NUMBERS, numbers);
     case
 }

@@ -1,12 +1,11 @@
 //! Weights, means, and how far points and anchors are.
 
 use super::half::nearest_half;
-use super::{Members, Shape, Table, bound_of_sum, guard, only, row, square, squared_distance, words};
+use super::{Members, Shape, Table, bound_of_sum, guard, only, row, square, squared_distance};
 use crate::twins::harness::{Case, poison};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, JACOBIAN, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
 use leastwise::kernel::state::cluster::*;
+use leastwise::kernels::{StaticKernel, clustering::lloyd};
 
 pub fn weigh(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |trims: bool| {
@@ -21,12 +20,15 @@ pub fn weigh(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let at = table.part(labels.iter().copied());
         // What has no rounding: ⌊ct⌋ is the same in f32.
         let (trim, huber) = (f64::from(random.below(9)) / 16.0, random.within(0.3, 0.8));
-        let mut case = Case::new(Fixed::Weigh, format!("{}, trimmed {trims} by {trim}", shape.name()));
+        let mut case = Case::new(StaticKernel::ClusteringLloydWeigh, format!("{}, trimmed {trims} by {trim}", shape.name()));
         let guard = guard(&mut case, random, &[(TRIM, trim), (HUBER, huber)]);
-        case.dispatch(shape.all as u32, &words(&[list, begins, at, guard as usize, trims.into()]));
+        case.dispatch(
+            shape.all as u32,
+            lloyd::Weigh { members: list as u32, beginnings: begins as u32, labels: at as u32, guard, trims: u32::from(trims) },
+        );
         case.indices(table.0);
-        case.reals(VECTOR_IN, nearest.clone());
-        case.poisoned(VECTOR_OUT, shape.all);
+        case.reals(lloyd::Weigh::NEAREST, nearest.clone());
+        case.poisoned(lloyd::Weigh::WEIGHTS, shape.all);
         for cluster in 0..shape.clusters {
             let of = members.of(cluster);
             let cut = (of.len() as f64 * trim) as usize;
@@ -34,7 +36,7 @@ pub fn weigh(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 let number = *number as usize;
                 let kept = place >= cut && place < of.len().saturating_sub(cut);
                 let weight = if trims { f64::from(u8::from(kept)) } else { (huber / nearest[number].sqrt()).min(1.0) };
-                case.expect(VECTOR_OUT, number, weight);
+                case.expect(lloyd::Weigh::WEIGHTS, number, weight);
             }
         }
         case
@@ -65,19 +67,35 @@ pub fn centroid_sums(size: usize, group: usize, random: &mut Random) -> Vec<Case
         let first = random.below(clusters as u32) as usize;
         let here = 1 + random.below((clusters - first) as u32) as usize;
         let shares = 1 + random.below(3) as usize;
-        let mut case = Case::new(Fixed::CentroidSums, format!("{}, {here} of them, {shares} shares, flags {flags}", shape.name()));
+        let mut case = Case::new(
+            StaticKernel::ClusteringLloydCentroidSums,
+            format!("{}, {here} of them, {shares} shares, flags {flags}", shape.name()),
+        );
         case.bound = bound_of_sum(size);
-        let guard = guard(&mut case, random, &[]) as usize;
+        let guard = guard(&mut case, random, &[]);
         let groups = here * shares;
-        let of_chunk = [here, first, dimensions, shares, before, shape.points, list, begins, guard, flags];
-        case.dispatch((groups * group) as u32, &words(&of_chunk));
+        case.dispatch(
+            (groups * group) as u32,
+            lloyd::CentroidSums {
+                clusters: here as u32,
+                first_cluster: first as u32,
+                dimensions: dimensions as u32,
+                shares: shares as u32,
+                first_point: before as u32,
+                points: shape.points as u32,
+                members: list as u32,
+                beginnings: begins as u32,
+                guard,
+                flags: flags as u32,
+            },
+        );
         case.indices(table.0);
-        case.reals(VECTOR_IN, only(all, shape.chunk(), &weights));
+        case.reals(lloyd::CentroidSums::WEIGHTS, only(all, shape.chunk(), &weights));
         let width = dimensions + 1;
         if flags & ADDS != 0 {
-            case.reals(VECTOR_OUT, random.vector(groups * width));
+            case.reals(lloyd::CentroidSums::SUMS, random.vector(groups * width));
         } else {
-            case.poisoned(VECTOR_OUT, groups * width);
+            case.poisoned(lloyd::CentroidSums::SUMS, groups * width);
         }
         for cluster in 0..here {
             let in_chunk =
@@ -93,12 +111,12 @@ pub fn centroid_sums(size: usize, group: usize, random: &mut Random) -> Vec<Case
                         Value::from(weight * if column < dimensions { points[point * dimensions + column] } else { 1.0 })
                     };
                     let sum: Value = in_chunk[ends[0]..ends[1]].iter().map(term).sum();
-                    let was = if flags & ADDS != 0 { case.before(VECTOR_OUT, to + column).into() } else { Value::default() };
-                    case.expect(VECTOR_OUT, to + column, was + sum);
+                    let was = if flags & ADDS != 0 { case.before(lloyd::CentroidSums::SUMS, to + column).into() } else { Value::default() };
+                    case.expect(lloyd::CentroidSums::SUMS, to + column, was + sum);
                 }
             }
         }
-        case.reals(ARENA, points);
+        case.reals(lloyd::CentroidSums::POINTS, points);
         case
     };
     flags.into_iter().take(if size <= 300 { 6 } else { 2 }).map(&mut case).collect()
@@ -112,7 +130,10 @@ pub fn update(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |flags: usize| {
         let Shape { dimensions, .. } = Shape::new(size, group, random);
         let (anchors, shares) = (size.div_ceil(dimensions), 1 + random.below(3) as usize);
-        let mut case = Case::new(Fixed::Update, format!("{anchors} anchors, dimension {dimensions}, {shares} shares, flags {flags}"));
+        let mut case = Case::new(
+            StaticKernel::ClusteringLloydUpdate,
+            format!("{anchors} anchors, dimension {dimensions}, {shares} shares, flags {flags}"),
+        );
         // To be rounded to halves, everything is a number of 14 bits or less: no device rounds anything else, ties are ties.
         let coarse = |random: &mut Random| (f64::from(random.below(1 << 14)) - 8192.0) / 4096.0;
         let some = |random: &mut Random| if flags & HALVES != 0 { coarse(random) } else { random.signed() };
@@ -120,7 +141,7 @@ pub fn update(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let (momentum, limit) = if flags & HALVES != 0 { (0.5, 0.25) } else { (random.within(0.2, 0.9), random.within(0.05, 0.3)) };
         let mut state = [(TEMPERATURE, temperature), (RATE, rate), (MOMENTUM, momentum), (STEP_LIMIT, limit)];
         random.shuffle(&mut state);
-        let guard = guard(&mut case, random, &state) as usize;
+        let guard = guard(&mut case, random, &state);
         let width = dimensions + 1;
         let mut sums = vec![0.0; shares * anchors * width];
         let old: Vec<f64> = (0..anchors * dimensions).map(|_| some(random)).collect();
@@ -140,9 +161,12 @@ pub fn update(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 (1..shares).for_each(|share| sums[(share * anchors + anchor) * width..][..dimensions].fill(0.0));
             }
         }
-        case.dispatch((anchors * dimensions) as u32, &words(&[anchors, dimensions, shares, flags, guard]));
-        case.reals(VECTOR_OUT, old.clone());
-        case.reals(JACOBIAN, velocity.clone());
+        case.dispatch(
+            (anchors * dimensions) as u32,
+            lloyd::Update { anchors: anchors as u32, dimensions: dimensions as u32, shares: shares as u32, flags: flags as u32, guard },
+        );
+        case.reals(lloyd::Update::ANCHORS, old.clone());
+        case.reals(lloyd::Update::VELOCITY, velocity.clone());
         for i in 0..anchors * dimensions {
             let of = |column: usize| (0..shares).map(|share| Value::from(sums[(share * anchors + i / dimensions) * width + column])).sum();
             let (sum, weight): (Value, Value) = (of(i % dimensions), of(dimensions));
@@ -155,14 +179,14 @@ pub fn update(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 let mut step = Value { value: wanted.value.clamp(-limit, limit), ..wanted };
                 if flags & MOMENTUM_TOO != 0 {
                     step = step + Value::from(momentum * velocity[i]);
-                    case.expect(JACOBIAN, i, step);
+                    case.expect(lloyd::Update::VELOCITY, i, step);
                 }
                 value = step + old[i].into();
             }
             let stored = if flags & HALVES != 0 { nearest_half(value.value).into() } else { value };
-            case.expect(VECTOR_OUT, i, stored);
+            case.expect(lloyd::Update::ANCHORS, i, stored);
         }
-        case.reals(VECTOR_IN, sums);
+        case.reals(lloyd::Update::SUMS, sums);
         case
     };
     [0, HALVES, STEPS, STEPS | MOMENTUM_TOO, STEPS | MOMENTUM_TOO | HALVES].map(case).into()
@@ -179,19 +203,38 @@ pub fn distances(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let (points, anchors) = (random.vector(size * dimensions), random.vector(here * dimensions));
         let mut table = Table::new(random);
         let at = table.part(labels.iter().copied());
-        let mut case = Case::new(Fixed::Distances, format!("{}, {here} of them from {first} on, by fours {by_fours}", shape.name()));
+        let mut case = Case::new(
+            StaticKernel::ClusteringLloydDistances,
+            format!("{}, {here} of them from {first} on, by fours {by_fours}", shape.name()),
+        );
         case.bound = bound_of_sum(dimensions);
-        let guard = guard(&mut case, random, &[]) as usize;
-        case.dispatch(size as u32, &words(&[size, dimensions, here, first, before, at, guard, by_fours.into()]));
+        let guard = guard(&mut case, random, &[]);
+        case.dispatch(
+            size as u32,
+            lloyd::Distances {
+                points: size as u32,
+                dimensions: dimensions as u32,
+                anchors: here as u32,
+                first_anchor: first as u32,
+                first_point: before as u32,
+                labels: at as u32,
+                guard,
+                fours: u32::from(by_fours),
+            },
+        );
         case.indices(table.0);
-        case.poisoned(VECTOR_OUT, all);
+        case.poisoned(lloyd::Distances::NEAREST, all);
         for i in 0..size {
             if let Some(anchor) = (labels[before + i] as usize).checked_sub(first).filter(|anchor| *anchor < here) {
-                case.expect(VECTOR_OUT, before + i, squared_distance(row(&points, i, dimensions), row(&anchors, anchor, dimensions)));
+                case.expect(
+                    lloyd::Distances::NEAREST,
+                    before + i,
+                    squared_distance(row(&points, i, dimensions), row(&anchors, anchor, dimensions)),
+                );
             }
         }
-        case.reals(ARENA, points);
-        case.reals(DATA, anchors);
+        case.reals(lloyd::Distances::POINTS, points);
+        case.reals(lloyd::Distances::ANCHORS, anchors);
         case
     };
     [false, true].map(case).into()
@@ -211,11 +254,17 @@ pub fn norms(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 .for_each(|share| sums[(share * size + anchor) * width + dimensions] = if none { 0.0 } else { random.within(1e-6, 30.0) });
         }
         let (temperature, points) = (random.within(0.1, 2.0), f64::from(100 + random.below(100)));
-        let mut case = Case::new(Fixed::Norms, format!("dimension {dimensions}, from {before} on, soft {soft}, {shares} shares"));
+        let mut case = Case::new(
+            StaticKernel::ClusteringLloydNorms,
+            format!("dimension {dimensions}, from {before} on, soft {soft}, {shares} shares"),
+        );
         case.bound = bound_of_sum(dimensions);
-        let guard = guard(&mut case, random, &[(TEMPERATURE, temperature), (POINTS, points)]) as usize;
-        case.dispatch(size as u32, &words(&[dimensions, before, soft.into(), shares, guard]));
-        case.poisoned(VECTOR_OUT, all);
+        let guard = guard(&mut case, random, &[(TEMPERATURE, temperature), (POINTS, points)]);
+        case.dispatch(
+            size as u32,
+            lloyd::Norms { dimensions: dimensions as u32, first: before as u32, soft: u32::from(soft), shares: shares as u32, guard },
+        );
+        case.poisoned(lloyd::Norms::NORMS, all);
         for i in 0..size {
             let mut norm = square(row(&rows, i, dimensions));
             if soft {
@@ -224,10 +273,10 @@ pub fn norms(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 // A rounding error of p is one of 1 in ln p.
                 norm = norm + Value { value: -temperature * log, size: temperature * (log.abs() + 1.0) };
             }
-            case.expect(VECTOR_OUT, before + i, norm);
+            case.expect(lloyd::Norms::NORMS, before + i, norm);
         }
-        case.reals(ARENA, rows);
-        case.reals(VECTOR_IN, sums);
+        case.reals(lloyd::Norms::ROWS, rows);
+        case.reals(lloyd::Norms::SUMS, sums);
         case
     };
     [false, true].map(case).into()

@@ -152,12 +152,8 @@ pub fn bound_of_sum(terms: usize) -> f64 {
     2e-6 + 1e-7 * (terms as f64).sqrt()
 }
 
-/// Rows and columns of a workgroup's tile (`shaders/tile.wgsl`): a workgroup of 2ⁿ lanes has 2^⌊n/2⌋ columns of them, and lanes have 8×8.
+/// Rows and columns of a workgroup's tile (`shaders/clustering/shared/tile.wgsl`): a workgroup of 2ⁿ lanes has 2^⌊n/2⌋ columns of them, and lanes have 8×8.
 pub fn tile(group: usize) -> (usize, usize) {
     let columns = 1 << (group.trailing_zeros() / 2);
     (8 * (group / columns), 8 * columns)
-}
-
-pub fn words(words: &[usize]) -> Vec<u32> {
-    words.iter().map(|word| *word as u32).collect()
 }

@@ -1,9 +1,8 @@
 use super::{DIMENSIONS, row};
 use crate::twins::harness::{Case, POISONED_WORD, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
 use leastwise::kernel::state::cluster::NUDGE;
+use leastwise::kernels::{StaticKernel, clustering::anneal};
 
 /// "pcg" (Jarzynski & Olano 2020) modulo 2³², as a number between −1 and 1.
 fn noise(seed: u32, pair: usize, k: usize) -> f64 {
@@ -45,13 +44,16 @@ fn one(size: usize, what: What, group: usize, random: &mut Random) -> Case {
     splits.iter().zip(places).for_each(|(pair, place)| others[*pair] = place);
     let seed = random.below(u32::MAX);
     let nudge = random.within(1e-3, 0.1);
-    let mut case = Case::new(Fixed::Pairs, format!("{what:?} {pairs} pairs, dimension {dimensions}"));
+    let mut case = Case::new(StaticKernel::ClusteringAnnealPairs, format!("{what:?} {pairs} pairs, dimension {dimensions}"));
     case.bound = 3e-6;
-    case.dispatch((pairs * group) as u32, &[dimensions as u32, what as u32, seed, first_step as u32]);
-    case.reals(STATE, random_state(random, &[(NUDGE, nudge)]));
-    case.reals(VECTOR_IN, steps.clone());
-    case.poisoned(VECTOR_OUT, 2 * (pairs + splits.len()) * dimensions);
-    case.poisoned(PARTIALS, pairs + 2);
+    case.dispatch(
+        (pairs * group) as u32,
+        anneal::Pairs { dimensions: dimensions as u32, mode: what as u32, seed, step: first_step as u32 },
+    );
+    case.reals(anneal::Pairs::STATE, random_state(random, &[(NUDGE, nudge)]));
+    case.reals(anneal::Pairs::STEPS, steps.clone());
+    case.poisoned(anneal::Pairs::PAIRS, 2 * (pairs + splits.len()) * dimensions);
+    case.poisoned(anneal::Pairs::MEASURES, pairs + 2);
     case.indices(others.clone());
     let spread = nudge * (3.0 / dimensions as f64).sqrt();
     let anew = |pair: usize, k: usize| Value { value: spread * noise(seed, pair, k), size: spread };
@@ -60,14 +62,14 @@ fn one(size: usize, what: What, group: usize, random: &mut Random) -> Case {
         let half = |k: usize| Value::from((a[k] - b[k]) / 2.0);
         let length = (0..dimensions).map(|k| half(k) * half(k)).sum::<Value>().sqrt();
         let place = |case: &mut Case, pair: usize, k: usize, middle: Value, step: Value| {
-            case.expect(VECTOR_OUT, 2 * pair * dimensions + k, middle + step);
-            case.expect(VECTOR_OUT, (2 * pair + 1) * dimensions + k, middle - step);
+            case.expect(anneal::Pairs::PAIRS, 2 * pair * dimensions + k, middle + step);
+            case.expect(anneal::Pairs::PAIRS, (2 * pair + 1) * dimensions + k, middle - step);
         };
         for k in 0..dimensions {
             let middle = (Value::from(a[k]) + b[k].into()) / 2.0.into();
             let along = if length.value > 0.0 { half(k) / length } else { Value::default() };
             match what {
-                What::Join => case.expect(VECTOR_OUT, pair * dimensions + k, middle),
+                What::Join => case.expect(anneal::Pairs::PAIRS, pair * dimensions + k, middle),
                 What::Measure => {
                     let step = if length.value > 0.0 { along * nudge.into() } else { anew(pair, k) };
                     place(&mut case, pair, k, middle, step);
@@ -81,9 +83,9 @@ fn one(size: usize, what: What, group: usize, random: &mut Random) -> Case {
             }
         }
         if what == What::Measure {
-            case.expect(PARTIALS, pair, length / nudge.into());
+            case.expect(anneal::Pairs::MEASURES, pair, length / nudge.into());
         }
     }
-    case.reals(DATA, anchors);
+    case.reals(anneal::Pairs::ANCHORS, anchors);
     case
 }

@@ -1,11 +1,13 @@
 //! Soft assignment, and the end of an iteration.
 
-use super::{Shape, bound_of_sum, only, row, tile, words};
+use super::{Shape, bound_of_sum, only, row, tile};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, PARTIALS, STATE, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
 use leastwise::kernel::state::cluster::*;
+use leastwise::kernels::{
+    StaticKernel,
+    clustering::{anneal, lloyd},
+};
 
 /// Points of a chunk of which a block has some.
 fn block_of(shape: &Shape, random: &mut Random) -> (Vec<f64>, Vec<f64>) {
@@ -29,20 +31,23 @@ pub fn scores(size: usize, group: usize, random: &mut Random) -> Case {
     let (anchors, norms) = (random.vector(clusters * dimensions), random.vector(clusters));
     let (rows, columns) = tile(group);
     let groups = size.div_ceil(rows) * clusters.div_ceil(columns);
-    let mut case = Case::new(Fixed::Scores, shape.name());
+    let mut case = Case::new(StaticKernel::ClusteringAnnealScores, shape.name());
     case.bound = bound_of_sum(dimensions);
-    case.dispatch((groups * group) as u32, &words(&[size, dimensions, clusters, 0, before]));
-    case.poisoned(VECTOR_OUT, clusters * size);
+    case.dispatch(
+        (groups * group) as u32,
+        anneal::Scores { points: size as u32, dimensions: dimensions as u32, anchors: clusters as u32, first_point: before as u32 },
+    );
+    case.poisoned(anneal::Scores::SCORES, clusters * size);
     for (anchor, norm) in norms.iter().enumerate() {
         for i in 0..size {
             let terms = row(&block, i, dimensions).iter().zip(row(&anchors, anchor, dimensions));
             let product: Value = terms.map(|(x, a)| Value::from(x * a)).sum();
-            case.expect(VECTOR_OUT, anchor * size + i, Value::from(*norm) - product - product);
+            case.expect(anneal::Scores::SCORES, anchor * size + i, Value::from(*norm) - product - product);
         }
     }
-    case.reals(ARENA, points);
-    case.reals(DATA, anchors);
-    case.reals(VECTOR_IN, norms);
+    case.reals(anneal::Scores::POINTS, points);
+    case.reals(anneal::Scores::ANCHORS, anchors);
+    case.reals(anneal::Scores::NORMS, norms);
     case
 }
 
@@ -61,14 +66,14 @@ pub fn soften(size: usize, group: usize, random: &mut Random) -> Case {
         }
     }
     let squares = random.positive(size);
-    let mut case = Case::new(Fixed::Soften, shape.name());
+    let mut case = Case::new(StaticKernel::ClusteringAnnealSoften, shape.name());
     case.bound = bound_of_sum(clusters);
     let (groups, partial) = (size.div_ceil(group), 2);
-    case.dispatch(size as u32, &words(&[clusters, before, partial]));
-    case.reals(VECTOR_IN, only(all, shape.chunk(), &squares));
-    case.reals(VECTOR_OUT, scores.clone());
-    case.reals(STATE, random_state(random, &[(TEMPERATURE, temperature)]));
-    case.poisoned(PARTIALS, partial + groups + 2);
+    case.dispatch(size as u32, anneal::Soften { anchors: clusters as u32, first_point: before as u32, partial: partial as u32 });
+    case.reals(anneal::Soften::SQUARES, only(all, shape.chunk(), &squares));
+    case.reals(anneal::Soften::SCORES, scores.clone());
+    case.reals(anneal::Soften::STATE, random_state(random, &[(TEMPERATURE, temperature)]));
+    case.poisoned(anneal::Soften::PARTIALS, partial + groups + 2);
     let mut free = vec![Value::default(); groups];
     for i in 0..size {
         let least = (0..clusters).map(|anchor| scores[anchor * size + i]).fold(f64::INFINITY, f64::min);
@@ -80,11 +85,11 @@ pub fn soften(size: usize, group: usize, random: &mut Random) -> Case {
             Value { value, size: value * (2.0 + (score.abs() + least.abs()) / temperature) }
         };
         let whole: Value = (0..clusters).map(part).sum();
-        (0..clusters).for_each(|anchor| case.expect(VECTOR_OUT, anchor * size + i, part(anchor) / whole));
+        (0..clusters).for_each(|anchor| case.expect(anneal::Soften::SCORES, anchor * size + i, part(anchor) / whole));
         let log = Value { value: -temperature * whole.value.ln(), size: temperature * (whole.size / whole.value + whole.value.ln()) };
         free[i / group] = free[i / group] + squares[i].into() + least.into() + log;
     }
-    free.into_iter().enumerate().for_each(|(number, free)| case.expect(PARTIALS, partial + number, free));
+    free.into_iter().enumerate().for_each(|(number, free)| case.expect(anneal::Soften::PARTIALS, partial + number, free));
     case
 }
 
@@ -99,14 +104,24 @@ pub fn blend(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let parts: Vec<f64> = (0..clusters * size).map(|_| if random.below(3) == 0 { random.within(1e-6, 1.0) } else { 0.0 }).collect();
         let (rows, columns) = tile(group);
         let groups = clusters.div_ceil(rows) * (dimensions + 1).div_ceil(columns) * shares;
-        let mut case = Case::new(Fixed::Blend, format!("{}, {shares} shares, adds {adds}", shape.name()));
+        let mut case = Case::new(StaticKernel::ClusteringAnnealBlend, format!("{}, {shares} shares, adds {adds}", shape.name()));
         case.bound = bound_of_sum(size);
-        case.dispatch((groups * group) as u32, &words(&[size, dimensions, clusters, shares, before, adds.into()]));
+        case.dispatch(
+            (groups * group) as u32,
+            anneal::Blend {
+                points: size as u32,
+                dimensions: dimensions as u32,
+                anchors: clusters as u32,
+                shares: shares as u32,
+                first_point: before as u32,
+                adds: u32::from(adds),
+            },
+        );
         let width = dimensions + 1;
         if adds {
-            case.reals(VECTOR_OUT, random.vector(shares * clusters * width));
+            case.reals(anneal::Blend::SUMS, random.vector(shares * clusters * width));
         } else {
-            case.poisoned(VECTOR_OUT, shares * clusters * width);
+            case.poisoned(anneal::Blend::SUMS, shares * clusters * width);
         }
         let length = size.div_ceil(shares);
         for share in 0..shares {
@@ -116,13 +131,13 @@ pub fn blend(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                     let to = (share * clusters + anchor) * width + column;
                     let x = |i: usize| if column < dimensions { block[i * dimensions + column] } else { 1.0 };
                     let sum: Value = here.clone().map(|i| Value::from(parts[anchor * size + i] * x(i))).sum();
-                    let was = if adds { case.before(VECTOR_OUT, to).into() } else { Value::default() };
-                    case.expect(VECTOR_OUT, to, was + sum);
+                    let was = if adds { case.before(anneal::Blend::SUMS, to).into() } else { Value::default() };
+                    case.expect(anneal::Blend::SUMS, to, was + sum);
                 }
             }
         }
-        case.reals(ARENA, points);
-        case.reals(VECTOR_IN, parts);
+        case.reals(anneal::Blend::POINTS, points);
+        case.reals(anneal::Blend::RESPONSIBILITIES, parts);
         case
     };
     [false, true].map(case).into()
@@ -162,12 +177,19 @@ pub fn converge(size: usize, random: &mut Random) -> Vec<Case> {
             (POINTS, points),
             (DONE, 0.0),
         ];
-        let of_partials = words(&[energy, size, low, DONE as usize, changes_at, changes_count]);
+        let args = lloyd::Converge {
+            energy: energy as u32,
+            energy_count: size as u32,
+            distance: low as u32,
+            guard: DONE,
+            changes: changes_at as u32,
+            change_count: changes_count as u32,
+        };
         let name = format!("the energy moves {moves}, labels change {changes}, a streak of {streak}");
-        let mut case = Case::reduction(Fixed::Converge, name, &of_partials, random_state(random, &set));
+        let mut case = Case::reduction(args, name, random_state(random, &set));
         case.stop = Some((DONE, 1.0));
         case.bound = 2e-6;
-        case.reals(PARTIALS, partials);
+        case.reals(lloyd::Converge::PARTIALS, partials);
         let streak = if moves || changes { 0.0 } else { streak + 1.0 };
         let entry = HISTORY + 3 * (iteration as u32 % HISTORY_LEN);
         let cooled = Value::from(heat * kept);

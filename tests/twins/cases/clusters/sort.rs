@@ -1,10 +1,9 @@
 //! A stable counting sort.
 
-use super::{Members, Table, guard, words};
+use super::{Members, Table, guard};
 use crate::twins::harness::Case;
 use crate::twins::value::Random;
-use leastwise::device::binding::VECTOR_IN;
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{Arguments, StaticKernel, clustering::sort};
 
 /// What is sorted: by all of a key or some bits of it, with numbers or without.
 struct Sort {
@@ -67,23 +66,25 @@ impl Sort {
         self.list.chunks(self.block).map(of).collect()
     }
 
-    fn words(&self, counts: usize, guard: u32, more: [usize; 2]) -> Vec<u32> {
-        let numbers = self.numbers_at.unwrap_or(0xffff_fff0);
-        let mut all = words(&[self.items, self.keys, self.block, counts, self.keys_at]);
-        all.extend([self.shift, self.mask]);
-        all.extend(words(&[numbers, self.numbers_at.is_some().into(), guard as usize, more[0], more[1]]));
-        all
+    /// The arguments of `scatter`, which begin with those of `tally`.
+    fn args(&self, counts: usize, guard: u32, [beginnings, sorted]: [usize; 2]) -> sort::Scatter {
+        let [items, key_count, block, counts, keys] = [self.items, self.keys, self.block, counts, self.keys_at].map(|word| word as u32);
+        let numbers = self.numbers_at.unwrap_or(0xffff_fff0) as u32;
+        let [beginnings, sorted] = [beginnings, sorted].map(|word| word as u32);
+        let (shift, mask, numbered) = (self.shift, self.mask, self.numbers_at.is_some().into());
+        sort::Scatter { items, key_count, block, counts, keys, shift, mask, numbers, numbered, guard, beginnings, sorted }
     }
 }
 
 pub fn tally(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |numbered: bool| {
         let mut sort = Sort::new(size, group, numbered, random);
-        let mut case = Case::new(Fixed::Tally, sort.name());
+        let mut case = Case::new(StaticKernel::ClusteringSortTally, sort.name());
         let expected = sort.counts().concat();
         let counts = sort.table.part(vec![0; expected.len()]);
         let guard = guard(&mut case, random, &[]);
-        case.dispatch((sort.blocks() * group) as u32, &sort.words(counts, guard, [0, 0]));
+        let words = sort.args(counts, guard, [0, 0]).words();
+        case.dispatch((sort.blocks() * group) as u32, sort::Tally::of(words));
         case.indices(sort.table.0);
         expected.into_iter().enumerate().for_each(|(i, count)| case.expect_index(counts + i, count));
         case
@@ -97,9 +98,12 @@ pub fn spread(size: usize, random: &mut Random) -> Case {
     let before: Vec<u32> = (0..blocks * size).map(|_| random.below(9)).collect();
     let counts = table.part(before.iter().copied());
     let totals = table.unwritten(size);
-    let mut case = Case::new(Fixed::Spread, format!("{blocks} blocks"));
+    let mut case = Case::new(StaticKernel::ClusteringSortSpread, format!("{blocks} blocks"));
     let guard = guard(&mut case, random, &[]);
-    case.dispatch(size as u32, &words(&[blocks, size, counts, totals, guard as usize]));
+    case.dispatch(
+        size as u32,
+        sort::Spread { blocks: blocks as u32, key_count: size as u32, block_counts: counts as u32, counts: totals as u32, guard },
+    );
     case.indices(table.0);
     for key in 0..size {
         let before = |block: usize| (0..block).map(|block| before[block * size + key]).sum();
@@ -114,9 +118,9 @@ pub fn offsets(size: usize, random: &mut Random) -> Case {
     let counts: Vec<u32> = (0..size).map(|_| random.below(9)).collect();
     let totals = table.part(counts.iter().copied());
     let begins = table.unwritten(size + 1);
-    let mut case = Case::of_one_group(Fixed::Offsets, "");
+    let mut case = Case::of_one_group(StaticKernel::ClusteringSortOffsets, "");
     let guard = guard(&mut case, random, &[]);
-    case.dispatch(1, &words(&[size, totals, begins, guard as usize]));
+    case.dispatch(1, sort::Offsets { key_count: size as u32, counts: totals as u32, beginnings: begins as u32, guard });
     case.indices(table.0);
     let mut place = 0;
     for (key, count) in counts.iter().chain(&[0]).enumerate() {
@@ -129,7 +133,7 @@ pub fn offsets(size: usize, random: &mut Random) -> Case {
 pub fn scatter(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |numbered: bool| {
         let mut sort = Sort::new(size, group, numbered, random);
-        let mut case = Case::new(Fixed::Scatter, sort.name());
+        let mut case = Case::new(StaticKernel::ClusteringSortScatter, sort.name());
         let of_blocks = sort.counts();
         let keys: Vec<u32> = sort.list.iter().map(|item| item.1 as u32).collect();
         let sorted = Members::new(&keys, sort.keys, 0..size);
@@ -141,7 +145,7 @@ pub fn scatter(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let begins = sort.table.part(sorted.begins.iter().copied());
         let places = sort.table.unwritten(size);
         let guard = guard(&mut case, random, &[]);
-        case.dispatch((sort.blocks() * group) as u32, &sort.words(counts, guard, [begins, places]));
+        case.dispatch((sort.blocks() * group) as u32, sort.args(counts, guard, [begins, places]));
         case.indices(sort.table.0);
         for (block, of_block) in of_blocks.iter().enumerate() {
             for (key, count) in of_block.iter().enumerate() {
@@ -165,11 +169,11 @@ pub fn keys(size: usize, random: &mut Random) -> Case {
         .collect();
     let mut table = Table::new(random);
     let at = table.unwritten(size);
-    let mut case = Case::new(Fixed::Keys, "");
+    let mut case = Case::new(StaticKernel::ClusteringSortKeys, "");
     let guard = guard(&mut case, random, &[]);
-    case.dispatch(size as u32, &words(&[at, guard as usize]));
+    case.dispatch(size as u32, sort::Keys { keys: at as u32, guard });
     case.indices(table.0);
     nearest.iter().enumerate().for_each(|(i, distance)| case.expect_index(at + i, (*distance as f32).to_bits()));
-    case.reals(VECTOR_IN, nearest);
+    case.reals(sort::Keys::NEAREST, nearest);
     case
 }

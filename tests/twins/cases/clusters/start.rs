@@ -1,12 +1,14 @@
 //! Where anchors start.
 
-use super::{DIMENSIONS, Members, Shape, Table, bound_of_sum, only, row, squared_distance, words};
+use super::{DIMENSIONS, Members, Shape, Table, bound_of_sum, only, row, squared_distance};
 use crate::twins::harness::Case;
 use crate::twins::value::{Random, Value};
-use leastwise::device::binding::{ARENA, DATA, PARTIALS, VECTOR_IN, VECTOR_OUT};
-use leastwise::kernel::Fixed;
+use leastwise::kernels::{
+    StaticKernel,
+    clustering::{init, moves},
+};
 
-/// Lanes that have a row together (`shaders/share_rows.wgsl`).
+/// Lanes that have a row together (`shaders/clustering/shared/share_rows.wgsl`).
 const SHARE: usize = 8;
 /// Rows that a lane of `potentials` has at a time.
 const ABREAST: usize = 4;
@@ -39,32 +41,43 @@ pub fn farthest(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let (points, anchors) = (random.vector(size * dimensions), random.vector(clusters * dimensions));
         let anchor = random.below(clusters as u32) as usize;
         let runs = Runs::new(size, group / SHARE, random);
-        let mut case = Case::new(Fixed::Farthest, format!("{}, first {is_first}, {} groups", shape.name(), runs.groups));
+        let mut case =
+            Case::new(StaticKernel::ClusteringInitFarthest, format!("{}, first {is_first}, {} groups", shape.name(), runs.groups));
         case.bound = bound_of_sum(size + dimensions);
         let partial = 5;
-        case.dispatch((runs.groups * group) as u32, &words(&[size, dimensions, anchor, before, is_first.into(), partial]));
+        case.dispatch(
+            (runs.groups * group) as u32,
+            init::Farthest {
+                points: size as u32,
+                dimensions: dimensions as u32,
+                anchor: anchor as u32,
+                first_point: before as u32,
+                starts: u32::from(is_first),
+                partial: partial as u32,
+            },
+        );
         if is_first {
-            case.poisoned(VECTOR_OUT, all);
+            case.poisoned(init::Farthest::NEAREST, all);
         } else {
             let nearest: Vec<f64> = (0..size).map(|_| random.within(0.0, dimensions as f64)).collect();
-            case.reals(VECTOR_OUT, only(all, shape.chunk(), &nearest));
+            case.reals(init::Farthest::NEAREST, only(all, shape.chunk(), &nearest));
         }
-        case.poisoned(PARTIALS, partial + 2 * runs.groups + 3);
+        case.poisoned(init::Farthest::PARTIALS, partial + 2 * runs.groups + 3);
         for (number, run) in runs.each() {
             let (mut peak, mut sum) = (Value::from(-1.0), Value::default());
             for i in run {
                 let distance = squared_distance(row(&points, i, dimensions), row(&anchors, anchor, dimensions));
-                let earlier = if is_first { f64::INFINITY } else { case.before(VECTOR_OUT, before + i) };
+                let earlier = if is_first { f64::INFINITY } else { case.before(init::Farthest::NEAREST, before + i) };
                 let least = if earlier <= distance.value { earlier.into() } else { distance };
-                case.expect(VECTOR_OUT, before + i, least);
+                case.expect(init::Farthest::NEAREST, before + i, least);
                 peak = if least.value > peak.value { least } else { peak };
                 sum = sum + least;
             }
-            case.expect(PARTIALS, partial + 2 * number, peak);
-            case.expect(PARTIALS, partial + 2 * number + 1, sum);
+            case.expect(init::Farthest::PARTIALS, partial + 2 * number, peak);
+            case.expect(init::Farthest::PARTIALS, partial + 2 * number + 1, sum);
         }
-        case.reals(ARENA, points);
-        case.reals(DATA, anchors);
+        case.reals(init::Farthest::POINTS, points);
+        case.reals(init::Farthest::ANCHORS, anchors);
         case
     };
     [false, true].map(case).into()
@@ -81,7 +94,7 @@ pub fn pick(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let round = group / SHARE;
         let groups = Runs::new(chunk_points, round, random).groups;
         let name = format!("up to {most}, at random {at_random}, chunks of {chunk_points}, {groups} groups, at hand {at_hand}");
-        let mut case = Case::new(Fixed::Pick, name);
+        let mut case = Case::new(StaticKernel::ClusteringInitPick, name);
         let mut partials = Vec::new();
         for chunk in nearest.chunks(chunk_points) {
             for (_, run) in (Runs { rows: chunk.len(), groups, round }).each() {
@@ -118,20 +131,32 @@ pub fn pick(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         let mut table = Table::new(random);
         let choice = table.unwritten(picks);
         case.indices(table.0);
-        let all = [groups, chunk_points, size, at_random.into(), skipped, choice, dimensions, first_row, at_hand.into()];
-        case.dispatch((picks * group) as u32, &words(&all));
-        case.poisoned(VECTOR_OUT, (first_row + picks + 1) * dimensions);
+        case.dispatch(
+            (picks * group) as u32,
+            init::Pick {
+                runs: groups as u32,
+                chunk_points: chunk_points as u32,
+                points: size as u32,
+                random: u32::from(at_random),
+                uniform: skipped as u32,
+                choice: choice as u32,
+                dimensions: dimensions as u32,
+                row: first_row as u32,
+                whole: u32::from(at_hand),
+            },
+        );
+        case.poisoned(init::Pick::ROWS, (first_row + picks + 1) * dimensions);
         for (number, u) in uniforms[skipped..skipped + picks].iter().enumerate() {
             let point = expected(*u);
             case.expect_index(choice + number, point as u32);
             for (k, x) in row(&points, point, dimensions).iter().enumerate().filter(|_| at_hand) {
-                case.expect(VECTOR_OUT, (first_row + number) * dimensions + k, *x);
+                case.expect(init::Pick::ROWS, (first_row + number) * dimensions + k, *x);
             }
         }
-        case.reals(ARENA, points);
-        case.reals(DATA, uniforms);
-        case.reals(VECTOR_IN, nearest.iter().map(|distance| f64::from(*distance)).collect());
-        case.reals(PARTIALS, partials);
+        case.reals(init::Pick::POINTS, points);
+        case.reals(init::Pick::UNIFORMS, uniforms);
+        case.reals(init::Pick::NEAREST, nearest.iter().map(|distance| f64::from(*distance)).collect());
+        case.reals(init::Pick::PARTIALS, partials);
         case
     };
     [(7, false, true), (7, false, false), (0, false, true), (7, true, true), (7, true, false), (0, true, false)].map(case).into()
@@ -154,14 +179,23 @@ pub fn adopt(size: usize, random: &mut Random) -> Vec<Case> {
         let points = random.vector(count * size);
         let mut table = Table::new(random);
         let choice = table.part(numbers.iter().map(|number| *number as u32));
-        let mut case = Case::new(Fixed::Adopt, format!("points {numbers:?} of {count} from {first} on"));
-        case.dispatch((picks * size) as u32, &words(&[first, count, size, first_row, choice]));
+        let mut case = Case::new(StaticKernel::ClusteringInitAdopt, format!("points {numbers:?} of {count} from {first} on"));
+        case.dispatch(
+            (picks * size) as u32,
+            init::Adopt {
+                first_point: first as u32,
+                points: count as u32,
+                dimensions: size as u32,
+                row: first_row as u32,
+                choice: choice as u32,
+            },
+        );
         case.indices(table.0);
-        case.poisoned(VECTOR_OUT, (first_row + picks + 1) * size);
+        case.poisoned(init::Adopt::ROWS, (first_row + picks + 1) * size);
         for (pick, number) in numbers.into_iter().enumerate().filter(|(_, number)| (first..first + count).contains(number)) {
-            (0..size).for_each(|k| case.expect(VECTOR_OUT, (first_row + pick) * size + k, points[(number - first) * size + k]));
+            (0..size).for_each(|k| case.expect(init::Adopt::ROWS, (first_row + pick) * size + k, points[(number - first) * size + k]));
         }
-        case.reals(ARENA, points);
+        case.reals(init::Adopt::POINTS, points);
         case
     };
     [1, 6].map(case).into()
@@ -185,24 +219,33 @@ pub fn potentials(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         }
         let runs = Runs::new(size, ABREAST * group / SHARE, random);
         let name = format!("{}, {several} candidates, {}, {} groups", shape.name(), ["any", "points", "alike"][what as usize], runs.groups);
-        let mut case = Case::new(Fixed::Potentials, name);
+        let mut case = Case::new(StaticKernel::ClusteringInitPotentials, name);
         case.bound = bound_of_sum(size + dimensions);
         let partial = 5;
-        case.dispatch((runs.groups * group) as u32, &words(&[size, dimensions, several, before, partial]));
+        case.dispatch(
+            (runs.groups * group) as u32,
+            init::Potentials {
+                points: size as u32,
+                dimensions: dimensions as u32,
+                candidates: several as u32,
+                first_point: before as u32,
+                partial: partial as u32,
+            },
+        );
         let nearest: Vec<f64> = (0..size).map(|_| random.within(0.0, dimensions as f64)).collect();
-        case.poisoned(PARTIALS, partial + several * runs.groups + 3);
+        case.poisoned(init::Potentials::PARTIALS, partial + several * runs.groups + 3);
         for (number, run) in runs.each() {
             for candidate in 0..several {
                 let least = |i: usize| {
                     let distance = squared_distance(row(&points, i, dimensions), row(&candidates, candidate, dimensions));
                     if nearest[i] <= distance.value { nearest[i].into() } else { distance }
                 };
-                case.expect(PARTIALS, partial + number * several + candidate, run.clone().map(least).sum::<Value>());
+                case.expect(init::Potentials::PARTIALS, partial + number * several + candidate, run.clone().map(least).sum::<Value>());
             }
         }
-        case.reals(VECTOR_IN, only(all, shape.chunk(), &nearest));
-        case.reals(ARENA, points);
-        case.reals(DATA, candidates);
+        case.reals(init::Potentials::NEAREST, only(all, shape.chunk(), &nearest));
+        case.reals(init::Potentials::POINTS, points);
+        case.reals(init::Potentials::CANDIDATES, candidates);
         case
     };
     [0, 1, 2].map(case).into()
@@ -218,14 +261,24 @@ pub fn elect(size: usize, random: &mut Random) -> Vec<Case> {
         let total = |candidate: usize| potentials.iter().skip(candidate).step_by(several).sum::<u32>();
         let elected = (0..several).min_by_key(|candidate| total(*candidate)).expect("several");
         let partial = 3;
-        let mut case = Case::of_one_group(Fixed::Elect, format!("up to {most}, {several} candidates, dimension {dimensions}"));
-        case.dispatch(1, &words(&[runs, several, dimensions, anchor, partial]));
-        case.reals(PARTIALS, [0.0; 3].into_iter().chain(potentials.iter().map(|potential| f64::from(*potential))).collect());
-        case.poisoned(VECTOR_OUT, (anchor + 2) * dimensions);
+        let mut case =
+            Case::of_one_group(StaticKernel::ClusteringInitElect, format!("up to {most}, {several} candidates, dimension {dimensions}"));
+        case.dispatch(
+            1,
+            init::Elect {
+                runs: runs as u32,
+                candidates: several as u32,
+                dimensions: dimensions as u32,
+                row: anchor as u32,
+                partial: partial as u32,
+            },
+        );
+        case.reals(init::Elect::PARTIALS, [0.0; 3].into_iter().chain(potentials.iter().map(|potential| f64::from(*potential))).collect());
+        case.poisoned(init::Elect::ANCHORS, (anchor + 2) * dimensions);
         for (k, x) in row(&candidates, elected, dimensions).iter().enumerate() {
-            case.expect(VECTOR_OUT, anchor * dimensions + k, *x);
+            case.expect(init::Elect::ANCHORS, anchor * dimensions + k, *x);
         }
-        case.reals(DATA, candidates);
+        case.reals(init::Elect::CANDIDATES, candidates);
         case
     };
     [(40, 1), (40, 14), (1, 33), (0, 6)].map(case).into()
@@ -241,11 +294,22 @@ pub fn seed(size: usize, random: &mut Random) -> Vec<Case> {
         let points = random.vector(size * dimensions);
         let mut table = Table::new(random);
         let (list, begins) = (table.part(members.list.iter().copied()), table.part(members.begins.iter().copied()));
-        let mut case = Case::new(Fixed::Seed, format!("{}, parts {parts:?}", shape.name()));
+        let mut case = Case::new(StaticKernel::ClusteringMovesSeed, format!("{}, parts {parts:?}", shape.name()));
         let items = (2 * clusters * dimensions) as u32;
-        case.dispatch(items, &words(&[dimensions, before, size, 0, list, begins, parts[0], parts[1]]));
+        case.dispatch(
+            items,
+            moves::Seed {
+                dimensions: dimensions as u32,
+                first_point: before as u32,
+                points: size as u32,
+                members: list as u32,
+                beginnings: begins as u32,
+                u: parts[0] as u32,
+                v: parts[1] as u32,
+            },
+        );
         case.indices(table.0);
-        case.poisoned(VECTOR_OUT, 2 * clusters * dimensions);
+        case.poisoned(moves::Seed::CANDIDATES, 2 * clusters * dimensions);
         let mut written = false;
         for candidate in 0..2 * clusters {
             let of = members.of(candidate / 2);
@@ -254,13 +318,13 @@ pub fn seed(size: usize, random: &mut Random) -> Vec<Case> {
             if shape.chunk().contains(&point) {
                 written = true;
                 let row = row(&points, point - before, dimensions);
-                row.iter().enumerate().for_each(|(k, x)| case.expect(VECTOR_OUT, candidate * dimensions + k, *x));
+                row.iter().enumerate().for_each(|(k, x)| case.expect(moves::Seed::CANDIDATES, candidate * dimensions + k, *x));
             }
         }
         if !written {
-            case.scratch(VECTOR_OUT, 2 * clusters * dimensions);
+            case.scratch(moves::Seed::CANDIDATES, 2 * clusters * dimensions);
         }
-        case.reals(ARENA, points);
+        case.reals(moves::Seed::POINTS, points);
         case
     };
     [[0, 65535], [20_000, 52_768]].map(case).into()

@@ -1,0 +1,55 @@
+// What the diagonal blocks of JᵀWJ + λD add to those of Tᵀ(JᵀWJ + λD)T, for the variables of one table. One item is one entry.
+
+#import state/solver
+
+struct Args {
+    // First element of the table in vectors.
+    vector: u32,
+    // Degrees of freedom of a variable.
+    width: u32,
+    // First element of its packed blocks.
+    block: u32,
+    // Columns of T.
+    modes: u32,
+    // First word of the starts of the patches' lists.
+    starts: u32,
+    // First word of the patches' members.
+    members: u32,
+}
+
+@group(0) @binding(1) var<storage, read> scale: array<real>;
+@group(0) @binding(2) var<storage, read> modes: array<real>;
+@group(0) @binding(3) var<storage, read> table: array<u32>;
+@group(0) @binding(4) var<storage, read> blocks: array<real>;
+@group(0) @binding(5) var<storage, read_write> coarse: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let width = params.args.width;
+    let columns = params.args.modes;
+    let owner = i / (columns * columns);
+    let row = (i - owner * columns * columns) / columns;
+    let column = i % columns;
+    let end = table[params.args.starts + owner + 1u];
+    var sum: real = 0.0;
+    for (var m = table[params.args.starts + owner]; m < end; m++) {
+        let variable = table[params.args.members + m];
+        let vector = params.args.vector + variable * width;
+        let block = params.args.block + variable * (width * (width + 1u) / 2u);
+        for (var c = 0u; c < width; c++) {
+            var value = state[DAMPING] * scale[vector + c] * modes[(vector + c) * columns + column];
+            for (var k = 0u; k < width; k++) {
+                let low = min(c, k);
+                let high = max(c, k);
+                value += blocks[block + high * (high + 1u) / 2u + low] * modes[(vector + k) * columns + column];
+            }
+            sum += modes[(vector + c) * columns + row] * value;
+        }
+    }
+    coarse[i] += sum;
+}
