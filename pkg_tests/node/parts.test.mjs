@@ -15,7 +15,7 @@ const run = async (...args) => JSON.parse(await inFreshProcess(program, args));
 const LOADS = {
   pcg: [], blocks: [], auto: ["direct"], dense: ["direct"], cholesky: ["direct"], assembled: ["direct"], frozen: ["direct"], dogleg: [], newton: [],
   lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom"],
-  cost: ["seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom"], check: ["direct", "rare", "seldom"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom"],
+  cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom"], check: ["direct", "rare", "seldom"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom"],
   graduated: ["descent", "direct", "levels", "rare", "seldom"], save: ["direct", "rare", "seldom"], tune: ["direct", "rare", "seldom"],
   tensors: ["tensors"], gradients: ["tensors"], cluster: ["seldom", "vectors"], index: ["seldom", "vectors"], open: ["seldom", "vectors"],
 };

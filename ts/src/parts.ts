@@ -17,7 +17,7 @@ export type ReadPart = (part: Part) => BufferSource;
 
 /** Parts that features need. What is not a solve on the device may compute on the CPU beside a GPU. @internal */
 export const NEEDS = {
-  costs: ["seldom"],
+  costs: ["rare", "seldom"],
   covariance: ["direct", "cpu", "seldom"],
   rare: ["rare", "direct", "cpu", "seldom"],
   graduated: ["rare", "direct", "levels", "descent", "cpu", "seldom"],

@@ -9,7 +9,7 @@ const RULES = [
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
   ["", /leastwise_kernel::wgsl::split::(columns|cost|is_small)\b/],
   ["", /leastwise_solve::(active_set|descent::Rule|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
-  ["", /leastwise_outer::devices\b|leastwise_session::evaluations\b/],
+  ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b|leastwise_session::evaluations\b/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)$/],
   ["direct", /^engine_covariance\w*$/],
@@ -22,7 +22,7 @@ const RULES = [
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],
   ["direct", /leastwise_(session::covariances|outer::covariance)\b|\bfaer\b/],
-  ["seldom", /leastwise_outer::(mixed_precision|sibling_solve|evaluation::instance_costs)\b/],
+  ["seldom", /leastwise_outer::(mixed_precision|sibling_solve)\b/],
   ["rare", /leastwise_session::(checkpoints|differentiation)\b|leastwise_outer::(augmented_lagrangian|evaluation|gradients|graduated|measure|tuning)\b/],
   ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],
   // Kinds of terms, and what is done with them, that most programs have none of.
