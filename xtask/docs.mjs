@@ -6,13 +6,16 @@ import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { RECIPES, SECTIONS } from "./docs/contents.mjs";
 import { firstPrograms, pagesOf, picturesOf } from "./docs/pages.mjs";
+import { published } from "./lib/facade.mjs";
 import { entry, passThrough, root, run, seconds } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
 import { setup } from "./setup.mjs";
 
 const tools = join(root, "target/docs-tools"), site = join(tools, "site"), out = join(root, "target/docs");
-const ENTRIES = ["main", "mesh", "nn", "sketch", "threads", "three", "vectors"];
+/** Sources of the entries, but for `leastwise/inline`, which exports what `leastwise` does: "main", "mesh", "mesh/files", … */
+const ENTRIES = Object.values(published().exports).flatMap(({ types }) => types?.match(/dist\/(.+)\.d\.ts$/)?.[1] ?? []).filter((name) => name !== "inline");
+const importedAs = (name) => (name === "main" ? "leastwise" : `leastwise/${name}`);
 
 /** VitePress and TypeDoc, apart from the repository's own packages: TypeDoc needs another TypeScript, and the tests need neither. */
 async function installTools() {
@@ -36,9 +39,11 @@ async function exportsAsMarkdown() {
 
 /** Entries by the name that they are imported by, and lists of exports in columns. */
 function nameEntries() {
+  const index = join(site, "api/index.md");
+  writeFileSync(index, readFileSync(index, "utf8").replace(/^- \[([^\]]+)\]/gm, (_, name) => `- [${importedAs(name)}]`));
   for (const name of ENTRIES) {
     const path = join(site, "api", name, "index.md");
-    writeFileSync(path, `---\npageClass: api-list\n---\n\n${readFileSync(path, "utf8").replace(/^# .*$/m, `# leastwise${name === "main" ? "" : `/${name}`}`)}`);
+    writeFileSync(path, `---\npageClass: api-list\n---\n\n${readFileSync(path, "utf8").replace(/^# .*$/m, `# ${importedAs(name)}`)}`);
   }
 }
 
@@ -51,7 +56,7 @@ function configuration(cards) {
   const sidebar = {
     "/recipes/": recipes.map(({ text, items }) => ({ text, items: items.map(({ title, link }) => ({ text: title, link })) })),
     "/internals/": [{ text: "Internals", items: internals.map((name) => ({ text: name === "index" ? "Overview" : name.charAt(0) + name.slice(1).toLowerCase(), link: linkOf(`internals/${name}`) })) }],
-    "/api/": [{ text: "All exports", items: [{ text: "Overview", link: "/api/" }, ...ENTRIES.map((name) => ({ text: name === "main" ? "leastwise" : `leastwise/${name}`, link: `/api/${name}/` }))] }],
+    "/api/": [{ text: "All exports", items: [{ text: "Overview", link: "/api/" }, ...ENTRIES.map((name) => ({ text: importedAs(name), link: `/api/${name}/` }))] }],
     "/": documents,
   };
   const nav = [

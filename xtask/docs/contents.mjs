@@ -10,14 +10,14 @@ export const SECTIONS = [
   },
   {
     text: "Reference", items: [
-      ["OPTIONS", "Options"], ["OPERATIONS", "Operations"], ["METHODS", "Methods, constraints, sketches"], ["SOLVERS", "Linear solvers, energies"], ["LOSSES", "Robust losses"],
+      ["OPTIONS", "Options"], ["OPERATIONS", "Operations"], ["METHODS", "Methods, constraints, sketches"], ["SOLVERS", "Linear solvers, energies"], ["MESH", "Triangle meshes"], ["ENERGIES", "Energies of meshes"], ["LOSSES", "Robust losses"],
       ["COVARIANCE", "Covariances"], ["OUTLIERS", "Outliers, many minima"], ["GRADIENTS", "Gradients through a solve"], ["CHECKPOINTS", "Checkpoints"], ["TENSORS", "Tensors, networks"],
       ["COMPRESSION", "Clustering, search"], ["BACKENDS", "Backends"], ["THREADS", "Threads"], ["errors/index", "Error codes"], ["api/index", "All exports"],
     ],
   },
   { text: "From other tools", items: [["FROM-OTHER-TOOLS", "Ceres, GTSAM, SciPy, JAX, …"]] },
   { text: "Performance", items: [["PERFORMANCE", "Measurements"], ["results", "All results"]] },
-  { text: "Questions", items: [["FAQ", "FAQ"], ["CHANGELOG", "Changes"]] },
+  { text: "Questions", items: [["FAQ", "FAQ"], ["VERSIONS", "Versions"], ["CHANGELOG", "Changes"]] },
 ];
 
 export const RECIPES = [

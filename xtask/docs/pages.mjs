@@ -103,7 +103,7 @@ function errorPages() {
   for (const section of sections) {
     const end = section.indexOf("\n"), code = section.slice(0, end).replaceAll("`", "");
     const place = `errors/${anchorOf(code)}.md`, body = converted(section.slice(end + 1).trim(), "docs/ERRORS.md", place);
-    pages.set(place, `# Error \`${code}\`\n\n${body}\n`);
+    pages.set(place, `---\nprev: { text: Error codes, link: /errors/ }\nnext: false\n---\n\n# Error \`${code}\`\n\n${body}\n`);
     rows.push(`| [\`${code}\`](./${anchorOf(code)}.md) | ${body.split("\n\n")[0].replaceAll("\n", " ").replace(/\*\*Cause\.\*\* /, "")} |`);
   }
   pages.set("errors/index.md", `${converted(head, "docs/ERRORS.md", "errors/index.md")}\n| code | cause |\n|---|---|\n${rows.join("\n")}\n`);

@@ -1,8 +1,9 @@
 // What scripts write into docs/ is there as they write it: drawings of concepts, plots of results, the index of recipes.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { SECTIONS } from "../docs/contents.mjs";
 import { FIGURES } from "../docs/figures.mjs";
 import { indexOfRecipes } from "../docs/index-of-recipes.mjs";
 import { pagesOf } from "../docs/pages.mjs";
@@ -25,6 +26,13 @@ test("docs/OPTIONS.md has every option of a solve, of covariances and of init()"
   const options = [["solver.ts", "SOLVE"], ["init.ts", "INIT"], ["covariance.ts", "COVARIANCE"]].flatMap(([file, name]) => keysOf(file, name));
   assert.ok(options.length > 25, options.join());
   assert.deepEqual(options.filter((key) => !page.includes(`\`${key}\``)), []);
+});
+
+test("every document is in the site's contents", () => {
+  const listed = new Set(SECTIONS.flatMap(({ items }) => items.map(([place]) => `${place.split("#")[0]}.md`)));
+  const elsewhere = ["ARCHITECTURE.md", "ERRORS.md", "README.md", "RECIPES.md"];
+  const missing = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md") && !elsewhere.includes(name) && !listed.has(name));
+  assert.deepEqual(missing, []);
 });
 
 test("links between pages of the site lead to pages", () => {
