@@ -25,6 +25,10 @@ fn the_facade_has_the_opcodes() {
     hold("ts/src/opcodes.ts", &text);
 }
 
+/// The errors of every function of scalars.
+const THROWS: &str =
+    "`shape` for operands of other kinds; `foreign-expression` outside of the residual function whose expressions they are";
+
 /// The names of parameters that are declared in TypeScript.
 fn names(parameters: &str) -> String {
     let name = |parameter: &str| parameter.split(':').next().unwrap_or_default().trim().to_string();
@@ -39,7 +43,12 @@ fn the_facade_has_the_functions() {
     let functions: Vec<(Opcode, Function)> = rules().iter().filter_map(|&(opcode, _)| Some((opcode, opcode.function()?))).collect();
     for (opcode, Function { name, parameters, description }) in functions {
         let made = format!("scalar(\"{name}\", Opcode.{opcode:?}, [{}])", names(parameters));
-        writeln!(text, "\n/** {description} */\nexport function {name}({parameters}): Scalar {{ return {made}; }}").unwrap();
+        let example = &["s", "s, u"][parameters.split(',').filter(|parameter| !parameter.contains('=')).count() - 1];
+        writeln!(
+            text,
+            "\n/**\n * {description}\n *\n * @throws {THROWS}\n * @example\n * {name}({example})\n */\nexport function {name}({parameters}): Scalar {{ return {made}; }}"
+        )
+        .unwrap();
     }
     hold("ts/src/functions.ts", &text);
 }

@@ -24,14 +24,16 @@ pub use clustering::init::{POTENTIALS_ABREAST, SHARE, runs_for};
 pub use clustering::tile;
 pub use tensor::{STRETCH, tall};
 
-/// The function of a twin in one precision.
+/// The function of a twin in one precision. It has the kernel's name, by which WebAssembly is split into parts.
 macro_rules! played {
-    ($real:ty, $($twin:ident)::+, $($arguments:ident)::+) => {
-        |work, mut bindings| {
+    ($kernel:ident, $real:ty, $($twin:ident)::+, $($arguments:ident)::+) => {{
+        #[allow(non_snake_case)]
+        fn $kernel(work: &Work, mut bindings: Bindings<$real>) {
             let arguments = leastwise_kernels::$($arguments)::+::of(work.params.words);
             $($twin)::+::<$real>(work, arguments, FromSlots::of(&mut bindings))
         }
-    };
+        $kernel
+    }};
 }
 
 macro_rules! twins {
@@ -42,8 +44,8 @@ macro_rules! twins {
             match kernel {
                 $(StaticKernel::$kernel => Twin {
                     heavy,
-                    f32: played!(f32, $($twin)::+, $($arguments)::+),
-                    f64: if is_single(StaticKernel::$kernel) { single } else { played!(f64, $($twin)::+, $($arguments)::+) },
+                    f32: played!($kernel, f32, $($twin)::+, $($arguments)::+),
+                    f64: if is_single(StaticKernel::$kernel) { single } else { played!($kernel, f64, $($twin)::+, $($arguments)::+) },
                 }),*
             }
         }
