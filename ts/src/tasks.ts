@@ -26,6 +26,8 @@ export class Tasks {
   #dead: LeastwiseError | undefined;
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
+  /** True within a call of `onIteration`. */
+  #isTelling = false;
   readonly owners = new Owners((work) => this.release(work));
   /** What it waits for of the GPU. */
   readonly waits = new Waits();
@@ -39,6 +41,8 @@ export class Tasks {
 
   /** Begins a task when the parts of the engine that it needs are there, which is at once but for the first time; and runs it to its end. */
   async begin(parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
+    // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
+    if (this.#isTelling) this.parts.mustHave(parts);
     const loading = this.parts.need(parts);
     if (loading) await loading;
     return this.run(this.call(begin), watch);
@@ -160,8 +164,16 @@ export class Tasks {
           await macrotask();
         }
         if (progress.state === "iteration") {
-          const reason = onIteration?.(progress.iteration);
-          if (reason !== undefined) stop(reason);
+          if (onIteration) {
+            this.#isTelling = true;
+            let reason: string | undefined;
+            try {
+              reason = onIteration(progress.iteration);
+            } finally {
+              this.#isTelling = false;
+            }
+            if (reason !== undefined) stop(reason);
+          }
         }
       }
     } catch (thrown) {
