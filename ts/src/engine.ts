@@ -350,7 +350,7 @@ export class EngineOf implements Engine {
       throw new LeastwiseError("invalid-option", "tune(problem): it must be a problem of this engine");
     }
     for (const handle of problem ? [(problem as ProblemOf).handle] : [...this.#tasks.owners.live.problems]) {
-      await this.#tasks.begin(NEEDS.rare, (native) => native.tune(handle));
+      await this.#tasks.begin(handle, NEEDS.rare, (native) => native.tune(handle));
     }
     return this.tuning;
   }

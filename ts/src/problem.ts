@@ -143,6 +143,7 @@ export class ProblemOf implements Problem {
 
   #alive = (): number => {
     if (this.#disposed) throw new LeastwiseError("disposed", "this problem was disposed: it can't be used any more");
+    this.tasks.mustBeFree(this.#handle);
     return this.#handle;
   };
 
@@ -225,7 +226,7 @@ export class ProblemOf implements Problem {
     takesNoMore("problem.solve(options)", 1, arguments);
     const known = this.#checked(options);
     const loading = this.tasks.solving(this.#alive(), known.native);
-    if (loading) await loading;
+    if (loading) await this.tasks.hold(this.#handle, loading);
     const laidOut = this.#layOut(known);
     const solver = this.#solver(laidOut ? await laidOut : known);
     try {
@@ -274,7 +275,7 @@ export class ProblemOf implements Problem {
     const { starts, onStart, ...solve } = checked("multiStart(options): options", options, MULTI_START);
     const known = this.#checked(solve as SolveOptions);
     const loading = this.tasks.solving(this.#alive(), known.native);
-    if (loading) await loading;
+    if (loading) await this.tasks.hold(this.#handle, loading);
     const laidOut = this.#layOut(known);
     const solver = this.#solver(laidOut ? await laidOut : known);
     try {
@@ -291,7 +292,7 @@ export class ProblemOf implements Problem {
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
     const begin = (native: NativeEngine) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given);
     const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
-    const { graduated } = await this.tasks.begin(NEEDS.graduated, begin, { onIteration: each, signal, limitMs: given.timeLimitMs });
+    const { graduated } = await this.tasks.begin(this.#alive(), NEEDS.graduated, begin, { onIteration: each, signal, limitMs: given.timeLimitMs });
     if (!graduated) throw new LeastwiseError("internal", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
@@ -325,7 +326,7 @@ export class ProblemOf implements Problem {
   async #marginals({ variance, deficient, rankTolerance, signal, onProgress }: Checked<typeof COVARIANCE>): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
     const begin = (native: NativeEngine) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance);
-    const { covariance } = await this.tasks.begin(NEEDS.covariance, begin, { signal, onProgress, onAbort: "reject" });
+    const { covariance } = await this.tasks.begin(this.#alive(), NEEDS.covariance, begin, { signal, onProgress, onAbort: "reject" });
     if (!covariance) throw new LeastwiseError("internal", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }
@@ -335,7 +336,7 @@ export class ProblemOf implements Problem {
     const { space = "values", deficient, rankTolerance, stationaryTolerance, signal, onProgress } = checked("backward(of, options): options", options, BACKWARD);
     const { tables, values } = packCotangents(of, this.#own);
     const begin = (native: NativeEngine) => native.backward(this.#alive(), tables, values, space === "tangent", deficient === "least-norm", rankTolerance, stationaryTolerance);
-    const { gradients } = await this.tasks.begin(NEEDS.rare, begin, { signal, onProgress, onAbort: "reject" });
+    const { gradients } = await this.tasks.begin(this.#alive(), NEEDS.rare, begin, { signal, onProgress, onAbort: "reject" });
     if (!gradients) throw new LeastwiseError("internal", "the engine gave no gradients; this is a bug of Leastwise, please report it");
     return new GradientsOf(gradients, this, this.#own);
   }

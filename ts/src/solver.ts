@@ -311,7 +311,7 @@ export class SolverOf implements Solver {
 
   async save(): Promise<Uint8Array> {
     takesNoMore("solver.save()", 0, arguments);
-    const { bytes } = await this.tasks.begin([...NEEDS.rare, ...this.#parts()], (native) => native.saveSolver(this.#alive()));
+    const { bytes } = await this.tasks.begin(this.#owner, [...NEEDS.rare, ...this.#parts()], (native) => native.saveSolver(this.#alive()));
     if (!bytes) throw new LeastwiseError("internal", "the engine gave no checkpoint; this is a bug of Leastwise, please report it");
     return bytes;
   }
@@ -331,7 +331,7 @@ export class SolverOf implements Solver {
   /** Runs a task of this solver when its parts are there. */
   #begin(begin: (native: NativeEngine) => number, watch: Watch = {}): ReturnType<Tasks["begin"]> {
     this.#alive();
-    return this.tasks.begin(this.#parts(), begin, watch);
+    return this.tasks.begin(this.#owner, this.#parts(), begin, watch);
   }
 
   #report(done: { report?: ConstructorParameters<typeof SolveReport>[0] }): Report {

@@ -26,6 +26,8 @@ export class Tasks {
   #dead: LeastwiseError | undefined;
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
+  /** Problems of which a call waits for parts. */
+  readonly #held = new Set<number>();
   /** True within a call of `onIteration`. */
   #isTelling = false;
   readonly owners = new Owners((work) => this.release(work));
@@ -39,13 +41,29 @@ export class Tasks {
     this.panic = () => parts.trapped ?? panic();
   }
 
-  /** Begins a task when the parts of the engine that it needs are there, which is at once but for the first time; and runs it to its end. */
-  async begin(parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
+  /** Begins a task, of a problem if it is one's, when the parts of the engine that it needs are there, which is at once but for the first time; and runs it to its end. */
+  async begin(problem: number | undefined, parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
     // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
     if (this.#isTelling) this.parts.mustHave(parts);
     const loading = this.parts.need(parts);
-    if (loading) await loading;
+    if (loading) await (problem === undefined ? loading : this.hold(problem, loading));
     return this.run(this.call(begin), watch);
+  }
+
+  /** Waits for parts that a call needs. The problem is as busy as it will be when the call runs. */
+  async hold(problem: number, loading: Promise<void>): Promise<void> {
+    this.mustBeFree(problem);
+    this.#held.add(problem);
+    try {
+      await loading;
+    } finally {
+      this.#held.delete(problem);
+    }
+  }
+
+  /** Refuses a call on a problem while another one waits for parts. */
+  mustBeFree(problem: number): void {
+    if (this.#held.has(problem)) throw new LeastwiseError("busy", "this problem is already being solved or read: wait for the running call, or stop it with its signal");
   }
 
   /** Calls into the engine. */

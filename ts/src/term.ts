@@ -277,7 +277,7 @@ export class TermOf<D> implements Term<D> {
   }
 
   async #costs(): Promise<Float64Array> {
-    return (await this.tasks.begin(NEEDS.costs, (native) => native.termCosts(this.alive(), this.handle))).values ?? new Float64Array();
+    return (await this.tasks.begin(this.alive(), NEEDS.costs, (native) => native.termCosts(this.alive(), this.handle))).values ?? new Float64Array();
   }
 
   async cost(): Promise<number> {
@@ -298,7 +298,7 @@ export class TermOf<D> implements Term<D> {
     this.noMore("evaluate(options)", 1, arguments);
     const { hessian: form } = checked(`term "${this.name}": evaluate(options): options`, options, EVALUATE, { term: this.name });
     const { residuals: rows, inputs: columns } = this.tasks.call((native) => native.describeTerm(this.alive(), this.handle));
-    const values = (await this.tasks.begin(NEEDS.rare, (native) => native.evaluateTerm(this.alive(), this.handle, form))).values ?? new Float64Array();
+    const values = (await this.tasks.begin(this.alive(), NEEDS.rare, (native) => native.evaluateTerm(this.alive(), this.handle, form))).values ?? new Float64Array();
     const hessian = values.length - (form === undefined ? 0 : this.count * columns * columns);
     const jacobian = hessian - this.count * rows * columns;
     const evaluation = { rows, columns, residuals: values.slice(0, jacobian), jacobian: values.slice(jacobian, hessian) };
@@ -307,7 +307,7 @@ export class TermOf<D> implements Term<D> {
 
   async checkGradients(): Promise<GradientCheck> {
     this.noMore("checkGradients()", 0, arguments);
-    const { values } = await this.tasks.begin(NEEDS.rare, (native) => native.checkTerm(this.alive(), this.handle));
+    const { values } = await this.tasks.begin(this.alive(), NEEDS.rare, (native) => native.checkTerm(this.alive(), this.handle));
     const [error = 0, instance = 0, row = 0, slot = 0, component = 0, derivative = 0, difference = 0, skipped = 0] = values ?? [];
     return { error, instance, row, slot, component, derivative, difference, skipped };
   }
@@ -326,6 +326,6 @@ export class TermOf<D> implements Term<D> {
 export class ConstraintOf<D> extends TermOf<D> implements Constraint<D> {
   async multipliers(): Promise<F64> {
     this.noMore("multipliers()", 0, arguments);
-    return ((await this.tasks.begin(NEEDS.rare, (native) => native.multipliers(this.alive(), this.handle))).values ?? new Float64Array()) as F64;
+    return ((await this.tasks.begin(this.alive(), NEEDS.rare, (native) => native.multipliers(this.alive(), this.handle))).values ?? new Float64Array()) as F64;
   }
 }

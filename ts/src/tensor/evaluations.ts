@@ -97,7 +97,7 @@ export class Evaluations {
     const read = [...new Set(batch.flatMap((wish) => wish.read))];
     const outputs = [...new Set(batch.flatMap((wish) => wish.outputs))];
     const ids = (tensors: readonly AnyTensor[]) => Uint32Array.from(tensors, (tensor) => tensor.id);
-    const { values = new Float64Array(0) } = await tasks.begin(NEEDS.tensors, (native) => native.tensorEvaluate(ids(outputs), ids(read)));
+    const { values = new Float64Array(0) } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(ids(outputs), ids(read)));
     const found = new Map<AnyTensor, Float64Array>();
     let first = 0;
     for (const tensor of read) {

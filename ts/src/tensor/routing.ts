@@ -162,7 +162,7 @@ export class Routing {
     const { tasks } = this.context, started = performance.now();
     this.#later = [];
     try {
-      const { values } = await tasks.begin(NEEDS.tensors, (native) => native.tensorMeasure());
+      const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorMeasure());
       const model = modelOf(values!), ms = performance.now() - started;
       return { model, source: "measured", reason: `measured in ${ms.toFixed(0)} ms, ${await keepModel(machine, model)}` };
     } finally {
