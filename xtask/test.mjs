@@ -99,7 +99,8 @@ function stages() {
     { name: "install the tarball for consumers", after: ["build"], work: async () => { await installPackage(tarball); } },
     ...nodeStages("consumer", `${consumersFolder}/consumers`, consumerFiles(full),
       { after: ["install the tarball for consumers"], env: () => ({ ...browserEnvironment(), ...ofFull, LEASTWISE_TARBALL: tarball }) }),
-    ...DEMOS.map((name) => ({ name: `demo ${name}`, after: ["install the tarball"], work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
+    // One after the other: they share a project.
+    ...DEMOS.map((name, k) => ({ name: `demo ${name}`, after: ["install the tarball"], behind: DEMOS.slice(0, k).map((before) => `demo ${before}`), work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
     // Its tools come from the registry. Dead links end the build.
     ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }] : []),
     ...(canBuildAddon() ? [

@@ -29,12 +29,12 @@ test("the module is under 1100 KB, compressed", () => {
 });
 
 // What pages download: `browser/bytes.test.mjs` sees that it is these parts, and no others.
-test("its parts, compressed: a solve by conjugate gradients is under 475 KB", (t) => {
+test("its parts, compressed: a solve by conjugate gradients is under 490 KB", (t) => {
   const sizes = Object.fromEntries(["core", ...PARTS].map((part) => [part, brotliCompressSync(readFileSync(join(root, `dist/wasm/leastwise_${part}.wasm`))).length / 1024]));
   t.diagnostic(JSON.stringify(sizes, (_, value) => (typeof value === "number" ? Math.round(value) : value)));
-  const limits = { core: 390, webgpu: 86, cpu: 90, direct: 124, levels: 63, descent: 20, tensors: 128, vectors: 168, rare: 88, seldom: 76 };
+  const limits = { core: 405, webgpu: 86, cpu: 92, direct: 124, levels: 63, descent: 20, tensors: 128, vectors: 178, rare: 88, seldom: 76 };
   for (const [part, limit] of Object.entries(limits)) assert.ok(sizes[part] < limit, `${part}: ${sizes[part]} KB`);
-  for (const device of ["webgpu", "cpu"]) assert.ok(sizes.core + sizes[device] < 475, `${device}: ${sizes.core + sizes[device]} KB`);
+  for (const device of ["webgpu", "cpu"]) assert.ok(sizes.core + sizes[device] < 490, `${device}: ${sizes.core + sizes[device]} KB`);
 });
 
 // The same engine with atomics and without WebGPU; it is loaded by `leastwise/threads` alone.
