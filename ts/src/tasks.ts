@@ -26,6 +26,8 @@ export class Tasks {
   #dead: LeastwiseError | undefined;
   /** Is told of the error after which nothing works. */
   onDeath: ((error: LeastwiseError) => void) | undefined;
+  /** Tasks that run, by problem: of those that began here. */
+  readonly #running = new Map<number, number>();
   /** Problems of which a call waits for parts. */
   readonly #held = new Set<number>();
   /** True within a call of `onIteration`. */
@@ -46,13 +48,28 @@ export class Tasks {
     // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
     if (this.#isTelling) this.parts.mustHave(parts);
     const loading = this.parts.need(parts);
-    if (loading) await (problem === undefined ? loading : this.hold(problem, loading));
-    return this.run(this.call(begin), watch);
+    if (problem === undefined) {
+      if (loading) await loading;
+      return this.run(this.call(begin), watch);
+    }
+    if (loading) await this.hold(problem, loading);
+    const task = this.call(begin), others = this.#running.get(problem) ?? 0;
+    this.#running.set(problem, others + 1);
+    try {
+      return await this.run(task, watch);
+    } finally {
+      const left = this.#running.get(problem)! - 1;
+      if (left > 0) this.#running.set(problem, left);
+      else this.#running.delete(problem);
+    }
   }
 
   /** Waits for parts that a call needs. The problem is as busy as it will be when the call runs. */
   async hold(problem: number, loading: Promise<void>): Promise<void> {
+    // Nobody hears of it where this one is refused.
+    loading.catch(() => undefined);
     this.mustBeFree(problem);
+    if (this.#running.has(problem)) throw busy();
     this.#held.add(problem);
     try {
       await loading;
@@ -63,7 +80,7 @@ export class Tasks {
 
   /** Refuses a call on a problem while another one waits for parts. */
   mustBeFree(problem: number): void {
-    if (this.#held.has(problem)) throw new LeastwiseError("busy", "this problem is already being solved or read: wait for the running call, or stop it with its signal");
+    if (this.#held.has(problem)) throw busy();
   }
 
   /** Calls into the engine. */
@@ -205,6 +222,9 @@ export class Tasks {
     }
   }
 }
+
+/** As the engine says it of a problem that it works on. */
+const busy = () => new LeastwiseError("busy", "this problem is already being solved or read: wait for the running call, or stop it with its signal");
 
 /** A turn of the event loop, so that a page can draw and answer: unlike `setTimeout`, without a minimum delay. */
 function macrotask(): Promise<void> {
