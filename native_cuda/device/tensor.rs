@@ -112,6 +112,16 @@ mod tests {
         }
     }
 
+    /// The compiler asks for a function by the kernel's name (`compile.rs`).
+    #[test]
+    fn a_variant_has_the_name_that_is_asked_for() {
+        let entry = format!(" leastwise_{}_tensor(", Assign::KERNEL.name());
+        for architecture in [(8, 0), (9, 0)] {
+            let variants = variants(Assign::KERNEL.name(), Precision::F32, 256, architecture);
+            assert!(variants.iter().all(|variant| variant.text.matches(&entry).count() == 1), "{architecture:?}");
+        }
+    }
+
     #[test]
     fn nothing_stands_in_where_it_would_not_run() {
         assert_eq!(variants(Assign::KERNEL.name(), Precision::F32, 256, (9, 0)).len(), 2);

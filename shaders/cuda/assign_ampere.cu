@@ -39,7 +39,7 @@ __device__ __forceinline__ void multiply(float (&c)[4], const Quad& a, u32 b0, u
                  : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b0), "r"(b1));
 }
 
-extern "C" __global__ void __launch_bounds__(LANES, 2) leastwise_assign_tensor(
+extern "C" __global__ void __launch_bounds__(LANES, 2) leastwise_clustering_lloyd_assign_tensor(
     const __grid_constant__ Params params, const float* __restrict__ points, u32, const float* __restrict__ anchors, u32,
     u32* __restrict__ table, u32, const float* __restrict__ squares, u32, float* __restrict__ nearest, u32,
     const float* __restrict__ norms, u32, const float* __restrict__ state, u32, float* __restrict__ partials, u32) {

@@ -43,7 +43,7 @@ __device__ __forceinline__ void hold(float (&c)[64]) {
     for (u32 i = 0; i < 64; i++) asm volatile("" : "+f"(c[i])::"memory");
 }
 
-extern "C" __global__ void __launch_bounds__(LANES, 2) leastwise_assign_tensor(
+extern "C" __global__ void __launch_bounds__(LANES, 2) leastwise_clustering_lloyd_assign_tensor(
     const __grid_constant__ Params params, const float* __restrict__ points, u32, const float* __restrict__ anchors, u32,
     u32* __restrict__ table, u32, const float* __restrict__ squares, u32, float* __restrict__ nearest, u32,
     const float* __restrict__ norms, u32, const float* __restrict__ state, u32, float* __restrict__ partials, u32) {
