@@ -55,6 +55,11 @@ async function changed(t, change, lines) {
 const HEAD = ["import { init } from 'leastwise';", "const lw = await init({ backend: 'cpu' }), told = ({ code, message }) => console.log(code, message);",
   "const problem = lw.problem(), x = problem.variables('x', { shape: 1, values: [1] });", "problem.residuals('r', { of: [x] }, ([a]) => a.mul(a).sub(2));"];
 
+test("while a call waits for a part its problem is busy, and no other one", async () => {
+  const outcome = JSON.parse(await inFreshProcess("fresh/held.mjs"));
+  assert.deepEqual(outcome, { edit: "busy", second: "busy", read: "busy", other: "done", first: "done", after: "done" });
+});
+
 test("a part that is missing is an error that says where it was looked for, and all else goes on", async (t) => {
   const said = await changed(t, (wasm) => rm(join(wasm, "leastwise_direct.wasm")), [...HEAD,
     "await problem.solve().catch(told);", "const solver = problem.solver();", "await solver.solve().catch(told);", "let failed;",

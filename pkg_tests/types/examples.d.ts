@@ -1,4 +1,4 @@
-// What the examples of exports take for granted: an engine `lw`, a `problem` with tables and a term, and the expressions of a residual function.
+// Declarations for the examples of exports: an engine `lw`, a `problem` with tables and a term, and the expressions of a residual function.
 declare const lw: import("leastwise").Engine;
 declare const problem: import("leastwise").Problem;
 declare const report: import("leastwise").Report;

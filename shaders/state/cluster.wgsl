@@ -12,7 +12,7 @@ const STREAK: u32 = 3u;
 const ITERATION: u32 = 4u;
 // T.
 const TEMPERATURE: u32 = 5u;
-// What an iteration multiplies T with.
+// Factor of T from one iteration to the next.
 const KEPT_HEAT: u32 = 6u;
 // r: the learning rate.
 const RATE: u32 = 7u;
@@ -20,7 +20,7 @@ const RATE: u32 = 7u;
 const STEP_LIMIT: u32 = 8u;
 // β.
 const MOMENTUM: u32 = 9u;
-// What the energy may change by in an iteration that counts as still.
+// Greatest change of the energy in an iteration that counts as still.
 const TOLERANCE: u32 = 10u;
 // What the changed labels must be below in an iteration that counts as still.
 const FEWEST_CHANGES: u32 = 11u;

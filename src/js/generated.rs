@@ -183,7 +183,7 @@ impl Engine {
         self.call(|session| session.later_solver(problem, options))
     }
 
-    /// What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
+    /// Features that a solve may use: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
     pub fn reach(&mut self, problem: u32, options: JsValue) -> Result<Vec<u32>, JsValue> {
         let options: leastwise_solve::Options = read_record(options)?;
         let options = &options;
@@ -384,7 +384,7 @@ impl Engine {
         self.post(|session| session.free_index_reader(reader));
     }
 
-    /// What an index says of itself, as JSON: `vector-index.ts` has its type.
+    /// Description of an index, as JSON: `vector-index.ts` has its type.
     #[wasm_bindgen(js_name = indexInfo)]
     pub fn index_info(&mut self, index: u32) -> Result<String, JsValue> {
         self.call(|session| session.index_info(index))

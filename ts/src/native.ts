@@ -495,7 +495,7 @@ export interface NativeEngine {
   solver(problem: number, options: NativeOptions): number;
   /** A solver that is set up by its first task. */
   laterSolver(problem: number, options: NativeOptions): number;
-  /** What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1. */
+  /** Features that a solve may use: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1. */
   reach(problem: number, options: NativeOptions): Uint32Array;
   /** A task. `step`: stops (state `done`, no report) after one iteration. */
   solve(solver: number, mode: Mode): number;
@@ -551,7 +551,7 @@ export interface NativeEngine {
   feedIndexReader(reader: number, piece: Uint8Array): void;
   finishIndexReader(reader: number): number;
   freeIndexReader(reader: number): void;
-  /** What an index says of itself, as JSON: `vector-index.ts` has its type. */
+  /** Description of an index, as JSON: `vector-index.ts` has its type. */
   indexInfo(index: number): string;
   /** Components, vectors, and the id that comes next; and bytes of the file. */
   indexSizes(index: number): Uint32Array;

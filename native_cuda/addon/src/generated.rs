@@ -209,7 +209,7 @@ impl Engine {
         self.call(env, |session| session.later_solver(problem, options))
     }
 
-    /// What a solve may come to: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
+    /// Features that a solve may use: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1.
     #[napi]
     pub fn reach<'env>(&self, env: &'env Env, problem: u32, options: Unknown) -> Result<Uint32ArraySlice<'env>> {
         let options: leastwise::solve::Options = read_record(env, options)?;
@@ -430,7 +430,7 @@ impl Engine {
         self.post(move |session| session.free_index_reader(reader));
     }
 
-    /// What an index says of itself, as JSON: `vector-index.ts` has its type.
+    /// Description of an index, as JSON: `vector-index.ts` has its type.
     #[napi]
     pub fn index_info(&self, env: &Env, index: u32) -> Result<String> {
         self.call(env, |session| session.index_info(index))
