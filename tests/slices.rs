@@ -1,7 +1,7 @@
 //! Long work of a session in time slices: how many there are, and that they change nothing.
 
 use crate::support::*;
-use leastwise::base::work::UNIT;
+use leastwise::base::task::UNIT;
 use leastwise::device::{Device, Limits, Precision, cpu::CpuDevice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Problem, Reals, Registry, Slot, TermSpec, Weight};

@@ -7,7 +7,7 @@
 use leastwise::device::{
     Access, BufferId, Command, Counters, Device, DeviceError, Dispatch, KernelId, KernelSource, KernelText, Kind, Limits, Playing,
     Precision, Recording, Structure, binding,
-    cpu::{Bindings, CpuDevice, Work},
+    cpu::{Bindings, CpuDevice, Workgroups},
     wgpu::{Internals, WgpuDevice},
 };
 
@@ -53,7 +53,7 @@ fn relax() -> Written {
             if (i >= params.count || state[0] != 0.0) { return; }
             v[i] = 0.5 * v[i] + 1.0;
         }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
+    fn twin(work: &Workgroups, mut slots: Bindings<f32>) {
         let (v, state) = (slots.write(binding::VECTOR_OUT), slots.read(binding::STATE));
         if state[0] == 0.0 {
             work.items().for_each(|i| v[i] = 0.5 * v[i] + 1.0);
@@ -73,7 +73,7 @@ fn count() -> Written {
             state[1] += 1.0;
             if (state[1] >= real(params.args.goal)) { state[0] = 1.0; }
         }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
+    fn twin(work: &Workgroups, mut slots: Bindings<f32>) {
         let state = slots.write(binding::STATE);
         if state[0] == 0.0 {
             state[1] += 1.0;

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench products`
 
-use leastwise::device::cpu::block::{Instructions, Task};
+use leastwise::device::cpu::block::{Instructions, SimdKernel};
 use leastwise::device::cpu::product::{Factor, Values, multiply_with};
 use leastwise::device::cpu::real::Real;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ struct Registers<R, const LANES: usize> {
     term: R,
 }
 
-impl<R: Real, const LANES: usize> Task for Registers<R, LANES> {
+impl<R: Real, const LANES: usize> SimdKernel for Registers<R, LANES> {
     #[inline(always)]
     fn run(self) {
         let (mut products, mut sums) = ([[R::ONE; LANES]; CHAINS], [[R::ONE; LANES]; CHAINS]);

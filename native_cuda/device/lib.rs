@@ -63,7 +63,7 @@ pub struct CudaDevice {
     shared_bytes: u32,
     graphs: graphs::Graphs,
     /// What is known of bodies of `Repeat`s, by their signature.
-    paces: HashMap<u64, leastwise_recording::pace::Pace>,
+    paces: HashMap<u64, leastwise_recording::repeat_pacing::RepeatPacing>,
     /// Pinned memory through which flags and readbacks come.
     landing: play::Landing,
     /// Pinned memory that glances land in.

@@ -7,7 +7,7 @@ use super::products::Places;
 use super::{CudaDevice, failed, graphs, waits};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_base::clock::now_ms;
-use leastwise_recording::pace::Pace;
+use leastwise_recording::repeat_pacing::RepeatPacing;
 use leastwise_recording::{BufferId, Command, DeviceError, Dispatch, Grid, Kind, Multiply, Params, Playing, Recording, Slice};
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -213,7 +213,7 @@ impl CudaDevice {
         deadline_ms: f64,
     ) -> Result<bool, DeviceError> {
         let (flag, _) = self.place(until.0, until.1, 1)?;
-        let key = Pace::signature(body);
+        let key = RepeatPacing::signature(body);
         let mut pace = self.paces.get(&key).copied().unwrap_or_default();
         // Between two slices, somebody may have set it.
         let mut is_over = *played > 0 && {

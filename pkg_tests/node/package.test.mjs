@@ -52,7 +52,7 @@ test("nothing but leastwise/threads leads to the module with threads", () => {
     for (const [, from] of text(name).matchAll(/(?:\bfrom |\bimport\(|new URL\()"(\.\.?\/[^"]+\.js)"/g)) next.push(relative(root, join(root, dirname(name), from)));
   }
   assert.ok(reached.has("dist/wasm/leastwise.js") && reached.size > 30, [...reached].join());
-  assert.deepEqual([...reached].filter((name) => /thread|crew/.test(name)), []);
+  assert.deepEqual([...reached].filter((name) => /worker|thread/.test(name)), []);
 });
 
 // A worker of Vite before version 8 is one file, and what is imported later would be a second.

@@ -21,6 +21,6 @@ mod file;
 pub mod memory;
 pub mod random;
 pub mod slab;
-pub mod work;
+pub mod task;
 
 pub use file::FileError;

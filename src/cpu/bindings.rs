@@ -75,14 +75,14 @@ impl<'a, R: Real> Slots<'a, R> for Bindings<'a, R> {
 }
 
 /// The part of a dispatch that one call does.
-pub struct Work {
+pub struct Workgroups {
     pub params: Params,
     pub group_size: u32,
     /// Workgroups to do now.
     pub groups: Range<u32>,
 }
 
-impl Work {
+impl Workgroups {
     /// The items of the workgroups to do.
     pub fn items(&self) -> Range<usize> {
         let item = |group: u32| (u64::from(group) * u64::from(self.group_size)).min(self.params.count.into()) as usize;
@@ -95,8 +95,8 @@ impl Work {
 pub struct Twin {
     /// Whether an item may be a lot of work: then time slices begin with one workgroup.
     pub heavy: bool,
-    pub f32: fn(&Work, Bindings<f32>),
-    pub f64: fn(&Work, Bindings<f64>),
+    pub f32: fn(&Workgroups, Bindings<f32>),
+    pub f64: fn(&Workgroups, Bindings<f64>),
 }
 
 /// How the CPU runs a kernel.

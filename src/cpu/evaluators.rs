@@ -177,7 +177,7 @@ impl CpuDevice {
 /// The items of a dispatch; what is counted of one by tiles are its workgroups.
 #[cfg(target_arch = "wasm32")]
 fn items(body: &Body, dispatch: &Dispatch) -> u32 {
-    if matches!(body, Body::Tiles(_)) { leastwise_kernel::OwnerArguments::of(dispatch.words).instances } else { dispatch.count }
+    if matches!(body, Body::Tiles(_)) { leastwise_program::OwnerArguments::of(dispatch.words).instances } else { dispatch.count }
 }
 
 /// The program that a kernel runs, if modules may.

@@ -1,7 +1,7 @@
 //! The CPU backend: plays recordings with the twins of the shaders and the block evaluator.
 //!
 //! Resumable: a dispatch is a range of workgroups, so playing can stop between any two of them when its time slice ends,
-//! and go on later with the same bits. Work is spread over all cores (in a browser: where the module has threads), with the same bits too.
+//! and go on later with the same bits. Workgroups is spread over all cores (in a browser: where the module has threads), with the same bits too.
 //!
 //! It writes no kernels: it has a twin for each static one, and runs programs as they are.
 //!
@@ -32,7 +32,7 @@ pub mod threads;
 pub mod twins;
 pub mod wasm;
 
-pub use bindings::{Bindings, Body, Twin, Work};
+pub use bindings::{Bindings, Body, Twin, Workgroups};
 pub use evaluators::{Evaluation, Evaluator, EvaluatorKey, Evaluators, Linking};
 pub use play::Play;
 pub use threads::Pieces;

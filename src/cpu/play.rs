@@ -1,7 +1,7 @@
 //! Playing a recording on the CPU, a time slice at a time.
 
 use super::bindings::Slot;
-use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Storage, Work};
+use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Storage, Workgroups};
 use crate::block::threads;
 use crate::real::Real;
 use leastwise_base::clock::now_ms;
@@ -197,7 +197,7 @@ impl CpuDevice {
         while play.group < groups {
             let begun_ms = now_ms();
             let end = play.group.saturating_add(step).min(groups);
-            let work = Work { params, group_size, groups: play.group..end };
+            let work = Workgroups { params, group_size, groups: play.group..end };
             match self.precision {
                 Precision::F32 => self.run::<f32>(&body.in_f32(evaluator), &work, dispatch, access)?,
                 Precision::F32x2 | Precision::F64 => self.run::<f64>(&body.in_f64(evaluator), &work, dispatch, access)?,
@@ -220,8 +220,8 @@ impl CpuDevice {
 
     fn run<R: Real>(
         &self,
-        body: &dyn Fn(&Work, Bindings<R>),
-        work: &Work,
+        body: &dyn Fn(&Workgroups, Bindings<R>),
+        work: &Workgroups,
         dispatch: &Dispatch,
         access: &[Access; binding::COUNT],
     ) -> Result<(), DeviceError> {
@@ -261,7 +261,7 @@ impl CpuDevice {
 }
 
 impl Body {
-    fn in_f32(&self, evaluator: Evaluator) -> impl Fn(&Work, Bindings<f32>) {
+    fn in_f32(&self, evaluator: Evaluator) -> impl Fn(&Workgroups, Bindings<f32>) {
         move |work, bindings| match self {
             Body::Twin(twin) => (twin.f32)(work, bindings),
             Body::Program(program) => program.run(work, bindings, evaluator),
@@ -270,7 +270,7 @@ impl Body {
         }
     }
 
-    fn in_f64(&self, evaluator: Evaluator) -> impl Fn(&Work, Bindings<f64>) {
+    fn in_f64(&self, evaluator: Evaluator) -> impl Fn(&Workgroups, Bindings<f64>) {
         move |work, bindings| match self {
             Body::Twin(twin) => (twin.f64)(work, bindings),
             Body::Program(program) => program.run(work, bindings, evaluator),

@@ -28,8 +28,8 @@ struct Pool {
     engine_asleep: AtomicBool,
     /// Whether it may: a page's own may not.
     may_sleep: AtomicBool,
-    /// Workers of another crew leave.
-    crew: AtomicU32,
+    /// Workers of another generation leave.
+    generation: AtomicU32,
     /// Parts that workers did so far.
     helped: AtomicU32,
     failed: AtomicBool,
@@ -46,7 +46,7 @@ static POOL: Pool = Pool {
     asleep: Word(AtomicU32::new(0)),
     engine_asleep: AtomicBool::new(false),
     may_sleep: AtomicBool::new(false),
-    crew: AtomicU32::new(0),
+    generation: AtomicU32::new(0),
     helped: AtomicU32::new(0),
     failed: AtomicBool::new(false),
     job: UnsafeCell::new(None),
@@ -152,14 +152,14 @@ fn wait_for_workers(pool: &Pool) {
     }
 }
 
-/// A worker's life, until there is something else for it to do, which it looks for between jobs, or its crew is dismissed:
+/// A worker's life, until there is something else for it to do, which it looks for between jobs, or its generation is dismissed:
 /// then this gives false.
-pub fn serve(crew: u32, has_else_to_do: impl Fn() -> bool) -> bool {
+pub fn serve(generation: u32, has_else_to_do: impl Fn() -> bool) -> bool {
     BUSY.set(true);
     IS_WORKER.set(true);
     let pool = &POOL;
     let mut seen = 0;
-    while pool.crew.load(SeqCst) == crew {
+    while pool.generation.load(SeqCst) == generation {
         if has_else_to_do() {
             return true;
         }
@@ -225,10 +225,10 @@ pub fn tell() {
     unsafe { memory_atomic_notify(POOL.state.0.as_ptr().cast(), u32::MAX) };
 }
 
-/// Sends the crew home; gives the number of the next one. `may_sleep`: whether the calling thread may wait for workers asleep.
+/// Sends the generation home; gives the number of the next one. `may_sleep`: whether the calling thread may wait for workers asleep.
 pub fn hire(may_sleep: bool) -> u32 {
     POOL.may_sleep.store(may_sleep, SeqCst);
-    let crew = POOL.crew.fetch_add(1, SeqCst) + 1;
+    let generation = POOL.generation.fetch_add(1, SeqCst) + 1;
     tell();
-    crew
+    generation
 }

@@ -27,7 +27,7 @@ pub use leastwise_recording::*;
 pub use leastwise_webgpu as wgpu;
 pub use static_kernels::StaticKernels;
 
-use leastwise_kernel::wgsl::Cut;
+use leastwise_program::wgsl::Cut;
 
 /// A recording that is being played.
 pub enum Play {
@@ -83,10 +83,10 @@ impl Device {
         }
     }
 
-    /// Whether the memory of a workgroup holds a tile of so many columns ([`leastwise_kernel::OwnerProgram`]): WebGPU promises 16 KiB.
+    /// Whether the memory of a workgroup holds a tile of so many columns ([`leastwise_program::OwnerProgram`]): WebGPU promises 16 KiB.
     pub fn holds_tile(&self, columns: u32) -> bool {
         let bytes = u64::from(columns)
-            * u64::from(self.limits().group_size + leastwise_kernel::OwnerProgram::PADDING)
+            * u64::from(self.limits().group_size + leastwise_program::OwnerProgram::PADDING)
             * self.inner_precision().bytes();
         self.backend() != "webgpu" || bytes <= 16 << 10
     }
@@ -107,7 +107,7 @@ impl Device {
     }
 
     /// Whether there are double-floats, beside reals that are `f32`; or why not.
-    pub fn has_doubles(&self) -> Result<leastwise_kernel::wgsl::double::Products, &str> {
+    pub fn has_doubles(&self) -> Result<leastwise_program::wgsl::double::Products, &str> {
         match self {
             Self::Wgpu(device) => device.has_doubles(),
             _ => Err(NO_NEED_OF_DOUBLES),

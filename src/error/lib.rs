@@ -13,7 +13,7 @@
 
 use leastwise_base::FileError;
 use leastwise_base::memory::OutOfMemory;
-use leastwise_base::work::Stopped;
+use leastwise_base::task::Stopped;
 use leastwise_device::DeviceError;
 use leastwise_expr::{ManifoldError, tape::TapeError};
 

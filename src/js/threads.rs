@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use leastwise_cpu::pool;
-use leastwise_cpu::wasm::crew as modules;
+use leastwise_cpu::wasm::workers as modules;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -22,8 +22,8 @@ pub fn parts_by_workers() -> u32 {
 
 /// Sends all workers home, and gives the number that those to come are started with. `may_sleep`: whether the calling thread may
 /// wait for them asleep, as a page's own may not.
-#[wasm_bindgen(js_name = hireThreads)]
-pub fn hire_threads(may_sleep: bool) -> u32 {
+#[wasm_bindgen(js_name = resizePool)]
+pub fn resize_pool(may_sleep: bool) -> u32 {
     pool::hire(may_sleep)
 }
 
@@ -38,8 +38,8 @@ pub fn parts_by_modules_of_workers() -> u32 {
 /// there are, none where it is to be empty; and the place of the function that the module imports. To be called again after
 /// [`thread_placed`].
 #[unsafe(no_mangle)]
-pub extern "C" fn thread_serve(crew: u32) -> u32 {
-    modules::work(crew)
+pub extern "C" fn thread_serve(generation: u32) -> u32 {
+    modules::work(generation)
 }
 
 /// Whether what [`thread_serve`] told is done; it could not be where this is 0.

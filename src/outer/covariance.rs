@@ -3,7 +3,7 @@
 
 use crate::evaluation::InstanceCosts;
 use crate::{Devices, Turn};
-use leastwise_base::work::Work;
+use leastwise_base::task::Task;
 use leastwise_device::{Command, Device, Play, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
@@ -20,7 +20,7 @@ enum Stage {
     Reading(Play),
     LayingOut(Box<SnapshotLayout>, Values),
     Linearising(Box<Linearising>, Values, Play),
-    Inverting(Work<'static, Result<Covariance, Error>>),
+    Inverting(Task<'static, Result<Covariance, Error>>),
     /// Search for the residual that is not finite; it ends in an error.
     Searching(Box<InstanceCosts>),
 }
@@ -105,7 +105,7 @@ impl CovarianceRun {
                         return Ok(Turn::Yielded);
                     }
                     let options = self.options;
-                    self.stage = Some(Stage::Inverting(Work::new(move |pace| async move {
+                    self.stage = Some(Stage::Inverting(Task::new(move |pace| async move {
                         let linearised = work.take(readback, &pace.part(0.0..0.1)).await?;
                         Covariance::new(linearised, &values, &options, &pace.part(0.1..1.0)).await
                     })));

@@ -7,9 +7,9 @@ use crate::Turn;
 use leastwise_base::clock::now_ms;
 use leastwise_device::{BufferId, Command, Device, Dispatch, KernelSource, Kind, Play, Playing, Precision, Recording, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::{Instruction, Load, Program};
 use leastwise_kernels::{StaticKernel, measure};
-use leastwise_problem::{Batch, Chunk, Problem, SumBatch, SumChunk, distinct};
+use leastwise_problem::{Batch, Chunk, Problem, SegmentSumBatch, SumChunk, distinct};
+use leastwise_program::{Instruction, Load, Program};
 use leastwise_solve::{Solver, Workspace, linear::pcg, state};
 use std::collections::VecDeque;
 
@@ -213,7 +213,7 @@ impl Traffic {
 
 impl Traffic {
     /// With what a chunk of entries adds: columns are handed on to the trees of rows, or to the entries' variables.
-    fn with_entries(self, sums: &SumBatch, SumChunk { chunk, tree }: &SumChunk, real: f64) -> Self {
+    fn with_entries(self, sums: &SegmentSumBatch, SumChunk { chunk, tree }: &SumChunk, real: f64) -> Self {
         let programs = &sums.programs;
         let column = f64::from(chunk.count) * real;
         let handed = |columns: u32| 2.0 * f64::from(columns) * column;

@@ -9,13 +9,13 @@ use super::incidence::runs;
 use super::psd_projection::PsdProjection;
 use super::registry::{Registry, TermKernels};
 use super::schedule::Product;
-use super::segment_sum_batch::SumBatch;
+use super::segment_sum_batch::SegmentSumBatch;
 use super::table::Site;
 use super::term::{Contents, Part, Values};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId};
 use leastwise_error::Error;
-use leastwise_kernel::{Layout, ProjectedHessian, ResidualPrograms, Signature};
+use leastwise_program::{Layout, ProjectedHessian, ResidualPrograms, Signature};
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 /// Parts of at most so many instances may share a batch. Larger ones have nothing to gain by it, and switching one of
@@ -42,7 +42,7 @@ pub struct Batch {
     /// What is added to diagonal blocks where instances name a variable twice.
     pub twice: Option<KernelId>,
     /// What the residual sums over its rows' entries.
-    pub sums: Option<SumBatch>,
+    pub sums: Option<SegmentSumBatch>,
     /// Of an energy, what it takes to make its second derivatives semidefinite.
     pub projection: Option<PsdProjection>,
     pub(super) signature: Signature,
@@ -77,12 +77,12 @@ impl Batch {
 
     /// The same for the longest of all chunks.
     pub fn longest_scratch(&self) -> u32 {
-        let sums = self.sums.as_ref().map_or(0, SumBatch::longest_scratch);
+        let sums = self.sums.as_ref().map_or(0, SegmentSumBatch::longest_scratch);
         self.chunks.iter().map(|chunk| self.scratch_len(chunk)).max().unwrap_or(1).max(sums)
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        let sums = self.sums.iter().flat_map(SumBatch::buffers);
+        let sums = self.sums.iter().flat_map(SegmentSumBatch::buffers);
         self.chunks.iter().flat_map(Chunk::buffers).chain(sums).chain(self.projection.iter().flat_map(PsdProjection::buffers))
     }
 

@@ -12,13 +12,13 @@ use leastwise_error::Error;
 
 /// The device's vectors that say what may move.
 #[derive(Clone, Copy, Debug)]
-pub struct Constraints {
+pub struct Bounds {
     pub pins: Slice,
     /// Lower and upper limits.
     pub bounds: Option<[Slice; 2]>,
 }
 
-impl Constraints {
+impl Bounds {
     pub(super) fn buffers(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(self.pins).chain(self.bounds.into_iter().flatten()).map(|slice| slice.buffer)
     }
@@ -26,14 +26,14 @@ impl Constraints {
 
 /// A table's part of them, where it has any.
 #[derive(Default, PartialEq)]
-pub(super) struct TableConstraints {
+pub(super) struct TableBounds {
     /// For every unknown, whether it may move.
     pub free: Option<Vec<bool>>,
     /// For every unknown, its lower and its upper limit.
     pub bounds: Option<[Vec<f64>; 2]>,
 }
 
-impl TableConstraints {
+impl TableBounds {
     fn pins(&self, range: std::ops::Range<usize>) -> Vec<f64> {
         let free = self.free.as_ref().map_or(&[][..], |free| &free[range]);
         free.iter().map(|&free| f64::from(u8::from(free))).collect()
@@ -48,18 +48,18 @@ fn place(table: &Table, unknown: usize) -> (u32, u32) {
 
 impl Problem {
     /// The vectors that say what may move; none while everything may. Only after [`lay_out`](Self::lay_out).
-    pub fn constraints(&self) -> Option<Constraints> {
-        self.constraints
+    pub fn bounds(&self) -> Option<Bounds> {
+        self.bounds
     }
 
     /// Whether [`fix`](Self::fix) or [`bound`](Self::bound) for this table needs buffers that are not there yet.
-    pub fn lacks_constraints(&self, bounds: bool) -> bool {
-        self.current_constraints().is_none_or(|known| bounds && known.bounds.is_none())
+    pub fn lacks_bounds(&self, bounds: bool) -> bool {
+        self.current_bounds().is_none_or(|known| bounds && known.bounds.is_none())
     }
 
     /// The vectors, if they are long enough for every table that there is.
-    fn current_constraints(&self) -> Option<Constraints> {
-        self.constraints.filter(|known| known.pins.len == self.vector_len)
+    fn current_bounds(&self) -> Option<Bounds> {
+        self.bounds.filter(|known| known.pins.len == self.vector_len)
     }
 
     /// Fixes components (all, or those given) of the instances in `at` (or of all): they keep their values to the bit.
@@ -79,7 +79,7 @@ impl Problem {
         }
         let components = table.tangents(components)?;
         let (count, tangent) = (table.count, table.tangent);
-        let known = &mut self.tables[number as usize].constraints.free;
+        let known = &mut self.tables[number as usize].bounds.free;
         if free && known.is_none() {
             return Ok(());
         }
@@ -97,14 +97,14 @@ impl Problem {
             }
         };
         self.revision += 1;
-        let Some(known) = self.current_constraints() else {
+        let Some(known) = self.current_bounds() else {
             self.structure += 1;
             return Ok(());
         };
         // One upload for all of them: what lies between goes along.
         let range = (first * tangent) as usize..((last + 1) * tangent) as usize;
         let table = &self.tables[number as usize];
-        let (offset, data) = (table.vector + range.start as u32, table.constraints.pins(range));
+        let (offset, data) = (table.vector + range.start as u32, table.bounds.pins(range));
         self.uploads.push(Command::UploadReals { buffer: known.pins.buffer, offset, data });
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Problem {
         let [given_lower, given_upper] = [("lower", lower), ("upper", upper)].map(|(what, given)| table.limits(what, given));
         let (given_lower, given_upper) = (given_lower?, given_upper?);
         let unknowns = table.unknowns() as usize;
-        let old = table.constraints.bounds.as_ref();
+        let old = table.bounds.bounds.as_ref();
         let or_old = |given: Option<Vec<f64>>, side: usize, none: f64| {
             given.unwrap_or_else(|| old.map_or_else(|| vec![none; unknowns], |old| old[side].clone()))
         };
@@ -133,9 +133,9 @@ impl Problem {
             return Err(Error::Bounds { name: table.name.clone(), instance, component, message });
         }
         let table = &mut self.tables[number as usize];
-        table.constraints.bounds = Some([lower, upper]);
+        table.bounds.bounds = Some([lower, upper]);
         self.revision += 1;
-        match self.current_constraints().and_then(|known| known.bounds) {
+        match self.current_bounds().and_then(|known| known.bounds) {
             Some(bounds) => {
                 let table = &self.tables[number as usize];
                 let limits = table.device_limits(precision);
@@ -158,14 +158,14 @@ impl Problem {
     }
 
     /// Makes the vectors, or longer ones, and uploads what was asked for so far.
-    pub(super) fn lay_out_constraints(&mut self, device: &mut Device) -> Result<(), Error> {
-        let fixed = self.moving().any(|table| table.constraints.free.is_some());
-        let bounded = self.moving().any(|table| table.constraints.bounds.is_some());
+    pub(super) fn lay_out_bounds(&mut self, device: &mut Device) -> Result<(), Error> {
+        let fixed = self.moving().any(|table| table.bounds.free.is_some());
+        let bounded = self.moving().any(|table| table.bounds.bounds.is_some());
         if !fixed && !bounded {
             return Ok(());
         }
         let len = self.vector_len;
-        if self.current_constraints().is_some_and(|known| known.bounds.is_some() >= bounded) {
+        if self.current_bounds().is_some_and(|known| known.bounds.is_some() >= bounded) {
             return Ok(());
         }
         let mut slices = Vec::new();
@@ -178,9 +178,9 @@ impl Problem {
                 }
             }
         }
-        self.free_constraints(device);
-        let known = Constraints { pins: slices[0], bounds: bounded.then(|| [slices[1], slices[2]]) };
-        self.constraints = Some(known);
+        self.free_bounds(device);
+        let known = Bounds { pins: slices[0], bounds: bounded.then(|| [slices[1], slices[2]]) };
+        self.bounds = Some(known);
         let whole = |slice: Slice, value: f64| Command::UploadReals { buffer: slice.buffer, offset: 0, data: vec![value; len as usize] };
         let mut uploads = vec![whole(known.pins, 1.0)];
         let largest = device.precision().largest();
@@ -189,11 +189,11 @@ impl Problem {
         }
         for table in self.moving() {
             let offset = table.vector;
-            if table.constraints.free.is_some() {
-                let data = table.constraints.pins(0..table.unknowns() as usize);
+            if table.bounds.free.is_some() {
+                let data = table.bounds.pins(0..table.unknowns() as usize);
                 uploads.push(Command::UploadReals { buffer: known.pins.buffer, offset, data });
             }
-            if table.constraints.bounds.is_some() {
+            if table.bounds.bounds.is_some() {
                 for (slice, data) in known.bounds.into_iter().flatten().zip(table.device_limits(device.precision())) {
                     uploads.push(Command::UploadReals { buffer: slice.buffer, offset, data });
                 }
@@ -204,8 +204,8 @@ impl Problem {
     }
 
     /// Destroys the vectors, and forgets what was to be uploaded into them.
-    pub(super) fn free_constraints(&mut self, device: &mut Device) {
-        if let Some(known) = self.constraints.take() {
+    pub(super) fn free_bounds(&mut self, device: &mut Device) {
+        if let Some(known) = self.bounds.take() {
             super::chunk::free(known.buffers(), device, &mut self.uploads);
         }
     }
@@ -214,18 +214,18 @@ impl Problem {
 impl Table {
     /// Whether the component of the instance may move.
     pub fn is_free(&self, unknown: u32) -> bool {
-        self.constraints.free.as_ref().is_none_or(|free| free[unknown as usize])
+        self.bounds.free.as_ref().is_none_or(|free| free[unknown as usize])
     }
 
     /// Whether some of its components are bounded.
     pub fn is_bounded(&self) -> bool {
-        self.constraints.bounds.is_some()
+        self.bounds.bounds.is_some()
     }
 
     /// Its part as a device of this precision has it, for a mirror of the table: a value at a limit is at that of the mirror.
-    pub(super) fn constraints_in(&self, precision: Precision) -> TableConstraints {
+    pub(super) fn bounds_in(&self, precision: Precision) -> TableBounds {
         let bounds = self.is_bounded().then(|| self.device_limits(precision));
-        TableConstraints { free: self.constraints.free.clone(), bounds }
+        TableBounds { free: self.bounds.free.clone(), bounds }
     }
 
     /// The unknowns of an instance that components stand for.
@@ -268,7 +268,7 @@ impl Table {
 
     /// Its limits as the device has them: those that its precision does not have are rounded into the box.
     fn device_limits(&self, precision: Precision) -> [Vec<f64>; 2] {
-        let [lower, upper] = self.constraints.bounds.as_ref().expect("a bounded table");
+        let [lower, upper] = self.bounds.bounds.as_ref().expect("a bounded table");
         let largest = precision.largest();
         let limits = lower.iter().zip(upper).map(|(&lower, &upper)| {
             let (lower, upper) = (lower.max(-largest), upper.min(largest));

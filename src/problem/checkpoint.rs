@@ -1,6 +1,6 @@
 //! What a checkpoint has of a problem: marks, by which another is found to be the same, and all that may have been edited.
 
-use super::bounds::TableConstraints;
+use super::bounds::TableBounds;
 use super::registry::{Datum, Reading};
 use super::term::{Contents, NamedColumn, Per, Term, Values};
 use super::{Entries, Problem, Table};
@@ -166,7 +166,7 @@ impl Marks {
 
 /// What of a problem may have been edited, but for its values.
 pub struct Edits {
-    constraints: Vec<TableConstraints>,
+    constraints: Vec<TableBounds>,
     terms: Vec<TermEdits>,
 }
 
@@ -187,7 +187,7 @@ impl Edits {
     }
 
     pub fn read(from: &mut Reader, problem: &Problem) -> Result<Self, Error> {
-        let constraints = problem.tables.iter().map(|table| table.read_constraints(from)).collect::<Result<_, Error>>()?;
+        let constraints = problem.tables.iter().map(|table| table.read_bounds(from)).collect::<Result<_, Error>>()?;
         let terms = problem.terms().map(|term| TermEdits::read(from, term)).collect::<Result<_, FileError>>()?;
         Ok(Self { constraints, terms })
     }
@@ -350,12 +350,12 @@ impl Table {
         TableMark { name: self.name.clone(), width: self.width, count: self.count, moving: self.moving, manifold: manifold.0 }
     }
 
-    fn write_constraints(&self, to: &mut Writer) {
-        to.option(self.constraints.free.as_deref(), Writer::flags);
-        to.option(self.constraints.bounds.as_ref(), |to, bounds| bounds.iter().for_each(|side| to.numbers(side)));
+    fn write_bounds(&self, to: &mut Writer) {
+        to.option(self.bounds.free.as_deref(), Writer::flags);
+        to.option(self.bounds.bounds.as_ref(), |to, bounds| bounds.iter().for_each(|side| to.numbers(side)));
     }
 
-    fn read_constraints(&self, from: &mut Reader) -> Result<TableConstraints, Error> {
+    fn read_bounds(&self, from: &mut Reader) -> Result<TableBounds, Error> {
         let free = from.option(Reader::flags)?;
         let bounds = from.option(|from| Ok([from.numbers()?, from.numbers()?]))?;
         let unknowns = self.unknowns() as usize;
@@ -369,7 +369,7 @@ impl Table {
         if !free.as_ref().is_none_or(|free| fits(free.len())) || !bounds.as_ref().is_none_or(is_box) {
             return Err(malformed(format!("what is fixed or bounded of \"{}\" makes no sense", self.name)).into());
         }
-        Ok(TableConstraints { free, bounds })
+        Ok(TableBounds { free, bounds })
     }
 
     /// Refuses values that are not finite, or not on its manifold; they are taken as they are, to the bit.
@@ -389,7 +389,7 @@ impl Problem {
     }
 
     pub fn write_edits(&self, to: &mut Writer) {
-        self.tables.iter().for_each(|table| table.write_constraints(to));
+        self.tables.iter().for_each(|table| table.write_bounds(to));
         self.terms().for_each(|term| term.write_edits(to));
     }
 
@@ -407,7 +407,7 @@ impl Problem {
     /// Takes over the values of all tables, and edits, that were found to be good.
     pub fn restore(&mut self, device: &mut Device, values: &[f64], edits: Edits) -> Result<(), Error> {
         self.restore_values(values);
-        self.restore_constraints(device, edits.constraints);
+        self.restore_bounds(device, edits.constraints);
         let numbers: Vec<u32> = (0..).zip(&self.terms).filter(|(_, term)| term.is_some()).map(|(number, _)| number).collect();
         for (number, edits) in numbers.into_iter().zip(edits.terms) {
             self.restore_term(number, edits)?;
@@ -436,12 +436,12 @@ impl Problem {
     }
 
     /// Constraints are laid out anew where they differ: with bounds a step takes another way, whether or not they hold it.
-    fn restore_constraints(&mut self, device: &mut Device, constraints: Vec<TableConstraints>) {
-        if self.tables.iter().map(|table| &table.constraints).eq(&constraints) {
+    fn restore_bounds(&mut self, device: &mut Device, constraints: Vec<TableBounds>) {
+        if self.tables.iter().map(|table| &table.bounds).eq(&constraints) {
             return;
         }
-        self.tables.iter_mut().zip(constraints).for_each(|(table, restored)| table.constraints = restored);
-        self.free_constraints(device);
+        self.tables.iter_mut().zip(constraints).for_each(|(table, restored)| table.bounds = restored);
+        self.free_bounds(device);
         self.structure += 1;
     }
 

@@ -3,10 +3,10 @@
 use super::incidence::{self, Incidence, IncidentSlot};
 use super::table::Site;
 use super::term::Values;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use leastwise_error::Error;
-use leastwise_kernel::{ColumnMap, OwnerProgram, Rows, Signature, TwiceProgram};
+use leastwise_program::{ColumnMap, OwnerProgram, RepeatedSlotsProgram, Rows, Signature};
 use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
@@ -75,7 +75,7 @@ pub(super) struct Besides<'a> {
     /// Where products are computed by owners, and their rows.
     pub owners: Option<(&'a OwnerProgram, &'a Rows)>,
     /// Pairs of slots that are one variable in some instances.
-    pub twice: Option<(&'a [(u32, u32)], &'a TwiceProgram)>,
+    pub twice: Option<(&'a [(u32, u32)], &'a RepeatedSlotsProgram)>,
 }
 
 /// A chunk before it has buffers.

@@ -6,15 +6,15 @@ use super::chunk::{self, Besides, ChunkDraft, Filled};
 use super::psd_projection::PsdProjection;
 use super::registry::{Compiled, Registry, TermKernels, TwiceKernel};
 use super::schedule::{self, Owners, Product, Sizes};
-use super::segment_sum_batch::{Outline as SumOutline, SumBatch, SumDraft};
+use super::segment_sum_batch::{Outline as SumOutline, SegmentSumBatch, SumDraft};
 use super::table::Site;
 use super::term::{Contents, Part};
 use super::{Table, Term};
 use leastwise_base::clock::now_ms;
-use leastwise_base::work::{Pace, Stopped, UNIT, Work};
+use leastwise_base::task::{Pace, Stopped, Task, UNIT};
 use leastwise_device::{Command, Device};
 use leastwise_error::Error;
-use leastwise_kernel::{ProjectedHessian, ResidualPrograms, Signature, wgsl};
+use leastwise_program::{ProjectedHessian, ResidualPrograms, Signature, wgsl};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,9 +38,9 @@ struct Outline {
 }
 
 enum Stage {
-    Naming(Work<'static, Result<Named, Stopped>>),
-    Owning(Cut, Work<'static, Result<Vec<Owners>, Stopped>>),
-    Listing(Cut, Product, Work<'static, Result<Lists, Stopped>>),
+    Naming(Task<'static, Result<Named, Stopped>>),
+    Owning(Cut, Task<'static, Result<Vec<Owners>, Stopped>>),
+    Listing(Cut, Product, Task<'static, Result<Lists, Stopped>>),
     Filling(Box<Filling>),
 }
 
@@ -134,7 +134,7 @@ impl Draft {
         let outline = Arc::new(Outline { name: first.name.clone(), signature, programs, kernels, sites });
         let columns: Vec<Arc<Vec<Vec<u32>>>> = origin.contents(&members).iter().map(|contents| contents.indices.clone()).collect();
         let shape = outline.clone();
-        let work = Work::new(move |pace| async move { Named::new(&shape, columns, &pace).await });
+        let work = Task::new(move |pace| async move { Named::new(&shape, columns, &pace).await });
         Ok(Self { outline, members, stage: Some(Stage::Naming(work)), largest: 0 })
     }
 
@@ -209,7 +209,7 @@ impl Draft {
         // Sums over entries put a pass before and one after the product's own, between which u must be stored.
         let has_owners = origin.term(self.members[0].term).entries.is_none();
         let (outline, columns, cuts, group_size) = (self.outline.clone(), indices.clone(), ranges.clone(), device.limits().group_size);
-        let work = Work::new(move |pace| async move {
+        let work = Task::new(move |pace| async move {
             if !has_owners {
                 return Ok(Vec::new());
             }
@@ -237,7 +237,7 @@ impl Draft {
         let (outline, sums) = (self.outline.clone(), sums.transpose()?);
         let (indices, ranges, pairs) = (cut.indices.clone(), cut.ranges.clone(), cut.pairs.clone());
         let twice = cut.twice.as_ref().map(|twice| twice.program.clone());
-        let work = Work::new(move |pace| async move {
+        let work = Task::new(move |pace| async move {
             let frame = frame(&outline.name, &outline.programs, &outline.signature);
             let mut chunks = Vec::new();
             for (number, range) in ranges.into_iter().enumerate() {
@@ -292,7 +292,7 @@ impl Draft {
                 batch.projection = Some(PsdProjection::new(device, kernels, curvature, &mut uploads)?);
             }
             if let (Some(entries), Some(sums)) = (&first.entries, lists.sums) {
-                batch.sums = Some(SumBatch::new(device, name, entries, (sums, of_entries), &mut uploads)?);
+                batch.sums = Some(SegmentSumBatch::new(device, name, entries, (sums, of_entries), &mut uploads)?);
             }
             Ok(())
         };

@@ -8,7 +8,7 @@
 
 use super::probe::Probe;
 use super::{Batch, Problem, Table, distinct};
-use leastwise_kernel::Entry;
+use leastwise_program::Entry;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

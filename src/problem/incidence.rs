@@ -9,9 +9,9 @@
 
 use super::segment_tree::{Leaves, SegmentTree};
 use super::table::Site;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::BufferId;
-use leastwise_kernel::ColumnMap;
+use leastwise_program::ColumnMap;
 use std::ops::Range;
 
 /// Where the parts of a list begin in its buffer.

@@ -32,7 +32,7 @@ impl Problem {
     /// Makes arenas and batches until a deadline, in units of few instances; true when all is done. A batch is there when it is whole.
     pub fn lay_out_until(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         self.lay_out_values(device)?;
-        self.lay_out_constraints(device)?;
+        self.lay_out_bounds(device)?;
         self.lay_out_trials(device, registry)?;
         self.lay_out_terms(device, registry, deadline_ms)
     }

@@ -53,7 +53,7 @@ mod table;
 mod term;
 
 pub use batch::{Batch, Member};
-pub use bounds::Constraints;
+pub use bounds::Bounds;
 pub use checkpoint::{Edits, Marks};
 pub use chunk::{Chunk, Tiles};
 pub use constraint::{Constraint, Relation};
@@ -67,7 +67,7 @@ pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, Ter
 pub use retraction::{TrialChunk, Trials};
 pub use schedule::distinct;
 pub use schedule::{Product, Schedule, Tuning};
-pub use segment_sum_batch::{SumBatch, SumChunk, SumPlace};
+pub use segment_sum_batch::{SegmentSumBatch, SumChunk, SumPlace};
 pub use segment_sums::Entries;
 pub use segment_tree::SegmentTree;
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
@@ -79,8 +79,8 @@ pub use leastwise_expr::Part as Shape;
 
 use leastwise_device::{BufferId, Command, Device, Kind, Limits, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::Guards;
-use leastwise_kernel::state::solver as state;
+use leastwise_program::Guards;
+use leastwise_program::state::solver as state;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use term::Values;
@@ -134,7 +134,7 @@ pub struct Problem {
     /// The most operations that laying out has spent between two looks at the clock.
     pub largest_unit: usize,
     arena: Option<Arena>,
-    constraints: Option<Constraints>,
+    bounds: Option<Bounds>,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
     vector_len: u32,
@@ -546,7 +546,7 @@ impl Problem {
             device.free(arena.point);
             device.free(arena.trial);
         }
-        self.free_constraints(device);
+        self.free_bounds(device);
         self.tables.iter().flat_map(Table::buffers).for_each(|buffer| device.free(buffer));
         self.tables.clear();
         self.uploads.clear();

@@ -2,7 +2,7 @@
 
 use super::table::Site;
 use super::{Batch, Problem};
-use leastwise_kernel::ResidualPrograms;
+use leastwise_program::ResidualPrograms;
 use std::sync::Arc;
 
 pub struct Links {

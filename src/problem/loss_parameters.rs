@@ -2,7 +2,7 @@
 
 use leastwise_error::Error;
 use leastwise_expr::{Graph, Leaf, tape};
-use leastwise_kernel::{LossCode, LossKind, Range, TracedLoss};
+use leastwise_program::{LossCode, LossKind, Range, TracedLoss};
 use std::sync::Arc;
 
 /// ρ in ½ w ρ(‖r‖²).

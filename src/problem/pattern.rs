@@ -10,7 +10,7 @@
 use super::incidence::runs;
 use super::table::Site;
 use super::{LinkedTable, Links, Table};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// A table that is solved for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Precision, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::ProjectedHessian;
+use leastwise_program::ProjectedHessian;
 
 pub struct PsdProjection {
     /// Stores the distinct entries of the Hessians.

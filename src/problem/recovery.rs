@@ -17,8 +17,8 @@ impl Problem {
             self.tables.iter_mut().for_each(|table| table.initial = table.initial.take().or_else(|| table.known.take()));
             (self.structure, self.revision) = (self.structure + 1, self.revision + 1);
         }
-        if self.constraints.is_some_and(|known| device.refuses(known.buffers())) {
-            self.free_constraints(device);
+        if self.bounds.is_some_and(|known| device.refuses(known.buffers())) {
+            self.free_bounds(device);
             self.structure += 1;
         }
         for table in &mut self.tables {

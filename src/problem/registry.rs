@@ -9,11 +9,11 @@ use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, KernelId, KernelSource};
 use leastwise_error::Error;
 use leastwise_expr::{Expr, Graph, Leaf, Manifold, ManifoldError, Part, manifold, tape};
-use leastwise_kernel::{
-    EnergyPrograms, Layout, LossKind, MixedProgram, Objective, OwnerProgram, PairPrograms, ResidualPrograms, Retraction, Signature,
-    SlotKind, Structure, TwiceProgram,
-};
 use leastwise_kernels::StaticKernel;
+use leastwise_program::{
+    CrossDerivativeProgram, EnergyPrograms, Layout, LossKind, Objective, OffDiagonalPrograms, OwnerProgram, RepeatedSlotsProgram,
+    ResidualPrograms, Retraction, Signature, SlotKind, Structure,
+};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, atomic::AtomicBool};
@@ -84,14 +84,14 @@ pub struct Compiled {
 /// Programs that store the blocks of pairs of slots, and their kernels.
 #[derive(Clone)]
 pub struct PairKernels {
-    pub programs: Arc<PairPrograms>,
+    pub programs: Arc<OffDiagonalPrograms>,
     pub kernels: Vec<KernelId>,
 }
 
 /// A kernel for pairs of slots that are one variable in some instances.
 #[derive(Clone)]
 pub struct TwiceKernel {
-    pub program: Arc<TwiceProgram>,
+    pub program: Arc<RepeatedSlotsProgram>,
     pub kernel: KernelId,
 }
 
@@ -105,7 +105,7 @@ pub struct HessianKernel {
 /// The kernel of mixed derivatives, and what it stores.
 #[derive(Clone)]
 pub struct MixedKernel {
-    pub program: Arc<MixedProgram>,
+    pub program: Arc<CrossDerivativeProgram>,
     pub kernel: KernelId,
 }
 
@@ -396,7 +396,7 @@ impl Compiled {
         {
             return Ok(pairs.clone());
         }
-        let programs = Arc::new(PairPrograms::new(name, &self.programs, &self.signature, most));
+        let programs = Arc::new(OffDiagonalPrograms::new(name, &self.programs, &self.signature, most));
         let sources: Vec<_> = programs.passes.iter().map(|pass| KernelSource::of(&pass.program)).collect();
         let kernels = device.kernels(&sources)?;
         Ok(self.pairs.insert((most, PairKernels { programs, kernels })).1.clone())
@@ -407,7 +407,7 @@ impl Compiled {
         if let Some(known) = self.twice.get(pairs) {
             return Ok(known.clone());
         }
-        let program = Arc::new(TwiceProgram::new(name, &self.programs, &self.signature, pairs));
+        let program = Arc::new(RepeatedSlotsProgram::new(name, &self.programs, &self.signature, pairs));
         let kernel = device.kernels(&[KernelSource::of(&program.program)])?[0];
         let made = TwiceKernel { program, kernel };
         self.twice.insert(pairs.to_vec(), made.clone());

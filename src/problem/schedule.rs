@@ -5,12 +5,12 @@
 
 use super::registry::Compiled;
 use super::table::Site;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_cpu::{Evaluator, Evaluators};
 use leastwise_device::{Device, KernelId, KernelSource, Profile, Reals};
 use leastwise_error::Error;
-use leastwise_kernel::wgsl::Cut;
-use leastwise_kernel::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
+use leastwise_program::wgsl::Cut;
+use leastwise_program::{Instruction, Load, OwnerProgram, Program, ResidualPrograms, Rows, Signature, fnv, wgsl};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -6,10 +6,10 @@ use super::segment_sums::{self, Entries};
 use super::segment_tree::SegmentTree;
 use super::table::Site;
 use super::term::Values;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, KernelSource};
 use leastwise_error::Error;
-use leastwise_kernel::{Signature, SumPrograms};
+use leastwise_program::{SegmentSumPrograms, Signature};
 use std::sync::Arc;
 
 /// The kernels of what is summed; none where there is nothing to store.
@@ -39,9 +39,9 @@ pub struct SumChunk {
     pub tree: SegmentTree,
 }
 
-pub struct SumBatch {
+pub struct SegmentSumBatch {
     pub kernels: SumKernels,
-    pub programs: Arc<SumPrograms>,
+    pub programs: Arc<SegmentSumPrograms>,
     pub chunks: Vec<SumChunk>,
     pub sums: SumPlace,
     pub slopes: SumPlace,
@@ -60,7 +60,7 @@ impl SumPlace {
 pub(super) struct Outline {
     name: String,
     signature: Signature,
-    programs: Arc<SumPrograms>,
+    programs: Arc<SegmentSumPrograms>,
     sites: Vec<Site>,
     indices: Arc<Vec<Vec<u32>>>,
     rows: Arc<Vec<u32>>,
@@ -113,7 +113,7 @@ impl Outline {
     }
 }
 
-impl SumBatch {
+impl SegmentSumBatch {
     /// What is summed for a term, of its drafts and their data. Uploads are the caller's to drop where it is refused.
     pub(super) fn new(
         device: &mut Device,

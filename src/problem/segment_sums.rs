@@ -1,7 +1,7 @@
 //! Segment sums: terms with sums over rows of any length.
 //!
 //! The traced graph falls apart into what is summed, g(entry, row), and the residual r(row, S) with S = Σ g. Both get
-//! programs of their own ([`SumPrograms`]); between them stand two tables that nobody but the term knows: the sums S,
+//! programs of their own ([`SegmentSumPrograms`]); between them stand two tables that nobody but the term knows: the sums S,
 //! and the slopes T = Σ ∂g/∂x with respect to the row's own slots x. In the arenas and in the vectors p, q and g they
 //! lie beyond everything that is solved for, so that no product or norm over unknowns meets them.
 
@@ -14,7 +14,9 @@ use super::{GUARDS, Loss, Reals, Table};
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, TapeError};
 use leastwise_expr::{Expr, Graph, Leaf, Manifold};
-use leastwise_kernel::{Layout, LossKind, Objective, ResidualPrograms, RowSlots, Signature, SlotKind, Structure, SumPrograms, Through};
+use leastwise_program::{
+    Layout, LossKind, Objective, ResidualPrograms, RowSlots, SegmentSumPrograms, Signature, SlotKind, Structure, Through,
+};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ pub struct Entries {
     /// For every slot of the entry's structure, its table; but for the last two, which are the row's parts of vectors.
     pub tables: Vec<u32>,
     pub contents: Contents,
-    pub programs: Arc<SumPrograms>,
+    pub programs: Arc<SegmentSumPrograms>,
     pub signature: Signature,
     /// S and T; where they lie is decided when the problem is laid out.
     pub sums: Table,
@@ -159,7 +161,7 @@ impl Term {
         let signature = reading.structure.signature(&layout(&contents));
         let row_slots = RowSlots { own, sums: place, block: place + 1 };
         let (inner, roots) = reading.structure.residual();
-        let programs = Arc::new(SumPrograms::new(&plain.name, inner, &roots, &signature, &row_slots, GUARDS));
+        let programs = Arc::new(SegmentSumPrograms::new(&plain.name, inner, &roots, &signature, &row_slots, GUARDS));
         let entry_slots = slots;
         let number = |slot: u32| entry_slots[slot as usize].number;
         let table = |width: u32, moving: bool| Table::of_sums(&plain.name, width, plain.count, moving);
@@ -290,7 +292,7 @@ impl Entries {
     }
 }
 
-pub(super) fn frame<'a>(name: &'a str, programs: &'a SumPrograms, signature: &'a Signature) -> Frame<'a> {
+pub(super) fn frame<'a>(name: &'a str, programs: &'a SegmentSumPrograms, signature: &'a Signature) -> Frame<'a> {
     Frame {
         name,
         signature,

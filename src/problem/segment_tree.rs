@@ -6,7 +6,7 @@
 //! components lie one after the other. All in the order of the entries, so sums have one order.
 
 use super::chunk::Allocation;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, DeviceError, Kind};
 
 /// Items that a node adds up at most: one lane does, one after the other, so on a GPU more levels cost less than longer nodes.

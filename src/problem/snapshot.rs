@@ -63,7 +63,7 @@ impl Problem {
     pub fn lay_out_point(&mut self, device: &mut Device, registry: &mut Registry, deadline_ms: f64) -> Result<bool, Error> {
         self.lay_out_sums(device)?;
         self.lay_out_tables(device)?;
-        self.lay_out_constraints(device)?;
+        self.lay_out_bounds(device)?;
         self.lay_out_terms(device, registry, deadline_ms)
     }
 }
@@ -73,7 +73,7 @@ impl Table {
     /// fixed keeps its bits.
     fn taken_over(&self, start: &[f64], point: &[f64]) -> Result<Vec<f64>, Error> {
         let mut found = point.to_vec();
-        let Some(manifold) = self.moves_on().filter(|_| self.constraints.free.is_some()) else { return Ok(found) };
+        let Some(manifold) = self.moves_on().filter(|_| self.bounds.free.is_some()) else { return Ok(found) };
         let mut settled = start.to_vec();
         manifold.settle(&mut settled, |place| place).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;
         let of_two_singles = |value: f64| {
@@ -98,7 +98,7 @@ impl Table {
             initial: Some(values),
             exact: None,
             known: None,
-            constraints: self.constraints_in(precision),
+            bounds: self.bounds_in(precision),
             ..*self
         })
     }

@@ -3,7 +3,7 @@
 use super::{Loss, Reals, Table};
 use leastwise_error::Error;
 use leastwise_expr::tape;
-use leastwise_kernel::Objective;
+use leastwise_program::Objective;
 
 /// How a term reaches a table: through a column of its index table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

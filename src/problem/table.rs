@@ -1,7 +1,7 @@
 //! Tables: many instances of one variable or constant.
 
 use super::Reals;
-use super::bounds::TableConstraints;
+use super::bounds::TableBounds;
 use super::retraction::Trials;
 use leastwise_base::memory;
 use leastwise_error::Error;
@@ -61,7 +61,7 @@ pub struct Table {
     pub(super) exact: Option<Vec<f64>>,
     /// The last values that the host knows, where they lie on a device that may be lost.
     pub(super) known: Option<Vec<f64>>,
-    pub(super) constraints: TableConstraints,
+    pub(super) bounds: TableBounds,
 }
 
 impl Table {
@@ -106,7 +106,7 @@ impl Table {
             initial: None,
             exact: None,
             known: None,
-            constraints: TableConstraints::default(),
+            bounds: TableBounds::default(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Table {
             return instances.flat_map(|(x, step)| manifold.retracted(x, step)).collect();
         }
         let mut moved: Vec<f64> = x.iter().zip(step).map(|(x, step)| x + step).collect();
-        if let Some([lower, upper]) = &self.constraints.bounds {
+        if let Some([lower, upper]) = &self.bounds.bounds {
             moved.iter_mut().zip(lower.iter().zip(upper)).for_each(|(x, (lower, upper))| *x = x.max(*lower).min(*upper));
         }
         moved

@@ -7,7 +7,7 @@ use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::{Constraint, Loss, Reals, Table};
 use leastwise_base::memory;
 use leastwise_error::Error;
-use leastwise_kernel::{LossKind, Objective};
+use leastwise_program::{LossKind, Objective};
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.

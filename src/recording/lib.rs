@@ -16,14 +16,14 @@
 
 mod commands;
 mod multiply;
-pub mod pace;
+pub mod repeat_pacing;
 mod signal;
 mod source;
 pub mod validation;
 
 pub use commands::*;
-pub use leastwise_kernel::{Access, KernelText, binding};
 pub use leastwise_kernels::{ARGUMENT_WORDS as PARAM_WORDS, Arguments, Elements, Reduction, Scalars, StaticKernel};
+pub use leastwise_program::{Access, KernelText, binding};
 pub use multiply::{After, Form, Multiply, Strided};
 pub use signal::Signal;
 pub use source::{Grade, KernelKey, KernelSource, Structure};
@@ -75,7 +75,7 @@ pub enum Reals {
     /// `f32`.
     #[default]
     Single,
-    /// Double-floats ([`leastwise_kernel::wgsl::double`]).
+    /// Double-floats ([`leastwise_program::wgsl::double`]).
     Double,
     /// Double-floats, but for what conjugate gradients do in every inner iteration, which is in `f32`: an outer iteration that
     /// knows its residual well needs no exact solution (iterative refinement; Wilkinson, *Rounding Errors in Algebraic

@@ -1,9 +1,9 @@
 //! Kernels as devices are asked for them: what they are made of. A GPU makes text of it when it compiles them, and the CPU a body that it runs.
 
 use super::{Access, Elements, KernelText, Reals, binding};
-use leastwise_kernel::wgsl::{self, Cut};
-use leastwise_kernel::{Fused, OwnerProgram, Program};
 use leastwise_kernels::StaticKernel;
+use leastwise_program::wgsl::{self, Cut};
+use leastwise_program::{Fused, OwnerProgram, Program};
 use std::sync::Arc;
 
 /// The structure that a kernel's text is written of.
@@ -104,7 +104,7 @@ impl KernelSource {
         }
     }
 
-    /// The same kernel where reals are double-floats ([`leastwise_kernel::wgsl::double`]). It may be bound to buffers of either
+    /// The same kernel where reals are double-floats ([`leastwise_program::wgsl::double`]). It may be bound to buffers of either
     /// kind: what it reads of [`Kind::Real`](super::Kind::Real) has no low part, what it writes there is rounded. In pieces that are no larger to compilers.
     pub fn in_doubles(self) -> Self {
         Self { doubles: true, ..self }
@@ -204,7 +204,7 @@ fn declared(wgsl: &str) -> [Option<Elements>; binding::COUNT] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leastwise_kernel::{Binary, Instruction, Load, Store};
+    use leastwise_program::{Binary, Instruction, Load, Store};
     use std::collections::HashSet;
 
     #[test]

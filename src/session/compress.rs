@@ -9,7 +9,7 @@ use leastwise_anneal::code::Code;
 use leastwise_anneal::index::{Coarse, Index, Options, clusters_for, sample};
 use leastwise_anneal::rows;
 use leastwise_base::memory;
-use leastwise_base::work::Work;
+use leastwise_base::task::Task;
 use leastwise_error::Error;
 use leastwise_outer::Turn;
 use serde::Deserialize;
@@ -120,7 +120,7 @@ pub(super) enum Compress {
     Clustering { run: Box<ClusterRun>, points: Vec<f32>, dim: usize, options: Options },
     /// Of what it found, or of nothing where there was nothing to cluster: the index then waits for its first vectors. `from` is the share that
     /// was done before.
-    Building { work: Work<'static, Result<Index, Error>>, from: f64 },
+    Building { work: Task<'static, Result<Index, Error>>, from: f64 },
 }
 
 fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from: f64) -> Compress {

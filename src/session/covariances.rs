@@ -2,7 +2,7 @@
 
 use super::Session;
 use super::job::{Job, Progress, Step};
-use leastwise_base::work::{Stopped, Work};
+use leastwise_base::task::{Stopped, Task};
 use leastwise_device::Play;
 use leastwise_error::Error;
 use leastwise_outer::CovarianceRun;
@@ -51,7 +51,7 @@ impl Job for CovarianceJob {
 /// Blocks on their way.
 struct BlocksJob {
     covariance: u32,
-    work: Work<'static, Result<Vec<f64>, Stopped>>,
+    work: Task<'static, Result<Vec<f64>, Stopped>>,
 }
 
 impl Job for BlocksJob {
@@ -100,7 +100,7 @@ impl Session {
         let others = others.map(pairs);
         let known = self.covariances.get(&covariance).ok_or(Error::Disposed("covariance"))?.covariance.clone();
         let blocks = Blocks::new(&known, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
-        let work = Work::new(move |pace| async move { blocks.values(&known, &pace).await });
+        let work = Task::new(move |pace| async move { blocks.values(&known, &pace).await });
         Ok(self.add_task(BlocksJob { covariance, work }))
     }
 

@@ -217,7 +217,7 @@ impl Session {
 
     /// The problem, about to be constrained: for the first time only if nothing is running on it, since that makes buffers.
     fn constrained(&mut self, problem: u32, bounds: bool) -> Result<&mut Problem, Error> {
-        let lacking = self.entry(problem)?.0.problem.lacks_constraints(bounds);
+        let lacking = self.entry(problem)?.0.problem.lacks_bounds(bounds);
         let (entry, ..) = if lacking { self.idle(problem)? } else { self.entry(problem)? };
         Ok(&mut entry.problem)
     }

@@ -38,12 +38,12 @@ impl Workspace {
 
     /// Lower and upper limits of all unknowns.
     pub(super) fn bounds(&self) -> Option<[Slice; 2]> {
-        self.constraints.and_then(|known| known.bounds)
+        self.bounds.and_then(|known| known.bounds)
     }
 
     /// Finds the active set, and takes what may not move out of g and the diagonal blocks.
     pub(super) fn constrain(&self, problem: &Problem, point: Slice, commands: &mut Vec<Command>) {
-        let (Some(free), Some(known)) = (self.free, self.constraints) else { return };
+        let (Some(free), Some(known)) = (self.free, self.bounds) else { return };
         if let Some([lower, upper]) = known.bounds {
             commands.push(Command::Copy { from: known.pins, to: free });
             for table in problem.moving().filter(|table| table.is_bounded()) {
@@ -72,7 +72,7 @@ impl Workspace {
 
     /// Moves the accepted point into its limits, after something outside of the solver has changed either.
     pub(super) fn clamp_to_bounds(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let (Some([lower, upper]), Some(known)) = (self.bounds(), self.constraints) else { return Ok(()) };
+        let (Some([lower, upper]), Some(known)) = (self.bounds(), self.bounds) else { return Ok(()) };
         let mut first = 0;
         for table in problem.moving().filter(|table| table.is_bounded()) {
             let (command, partials) = self.partial(

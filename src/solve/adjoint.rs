@@ -14,7 +14,7 @@ use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
 use super::covariance::{Unseen, Values};
 use super::linear::matrix::{BlockMatrix, packed};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Precision;
 use leastwise_error::Error;
 use leastwise_problem::Pattern;

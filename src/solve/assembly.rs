@@ -6,12 +6,12 @@
 
 use super::workspace::evaluate;
 use super::{Workspace, state};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::{Pair, PairPass, PairPrograms, wgsl};
 use leastwise_kernels::system;
 use leastwise_problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
+use leastwise_program::{OffDiagonalPass, OffDiagonalPrograms, SlotPair, wgsl};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ pub async fn structure(links: &Links, pace: &Pace) -> Result<Option<Structure>, 
     let batches = links.batches.iter().map(|batch| PatternBatch {
         batch: batch.number as u32,
         slots: batch.slots().map(|(table, variables)| Some((place(table)?, variables))).collect(),
-        pairs: Pair::all(&batch.programs.inputs).iter().map(|pair| (pair.a, pair.b)).collect(),
+        pairs: SlotPair::all(&batch.programs.inputs).iter().map(|pair| (pair.a, pair.b)).collect(),
         chunks: batch.chunks.clone(),
     });
     let batches: Vec<PatternBatch> = batches.collect();
@@ -284,7 +284,7 @@ impl Layout {
 }
 
 /// The column maps of a list: of every pair, as it is and turned; 0 throughout for pairs of other tables.
-fn maps(programs: &PairPrograms, pass: &PairPass, pattern: &Pattern, target: Target) -> (u32, Vec<u32>) {
+fn maps(programs: &OffDiagonalPrograms, pass: &OffDiagonalPass, pattern: &Pattern, target: Target) -> (u32, Vec<u32>) {
     let (rows, columns, on_diagonal) = match target {
         Target::Part(part) => (pattern.parts[part as usize].rows, pattern.parts[part as usize].width, false),
         Target::Diagonal(table) => (pattern.tables[table as usize].width, pattern.tables[table as usize].width, true),

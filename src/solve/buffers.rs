@@ -64,7 +64,7 @@ impl Lengths {
             // A preconditioner of two levels has partial sums over all unknowns behind those over tables.
             partial_distance: over_terms.max(over_tables + reduction.groups(vector)),
             shared: shared.map(|chunk| limits.align(chunk.count)).sum(),
-            bounded: problem.constraints().is_some_and(|known| known.bounds.is_some()),
+            bounded: problem.bounds().is_some_and(|known| known.bounds.is_some()),
             mixed: device.reals() == Reals::Mixed && !needs.descends,
             // The kernel's twin has working memory of its own.
             projecting: projecting.map(|len| if device.profile() == Profile::Cpu { 1 } else { len }),

@@ -37,7 +37,7 @@ mod trial;
 mod workspace;
 
 pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings};
-pub use leastwise_kernel::state::solver as state;
+pub use leastwise_program::state::solver as state;
 pub use linear::Inner;
 pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};

@@ -8,8 +8,8 @@
 use super::workspace::{Gathered, launch};
 use super::{Workspace, state};
 use leastwise_device::{Command, Dispatch, binding::*};
-use leastwise_kernel::OwnerArguments;
 use leastwise_problem::{Batch, Chunk, Problem, Tiles};
+use leastwise_program::OwnerArguments;
 
 impl Workspace {
     /// q += JᵀWJ·p for p and q of the workspace, J being that of the accepted point. Nothing is done where the system is solved.

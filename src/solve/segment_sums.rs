@@ -7,7 +7,7 @@ use super::workspace::{Gathered, evaluate};
 use super::{Workspace, state};
 use leastwise_device::{Command, Dispatch, KernelId, Slice, binding::*};
 use leastwise_kernels::system;
-use leastwise_problem::{Batch, Problem, SegmentTree, SumBatch, SumChunk, SumPlace};
+use leastwise_problem::{Batch, Problem, SegmentSumBatch, SegmentTree, SumChunk, SumPlace};
 
 /// What it takes to sum over entries; also where there is no solver.
 #[derive(Clone, Copy)]
@@ -27,13 +27,13 @@ enum Summed {
 
 impl Summing {
     /// S at the point that `arena` holds.
-    pub fn values(&self, sums: &SumBatch, arena: Slice, commands: &mut Vec<Command>) {
+    pub fn values(&self, sums: &SegmentSumBatch, arena: Slice, commands: &mut Vec<Command>) {
         self.clear(arena, sums.sums.arena, sums.sums, commands);
         self.along_rows(sums, sums.kernels.value, Summed::Values, arena, arena, sums.sums.arena, state::ALWAYS, commands);
     }
 
     /// S, T and G at a point: all that the residual's own `linearize` needs, and what products need besides.
-    pub fn linearize(&self, sums: &SumBatch, arena: Slice, commands: &mut Vec<Command>) {
+    pub fn linearize(&self, sums: &SegmentSumBatch, arena: Slice, commands: &mut Vec<Command>) {
         self.values(sums, arena, commands);
         if let Some(slopes) = sums.kernels.slopes {
             self.clear(arena, sums.slopes.arena, sums.slopes, commands);
@@ -54,7 +54,7 @@ impl Summing {
     #[allow(clippy::too_many_arguments)]
     fn along_rows(
         &self,
-        sums: &SumBatch,
+        sums: &SegmentSumBatch,
         kernel: KernelId,
         what: Summed,
         from: Slice,
@@ -167,7 +167,7 @@ impl Workspace {
 
     fn away_from_rows(
         &self,
-        sums: &SumBatch,
+        sums: &SegmentSumBatch,
         kernel: Option<KernelId>,
         from: Slice,
         to: Gathered,

@@ -1,7 +1,7 @@
 //! Layout of a snapshot on another device, in time slices, with the structure of JᵀWJ where that is wanted.
 
 use super::assembly::{Structure, structure};
-use leastwise_base::work::{Stopped, Work};
+use leastwise_base::task::{Stopped, Task};
 use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_problem::{Links, Problem, Registry};
@@ -11,7 +11,7 @@ pub struct SnapshotLayout {
     snapshot: Option<Problem>,
     /// Whether a snapshot that is laid out needs the structure.
     needs_structure: fn(&Problem) -> bool,
-    finding: Option<Work<'static, Result<Option<Structure>, Stopped>>>,
+    finding: Option<Task<'static, Result<Option<Structure>, Stopped>>>,
 }
 
 impl SnapshotLayout {
@@ -36,7 +36,7 @@ impl SnapshotLayout {
                 }
                 if (self.needs_structure)(snapshot) {
                     let links = Links::new(snapshot);
-                    self.finding = Some(Work::new(move |pace| async move { structure(&links, &pace).await }));
+                    self.finding = Some(Task::new(move |pace| async move { structure(&links, &pace).await }));
                     return Ok(None);
                 }
                 Some(Ok(None))

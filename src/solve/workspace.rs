@@ -9,7 +9,7 @@ use leastwise_device::{
 };
 use leastwise_error::Error;
 use leastwise_kernels::{StaticKernel, bounds, descent, line_search, pcg, step, system, trust_region};
-use leastwise_problem::{Batch, Chunk, Constraints, Incidence, Problem, Table, TrialChunk};
+use leastwise_problem::{Batch, Bounds, Chunk, Incidence, Problem, Table, TrialChunk};
 use std::ops::Deref;
 
 /// A solver's buffers, and its static kernels.
@@ -21,7 +21,7 @@ pub struct Workspace {
     pub inner_scratch: Slice,
     pub inner_partials: Slice,
     /// Unknowns that may move, where some may not; and those that may in a step.
-    pub(super) constraints: Option<Constraints>,
+    pub(super) bounds: Option<Bounds>,
     pub(super) free: Option<Slice>,
     alignment: u32,
     /// Elements between the kinds of partials.
@@ -60,7 +60,7 @@ impl Workspace {
             point: NOWHERE,
             inner_scratch: NOWHERE,
             inner_partials: NOWHERE,
-            constraints: None,
+            bounds: None,
             free: None,
             alignment: device.limits().offset_alignment,
             partial_distance: 0,
@@ -87,15 +87,15 @@ impl Workspace {
         let inner_gather = device.kernels(&[KernelSource::of_static(StaticKernel::SystemGather).of_inner()])?[0];
         let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;
-        let constraints = problem.constraints();
+        let bounds = problem.bounds();
         let lengths = Lengths::new(device, problem, needs, reduction)?;
         let buffers = Buffers::allocate(device, &lengths)?;
         Ok(Self {
             point,
             inner_scratch: buffers.own_inner_scratch.unwrap_or(buffers.scratch),
             inner_partials: buffers.own_inner_partials.unwrap_or(buffers.partials),
-            constraints,
-            free: constraints.map(|known| buffers.active.unwrap_or(known.pins)),
+            bounds,
+            free: bounds.map(|known| buffers.active.unwrap_or(known.pins)),
             alignment: device.limits().offset_alignment,
             partial_distance: lengths.partial_distance,
             solves_systems: !needs.descends,

@@ -5,7 +5,7 @@ use super::graph::{Graph, Groups, Node, Op, Rule, Special, elements};
 use super::operations::shown;
 use super::view::Movement;
 use leastwise_error::Error;
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 use std::collections::{HashMap, HashSet};
 
 fn refuse<T>(message: String) -> Result<T, Error> {

@@ -3,7 +3,7 @@
 use super::formula::Formula;
 use super::view::Movement;
 use leastwise_cpu::half;
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@
 //! numbers and products of any two are exact.
 
 use super::{Play, WgpuDevice};
-use leastwise_kernel::shader;
-use leastwise_kernel::wgsl::double::Products;
+use leastwise_program::shader;
+use leastwise_program::wgsl::double::Products;
 use leastwise_recording::{
     Access, BufferId, Command, DeviceError, Dispatch, KernelSource, Kind, PARAM_WORDS, Playing, Recording, Slice, binding,
 };

@@ -8,8 +8,8 @@
 use super::Health;
 use super::pool::Block;
 use super::{Scopes, WgpuDevice};
-use leastwise_kernel::wgsl::{double, double::Products};
 use leastwise_kernels::{KernelText, Real};
+use leastwise_program::wgsl::{double, double::Products};
 use leastwise_recording::{
     Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelKey, KernelSource, Recording, Signal, Structure, binding,
 };

@@ -27,7 +27,7 @@ mod web;
 pub use play::Play;
 
 use health::{Fate, Health, Scopes};
-use leastwise_kernel::wgsl::double::Products;
+use leastwise_program::wgsl::double::Products;
 use leastwise_recording::validation::{Held, Inventory};
 use leastwise_recording::{BufferId, Counters, DeviceError, Interface, KernelId, Kind, Limits, Precision, Reals};
 use std::{collections::HashMap, sync::Arc};
@@ -84,7 +84,7 @@ pub struct WgpuDevice {
     empty: [::wgpu::Buffer; 2],
     params: pool::ParamsPool,
     readbacks: pool::ReadbackPool,
-    paces: HashMap<u64, leastwise_recording::pace::Pace>,
+    paces: HashMap<u64, leastwise_recording::repeat_pacing::RepeatPacing>,
     reals: leastwise_recording::Reals,
     /// What the self-check of double-floats found, once it was made.
     exactness: Option<Result<Products, String>>,

@@ -9,7 +9,7 @@ use super::health::{Troubles, trouble};
 use super::pool::{ParamsBuffer, Readback};
 use super::{ELEMENT, Scopes, WgpuDevice};
 use leastwise_base::clock::now_ms;
-use leastwise_recording::pace::Pace;
+use leastwise_recording::repeat_pacing::RepeatPacing;
 use leastwise_recording::{BufferId, Command, DeviceError, Kind, Playing, Recording, Signal};
 use std::{collections::VecDeque, sync::Arc};
 
@@ -76,7 +76,7 @@ impl Play {
 /// A `Repeat` that is being played.
 struct Repetition {
     signature: u64,
-    pace: Pace,
+    pace: RepeatPacing,
     played: u32,
     in_flight: VecDeque<Chunk>,
     /// When the last chunk was done: the next one cannot have begun before.
@@ -295,7 +295,7 @@ impl WgpuDevice {
         // 0 or not: the high part says it.
         let flag = self.place(until.0, until.1)?.without_low();
         let mut repeat = play.repeat.take().unwrap_or_else(|| {
-            let signature = Pace::signature(body);
+            let signature = RepeatPacing::signature(body);
             let pace = self.paces.get(&signature).copied().unwrap_or_default();
             Repetition { signature, pace, played: 0, in_flight: VecDeque::new(), last_landed_ms: 0.0, done: false }
         });

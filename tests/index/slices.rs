@@ -4,12 +4,12 @@ use super::{data::Random, kmeans, mixture, options, small};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{Coarse, Evaluating, Index, Options};
 use leastwise::base::clock::now_ms;
-use leastwise::base::work::Work;
+use leastwise::base::task::Task;
 use std::sync::Arc;
 
 /// Resumes work to its end, with slices that end at once, but for some that last a little unless `seed` is 0; gives what it came to and how many
 /// there were.
-fn in_slices<T>(mut work: Work<'_, T>, seed: u64) -> (T, usize) {
+fn in_slices<T>(mut work: Task<'_, T>, seed: u64) -> (T, usize) {
     let (mut random, mut done) = (Random(seed), 0.0);
     for slices in 1.. {
         let more = if seed > 0 && random.below(4) == 0 { 2.0 * random.uniform() } else { 0.0 };

@@ -2,7 +2,7 @@
 
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
-use leastwise::base::work::{Pace, UNIT, Work};
+use leastwise::base::task::{Pace, Task, UNIT};
 use leastwise::problem::Pattern;
 use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise::solve::linear::dense::{Algorithm, DenseCholesky};
@@ -66,7 +66,7 @@ const DENSE: [Algorithm; 2] = [Algorithm::Products, Algorithm::Columns];
 /// x of a dense factor.
 fn dense_solution(algorithm: Algorithm, given: &Given) -> Result<Vec<f64>, Unsolved> {
     let mut x = given.right.clone();
-    let solved = Work::new(async |pace| {
+    let solved = Task::new(async |pace| {
         let system = given.system();
         Ok(DenseCholesky::by(algorithm, &system, &pace).await?.solve(&mut x, &pace).await?)
     });
@@ -76,36 +76,36 @@ fn dense_solution(algorithm: Algorithm, given: &Given) -> Result<Vec<f64>, Unsol
 /// x of a Schur complement.
 fn reduced_solution(schur: &mut Schur, given: &Given) -> Result<Vec<f64>, Unsolved> {
     let mut x = vec![f64::NAN; given.right.len()];
-    Work::new(async |pace| schur.solve(&given.system(), &mut x, &pace).await).finish().map(|()| x)
+    Task::new(async |pace| schur.solve(&given.system(), &mut x, &pace).await).finish().map(|()| x)
 }
 
 fn frozen_solution(frozen: &mut Frozen, given: &Given, inexact: Inexact) -> Result<Solution, Unsolved> {
-    Work::new(async |pace| frozen.solve(&given.system(), inexact, &pace).await).finish()
+    Task::new(async |pace| frozen.solve(&given.system(), inexact, &pace).await).finish()
 }
 
 fn sparse<F: Factorization>(pattern: &Pattern) -> SparseCholesky<F> {
-    Work::new(async |pace| SparseCholesky::new(pattern, &pace).await).finish().unwrap()
+    Task::new(async |pace| SparseCholesky::new(pattern, &pace).await).finish().unwrap()
 }
 
 fn schur(pattern: &Pattern, tables: &[u32]) -> Result<Schur, Refused> {
-    Work::new(async |pace| Schur::new(pattern, tables, &pace).await).finish()
+    Task::new(async |pace| Schur::new(pattern, tables, &pace).await).finish()
 }
 
 fn factorized<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> Result<(), Unsolved> {
-    Work::new(async |pace| sparse.factorize(&given.system(), &pace).await).finish()
+    Task::new(async |pace| sparse.factorize(&given.system(), &pace).await).finish()
 }
 
 /// A factor's structure serves for other values.
 fn sparse_solves<F: Factorization>(sparse: &mut SparseCholesky<F>, given: &Given) -> f64 {
     let mut x = given.right.clone();
     factorized(sparse, given).unwrap();
-    Work::new(async |pace| sparse.solve(&mut x, &pace).await).finish().unwrap();
+    Task::new(async |pace| sparse.solve(&mut x, &pace).await).finish().unwrap();
     given.error(&x)
 }
 
 /// Conjugate gradients preconditioned by diagonal blocks.
 fn by_blocks(system: &System, inexact: Inexact) -> Result<Solution, Unsolved> {
-    Work::new(async |pace| {
+    Task::new(async |pace| {
         let mut blocks = Blocks::new(system, &pace).await?;
         conjugate::solve(system, inexact, &mut blocks, &pace).await
     })
@@ -151,7 +151,7 @@ fn dense_factors_are_the_same_whatever_the_size() {
         let entry = |i: usize, j: usize| product(i, j) + if i == j { n as f64 } else { 0.0 };
         let matrix: Vec<f64> = (0..n * n).map(|place| entry(place / n, place % n)).collect();
         for how in DENSE {
-            let factorize = |matrix: &mut Vec<f64>| Work::new(async |pace| how.factorize(matrix, n, &pace).await).finish();
+            let factorize = |matrix: &mut Vec<f64>| Task::new(async |pace| how.factorize(matrix, n, &pace).await).finish();
             let mut factor = matrix.clone();
             factorize(&mut factor).unwrap();
             for j in 0..n {
@@ -317,7 +317,7 @@ fn a_frozen_factor_stays_while_the_matrix_changes_little() {
     let mut random = Random::new(21);
     let sampled = sample(&[(40, 3)], &[(&[0, 0], 90, 90)], &mut random);
     let mut given = Given::of(&sampled, &mut random);
-    let mut frozen = Work::new(async |pace| Frozen::new(&sampled.pattern, &pace).await).finish().unwrap();
+    let mut frozen = Task::new(async |pace| Frozen::new(&sampled.pattern, &pace).await).finish().unwrap();
     let inexact = Inexact { forcing: 1e-10, max_iterations: 200 };
     for round in 0..4 {
         let solution = frozen_solution(&mut frozen, &given, inexact).unwrap();
@@ -383,7 +383,7 @@ fn factors_are_made_in_slices() {
     ];
     for (name, sampled, operations, solve) in works {
         let given = Given::of(sampled, &mut random);
-        let begin = || Work::new(|pace| solve(sampled, &given, pace));
+        let begin = || Task::new(|pace| solve(sampled, &given, pace));
         let whole = begin().finish().unwrap();
         let (mut work, mut slices) = (begin(), 1);
         let sliced = loop {

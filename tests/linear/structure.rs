@@ -2,7 +2,7 @@
 
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
-use leastwise::base::work::Work;
+use leastwise::base::task::Task;
 use leastwise::solve::linear::sparse::Ordering;
 
 fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
@@ -22,7 +22,7 @@ fn lists_put_the_matrix_together() {
     for (name, sampled) in samples(&mut random) {
         let n = sampled.pattern.scalars as usize;
         let gathered = sampled.gathered();
-        let dense = Work::new(async |pace| gathered.dense(&vec![0.0; n], &pace).await).finish().unwrap();
+        let dense = Task::new(async |pace| gathered.dense(&vec![0.0; n], &pace).await).finish().unwrap();
         let largest = sampled.dense.iter().flatten().fold(0.0f64, |top, value| top.max(value.abs()));
         for i in 0..n {
             for j in 0..=i {
@@ -63,11 +63,11 @@ fn products_are_those_of_the_whole_matrix_also_when_masked() {
         for masked in [false, true] {
             let mut matrix = sampled.gathered();
             let free: Vec<f64> = (0..n).map(|_| if masked && random.below(4) == 0 { 0.0 } else { 1.0 }).collect();
-            Work::new(async |pace| matrix.mask(&free, &pace).await).finish().unwrap();
+            Task::new(async |pace| matrix.mask(&free, &pace).await).finish().unwrap();
             let mut y = vec![0.0; n];
             matrix.multiply(&x, &mut y);
             let mut sliced = vec![0.0; n];
-            Work::new(async |pace| matrix.multiply_in_slices(&x, &mut sliced, &pace).await).finish().unwrap();
+            Task::new(async |pace| matrix.multiply_in_slices(&x, &mut sliced, &pace).await).finish().unwrap();
             assert_eq!(sliced, y, "{name}, {masked}");
             for i in 0..n {
                 let sum: f64 = (0..n).filter(|&j| free[j] != 0.0).map(|j| sampled.dense[i][j] * x[j]).sum();
@@ -82,7 +82,7 @@ fn products_are_those_of_the_whole_matrix_also_when_masked() {
 fn the_order_of_elimination_is_one_and_its_fill_is_at_least_the_matrix() {
     let mut random = Random::new(14);
     for (name, sampled) in &samples(&mut random) {
-        let ordering = Work::new(|pace| async move { Ordering::new(&sampled.pattern, &pace).await }).finish().unwrap();
+        let ordering = Task::new(|pace| async move { Ordering::new(&sampled.pattern, &pace).await }).finish().unwrap();
         let mut seen: Vec<u32> = ordering.forward.clone();
         seen.sort_unstable();
         assert!(seen.into_iter().eq(0..sampled.pattern.variables()), "{name}");

@@ -6,7 +6,7 @@ pub mod refusals;
 pub mod scene;
 mod shared;
 
-use leastwise::base::work::{Pace, Stopped, Work};
+use leastwise::base::task::{Pace, Stopped, Task};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Limits, Precision};
@@ -237,7 +237,7 @@ pub fn finish(session: &mut Session, task: u32, mut each: impl FnMut(Iteration))
 
 /// Does work that may be interrupted in one piece.
 pub fn at_once<'a, T, F: Future<Output = Result<T, Stopped>> + Send + 'a>(work: impl FnOnce(Pace) -> F) -> T {
-    Work::new(work).finish().expect("nobody stops it")
+    Task::new(work).finish().expect("nobody stops it")
 }
 
 /// Runs a solve in slices as short as can be, and stops it before one of them; gives its iterations.

@@ -3,7 +3,7 @@
 use leastwise::device::{
     Access, BufferId, Command, Device, DeviceError, Dispatch, Elements, KernelId, KernelSource, Kind, PARAM_WORDS, Recording, Slice,
     binding,
-    cpu::{Bindings, Body, Twin, Work},
+    cpu::{Bindings, Body, Twin, Workgroups},
 };
 
 pub fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
@@ -12,15 +12,15 @@ pub fn uses(slots: &[(usize, Access)]) -> [Access; binding::COUNT] {
     access
 }
 
-fn nothing<R>(_: &Work, _: Bindings<R>) {}
+fn nothing<R>(_: &Workgroups, _: Bindings<R>) {}
 
 /// A kernel that is written here: text for GPUs, and what a CPU runs.
 pub struct Written {
     pub source: KernelSource,
-    pub twin: fn(&Work, Bindings<f32>),
+    pub twin: fn(&Workgroups, Bindings<f32>),
 }
 
-pub fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], twin: fn(&Work, Bindings<f32>)) -> Written {
+pub fn source(name: &str, wgsl: &str, access: [Access; binding::COUNT], twin: fn(&Workgroups, Bindings<f32>)) -> Written {
     Written { source: KernelSource::new(name, wgsl, access), twin }
 }
 
@@ -47,7 +47,7 @@ pub fn twice() -> Written {
             if (i >= params.count) { return; }
             out[i] = 2.0 * a[i] + real(params.args.goal);
         }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
+    fn twin(work: &Workgroups, mut slots: Bindings<f32>) {
         let (a, out) = (slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
         work.items().for_each(|i| out[i] = 2.0 * a[i] + work.params.words[0] as f32);
     }
@@ -67,7 +67,7 @@ pub fn gather() -> Written {
             if (i >= params.count) { return; }
             out[i] = a[index[i]];
         }";
-    fn twin(work: &Work, mut slots: Bindings<f32>) {
+    fn twin(work: &Workgroups, mut slots: Bindings<f32>) {
         let (index, a, out) = (slots.words(binding::INDEX), slots.read(binding::VECTOR_IN), slots.write(binding::VECTOR_OUT));
         work.items().for_each(|i| out[i] = a[index[i] as usize]);
     }

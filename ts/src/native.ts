@@ -620,7 +620,7 @@ export interface NativeModule {
 export interface ThreadedModule extends Omit<NativeModule, "openWebGpu"> {
   openCpu(precision: Precision, limits: NativeLimits | undefined): ThreadedNative;
   /** Sends all workers home, and gives the number that those to come are started with. */
-  hireThreads(maySleep: boolean): number;
+  resizePool(maySleep: boolean): number;
 }
 
 export interface ThreadedNative extends NativeEngine { setThreads(count: number): void }

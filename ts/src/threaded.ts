@@ -1,5 +1,5 @@
 /** Engines on several threads of the CPU: what `leastwise/threads` has besides what `leastwise` has. */
-import { loadCrew, Without } from "./crew.js";
+import { loadWorkerPool, ThreadsUnavailable } from "./worker-pool.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
 import { INIT, initOn, plainHost, PRELOAD, type CpuHost, type InitOptions, type PreloadOptions } from "./init.js";
@@ -90,10 +90,10 @@ export async function preloadThreadsFrom(options: ThreadsPreloadOptions, places:
   const { backend, wasm, threadedWasm, everything } = checked("preload(options): options", options, { ...PRELOAD, threadedWasm: wasmSource, backend: oneOf("cpu", "webgpu") });
   if (backend !== "webgpu") {
     try {
-      return void await loadCrew(threadedWasm, locateThreaded);
+      return void await loadWorkerPool(threadedWasm, locateThreaded);
     } catch (thrown) {
       // `init` has one thread there, of the plain module.
-      if (!(thrown instanceof Without)) throw thrown;
+      if (!(thrown instanceof ThreadsUnavailable)) throw thrown;
     }
   }
   await loadWasm(wasm, places, everything ? PARTS : [backend === "webgpu" ? "webgpu" : "cpu"]);
@@ -113,33 +113,33 @@ async function threadedHost(options: Checked<typeof THREADED> & { readonly place
   const wanted = options.threads ?? Math.min(cores, MOST_UNLESS_TOLD);
   if (wanted < 2) return without("one-core", "this host has one core");
   try {
-    const crew = await loadCrew(options.threadedWasm, options.locateThreaded);
-    await crew.join(wanted);
-    if (crew.threads === 1) {
-      crew.leave();
-      return await without("no-worker", `no worker could be started: ${crew.trouble ?? "it ended"}`);
+    const pool = await loadWorkerPool(options.threadedWasm, options.locateThreaded);
+    await pool.join(wanted);
+    if (pool.threads === 1) {
+      pool.leave();
+      return await without("no-worker", `no worker could be started: ${pool.trouble ?? "it ended"}`);
     }
     let left = false;
     const threads = (): Threads => {
-      if (crew.failure !== undefined) return { count: 1, code: "no-worker", reason: `the module with threads has failed: ${crew.failure}` };
-      const count = left ? 1 : Math.min(wanted, crew.threads);
-      const interpreting = crew.uncompiled === undefined ? "" : `; workers interpret what they can't compile: ${crew.uncompiled}`;
+      if (pool.failure !== undefined) return { count: 1, code: "no-worker", reason: `the module with threads has failed: ${pool.failure}` };
+      const count = left ? 1 : Math.min(wanted, pool.threads);
+      const interpreting = pool.uncompiled === undefined ? "" : `; workers interpret what they can't compile: ${pool.uncompiled}`;
       if (count === wanted) return { count, code: "on", reason: `${options.threads === undefined ? `this host has ${cores} cores` : `${wanted} threads were asked for`}${interpreting}` };
-      if (count === 1) return { count, code: "no-worker", reason: left ? "the engine was disposed" : `all workers have ended: ${crew.trouble ?? "disposed"}` };
-      return { count, code: "fewer", reason: `${wanted - count} of ${wanted - 1} workers did not start or have ended: ${crew.trouble ?? "disposed"}` };
+      if (count === 1) return { count, code: "no-worker", reason: left ? "the engine was disposed" : `all workers have ended: ${pool.trouble ?? "disposed"}` };
+      return { count, code: "fewer", reason: `${wanted - count} of ${wanted - 1} workers did not start or have ended: ${pool.trouble ?? "disposed"}` };
     };
     const release = () => {
-      if (!left) crew.leave();
+      if (!left) pool.leave();
       left = true;
     };
     const open: CpuHost["open"] = (precision, limits) => {
-      const engine = crew.native.openCpu(precision, limits);
+      const engine = pool.native.openCpu(precision, limits);
       engine.setThreads(wanted);
       return engine;
     };
-    return { open, lastPanic: crew.native.lastPanic, parts: WHOLE, threads, release };
+    return { open, lastPanic: pool.native.lastPanic, parts: WHOLE, threads, release };
   } catch (thrown) {
-    if (thrown instanceof Without) return without(thrown.code, thrown.message);
+    if (thrown instanceof ThreadsUnavailable) return without(thrown.code, thrown.message);
     throw thrown;
   }
 }

@@ -7,7 +7,7 @@ export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors",
 const RULES = [
   // What calls that wait for nothing may come to, whatever is loaded: devices are made and freed, options checked, bounds kept.
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
-  ["", /leastwise_kernel::wgsl::split::(columns|cost|is_small)\b/],
+  ["", /leastwise_program::wgsl::split::(columns|cost|is_small)\b/],
   ["", /leastwise_solve::(active_set|descent::Rule|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
   ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b|leastwise_session::evaluations\b/],
   // The engine's own interface, which has the names of its calls.
@@ -16,7 +16,7 @@ const RULES = [
   ["rare", /^engine_(graduated|backward|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)$/],
   ["tensors", /^engine_tensor\w+$/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|of::(Clustering|Search)\w+)\b/],
-  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|of::Tensor\w+)|block::fused)\b|leastwise_kernel::(wgsl::)?fused\b/],
+  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|of::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|of::TwoLevel\w+)\b|leastwise_solve::solver::resources::.*SetUp::resume::\{\{closure/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|of::(Descent|LineSearch)\w+)\b/],
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate)\b/],
@@ -27,10 +27,10 @@ const RULES = [
   ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],
   // Kinds of terms, and what is done with them, that most programs have none of.
   ["seldom", /leastwise_problem::(Problem::add_(ragged|summed)|ragged|segment_tree|segment_sum_batch|segment_sums|constraint|snapshot|term::Term::ragged)\b/],
-  ["seldom", /leastwise_kernel::(summed|energy::(?!Normal)|hessian)\b|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
+  ["seldom", /leastwise_program::(segment_sums|energy::(?!Normal)|hessian)\b|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
   // Files and their numbers in decimals.
   ["seldom", /leastwise_base::container\b|\bserde_json::|\bzmij::|::num::dec2flt\b/],
-  ["webgpu", /leastwise_webgpu::|leastwise_kernel::(wgsl|fixed::Fixed::wgsl)\b|\bwgpu(_types)?::/],
+  ["webgpu", /leastwise_webgpu::|leastwise_program::(wgsl|fixed::Fixed::wgsl)\b|\bwgpu(_types)?::/],
   ["cpu", /leastwise_cpu::|wasm_encoder::/],
   ["", /leastwise/],
 ];

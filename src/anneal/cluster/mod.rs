@@ -16,7 +16,7 @@ mod soft;
 mod vlc;
 mod workspace;
 
-pub use leastwise_kernel::state::cluster as state;
+pub use leastwise_program::state::cluster as state;
 pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
 pub use points::Points;
 

@@ -2,7 +2,7 @@
 //! vector i. The inner loops go over the vectors, so that they are vector code at every optimisation and width; each sum is
 //! taken in one order, and its bits are the same everywhere.
 //!
-//! All of it is inlined, to be compiled for the instructions of the [`Task`](leastwise_cpu::block::Task) around it. But for WebAssembly, which has
+//! All of it is inlined, to be compiled for the instructions of the [`SimdKernel`](leastwise_cpu::block::SimdKernel) around it. But for WebAssembly, which has
 //! one set: there loops are functions of their own, since engines run out of registers in large ones and keep sums in memory.
 
 /// Coordinates that are added at once, in pairs.

@@ -1,7 +1,7 @@
 //! Eigenvectors of a small symmetric matrix: Householder's tridiagonal form, then QL with implicit shifts
 //! (Bowdler, Martin, Reinsch and Wilkinson, "The QR and QL algorithms for symmetric matrices", 1968: `tred2`, `tql2`).
 
-use leastwise_base::work::Pace;
+use leastwise_base::task::Pace;
 
 /// Rotations an eigenvalue may take: three are usual, and rounding must not make a loop endless.
 const MOST_SWEEPS: usize = 60;

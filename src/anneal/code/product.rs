@@ -4,8 +4,8 @@ use super::columns::{least, squared_distances};
 use super::{Fields, PADDING, Reach};
 use half::f16;
 use leastwise_base::random::SplitMix64;
-use leastwise_base::work::Pace;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_base::task::Pace;
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 
 /// Words of a codebook.
@@ -147,7 +147,7 @@ struct Iterate<'a> {
     training: &'a mut Training,
 }
 
-impl Task for Iterate<'_> {
+impl SimdKernel for Iterate<'_> {
     #[inline(always)]
     fn run(self) {
         let Training { points, coordinates, book } = self.training;

@@ -6,8 +6,8 @@
 
 use super::columns::{dot, products};
 use super::eigen::eigenvectors;
-use leastwise_base::work::{Pace, Work};
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_base::task::{Pace, Task};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 use std::ops::Range;
 
@@ -82,7 +82,7 @@ impl Rotation {
     /// # Panics
     /// When there are not as many units and entries as [`Stored::fits`] wants.
     pub fn from_stored(dim: usize, stored: Stored) -> Self {
-        Work::new(|pace| async move { Self::restore(dim, stored, &pace).await }).finish()
+        Task::new(|pace| async move { Self::restore(dim, stored, &pace).await }).finish()
     }
 
     async fn restore(dim: usize, stored: Stored, pace: &Pace) -> Self {
@@ -218,7 +218,7 @@ struct CovarianceRow<'a> {
     sums: &'a mut [f32],
 }
 
-impl Task for CovarianceRow<'_> {
+impl SimdKernel for CovarianceRow<'_> {
     #[inline(always)]
     fn run(self) {
         let column: Vec<f32> = self.sample.iter().skip(self.row).step_by(self.sums.len()).copied().collect();
@@ -236,7 +236,7 @@ struct Orthonormalize<'a> {
     covered: &'a mut [f64],
 }
 
-impl Task for Orthonormalize<'_> {
+impl SimdKernel for Orthonormalize<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { rows, width, index, covered } = self;

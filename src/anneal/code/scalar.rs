@@ -1,7 +1,7 @@
 //! The codes `int8` and `int4`: every coordinate of a residual by itself, between its least and largest value.
 
 use super::{Fields, PADDING, Reach};
-use leastwise_base::work::Pace;
+use leastwise_base::task::Pace;
 
 /// Equal steps a coordinate, found so that a sample's squared error is least.
 pub struct Scalar {

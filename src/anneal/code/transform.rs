@@ -20,8 +20,8 @@ use super::trellis::{self, Step, Trellis, Workspace};
 use super::words;
 use super::{Fields, PADDING};
 use half::f16;
-use leastwise_base::work::Pace;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_base::task::Pace;
+use leastwise_cpu::block::{Instructions, SimdKernel};
 
 /// Words of the trellis: the wide one where there is time for it.
 pub const WINDOWS: [u32; 2] = [8, 10];
@@ -401,7 +401,7 @@ struct SumSquares<'a> {
     count: &'a mut f64,
 }
 
-impl Task for SumSquares<'_> {
+impl SimdKernel for SumSquares<'_> {
     #[inline(always)]
     fn run(self) {
         let dim = self.sums.len();

@@ -11,7 +11,7 @@ use crate::rows;
 use half::f16;
 use leastwise_base::container;
 use leastwise_base::memory;
-use leastwise_base::work::{Pace, Work};
+use leastwise_base::task::{Pace, Task};
 use leastwise_cpu::block::Instructions;
 use leastwise_error::Error;
 use serde_json::{Map, Value};
@@ -79,8 +79,8 @@ impl Index {
         dim: usize,
         coarse: Coarse,
         options: Options,
-    ) -> Work<'a, Result<Self, Error>> {
-        Work::new(move |pace| async move { build(points.as_ref(), dim, coarse, &options, &pace).await })
+    ) -> Task<'a, Result<Self, Error>> {
+        Task::new(move |pace| async move { build(points.as_ref(), dim, coarse, &options, &pace).await })
     }
 }
 

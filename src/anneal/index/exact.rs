@@ -4,7 +4,7 @@ use super::nearest::{Candidate, Nearest};
 use super::search::{Hits, check_filter};
 use crate::code::columns::{squared_distances, transpose};
 use crate::rows;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 use leastwise_error::Error;
 
@@ -49,7 +49,7 @@ struct Compare<'a> {
     nearest: &'a mut [Nearest],
 }
 
-impl Task for Compare<'_> {
+impl SimdKernel for Compare<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { points, first, queries, dim, filter, nearest } = self;

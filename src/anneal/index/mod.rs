@@ -29,7 +29,7 @@ use crate::file::{FileError, malformed};
 use crate::rows;
 use half::f16;
 use leastwise_base::memory;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads::{self, Pieces};
 use leastwise_error::Error;
 use serde_json::value::RawValue;
@@ -375,7 +375,7 @@ struct Encode<'a> {
     failed: &'a mut Option<usize>,
 }
 
-impl Task for Encode<'_> {
+impl SimdKernel for Encode<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { with: Encoding { coder, turned_centroids, scale, dim, reach, .. }, points, labels, codes, failed } = self;
@@ -406,7 +406,7 @@ struct Turn<'a> {
     turned: &'a mut [f32],
 }
 
-impl Task for Turn<'_> {
+impl SimdKernel for Turn<'_> {
     #[inline(always)]
     fn run(self) {
         for (row, turned) in self.rows.chunks_exact(self.dim).zip(self.turned.chunks_exact_mut(self.dim)) {
@@ -445,7 +445,7 @@ struct Assign<'a> {
     labels: &'a mut [u32],
 }
 
-impl Task for Assign<'_> {
+impl SimdKernel for Assign<'_> {
     #[inline(always)]
     fn run(self) {
         let Assigning { coder, columns, scale, dim } = self.with;

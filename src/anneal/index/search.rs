@@ -10,7 +10,7 @@ use super::nearest::{Candidate, Nearest};
 use crate::code::PADDING;
 use crate::code::columns::{dot, products, squared_distances, squared_lengths};
 use crate::rows;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 use leastwise_error::Error;
 use std::ops::Range;
@@ -222,7 +222,7 @@ struct TurnQueries<'a> {
     turned: &'a mut [f32],
 }
 
-impl Task for TurnQueries<'_> {
+impl SimdKernel for TurnQueries<'_> {
     #[inline(always)]
     fn run(self) {
         let (dim, scale) = (self.index.stored.dim, self.index.scale().recip());
@@ -244,7 +244,7 @@ struct Probe<'a> {
     probing: &'a mut [Vec<u32>],
 }
 
-impl Task for Probe<'_> {
+impl SimdKernel for Probe<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { index, turned, probes, probing } = self;
@@ -276,7 +276,7 @@ struct Scan<'a> {
     nearest: &'a mut [Nearest],
 }
 
-impl Task for Scan<'_> {
+impl SimdKernel for Scan<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { index, turned, blocks, probing, filter, nearest } = self;

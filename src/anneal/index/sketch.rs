@@ -11,7 +11,7 @@ use super::search::{BLOCK, Blocks};
 use super::{Index, retain_rows};
 use crate::code::columns::{dot, paired_products, squared_lengths};
 use leastwise_base::clock::now_ms;
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 
 /// Dimensions below which decoding is as fast.
@@ -205,7 +205,7 @@ struct Draw<'a> {
     sketch: &'a mut Sketch,
 }
 
-impl Task for Draw<'_> {
+impl SimdKernel for Draw<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { index, slots, sketch } = self;
@@ -263,7 +263,7 @@ struct Screen<'a> {
     shortlists: &'a mut [Shortlist],
 }
 
-impl Task for Screen<'_> {
+impl SimdKernel for Screen<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { index, turned, blocks, probing, filter, shortlists } = self;
@@ -379,7 +379,7 @@ struct Rescore<'a> {
     nearest: &'a mut Nearest,
 }
 
-impl Task for Rescore<'_> {
+impl SimdKernel for Rescore<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { index, query, slots, nearest } = self;

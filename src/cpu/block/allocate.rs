@@ -5,7 +5,7 @@
 //! scan register allocation", 1999). Nothing is ever spilled: the file is as large as the most values alive at once,
 //! and the point of it all is that this stays within the first-level cache.
 
-use leastwise_kernel::{Binary, Instruction, Load, Program, Store, Unary, Value};
+use leastwise_program::{Binary, Instruction, Load, Program, Store, Unary, Value};
 
 /// Where the lanes of a value are: the number of a register or, with [`VIEW`] set, of a column view.
 pub type Place = u32;

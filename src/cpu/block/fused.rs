@@ -7,12 +7,12 @@ use super::BlockProgram;
 use super::interpreter::{Bound, Inputs};
 use super::lanes::{Columns, LANES, Lanes};
 use super::parts::{self, Part};
-use super::{Task, allocate::View};
+use super::{SimdKernel, allocate::View};
 use crate::half;
 use crate::product::{Factor, Values, multiply};
 use crate::real::Real;
-use crate::{Bindings, Work};
-use leastwise_kernel::fused::{
+use crate::{Bindings, Workgroups};
+use leastwise_program::fused::{
     Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords, Words,
 };
 use leastwise_recording::binding::*;
@@ -95,7 +95,7 @@ impl FusedProgram {
     }
 
     /// Computes the workgroups of `work`.
-    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>) {
+    pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>) {
         let table = bindings.words(INDEX);
         let written = &self.finish.stage.outputs;
         let words = if self.rounds { bindings.words_mut(written[0]) } else { &mut [] };
@@ -407,7 +407,7 @@ struct Stored<'a, 'b, R> {
     part: Part<'b, R>,
 }
 
-impl<R: Real> Task for Stored<'_, '_, R> {
+impl<R: Real> SimdKernel for Stored<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { mut filler, part } = self;
@@ -450,7 +450,7 @@ fn combine<R: Real>(fold: Fold, a: R, b: R) -> R {
     }
 }
 
-impl<R: Real> Task for Folded<'_, '_, R> {
+impl<R: Real> SimdKernel for Folded<'_, '_, R> {
     #[inline(always)]
     fn run(self) {
         let Self { prologue, memory, how: How { fold, folding, inner }, first, made } = self;

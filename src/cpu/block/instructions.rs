@@ -16,8 +16,8 @@ pub enum Instructions {
     Avx2(V3),
 }
 
-/// Something to be compiled for each set. Everything that it calls must be inlined into it.
-pub trait Task {
+/// Computation to be compiled for each instruction set. Everything that it calls must be inlined into it.
+pub trait SimdKernel {
     fn run(self);
 }
 
@@ -30,7 +30,7 @@ impl Instructions {
         Self::Baseline
     }
 
-    pub fn run(self, task: impl Task) {
+    pub fn run(self, task: impl SimdKernel) {
         match self {
             Self::Baseline => task.run(),
             #[cfg(target_arch = "x86_64")]
@@ -43,7 +43,7 @@ impl Instructions {
 struct Vectorized<T>(T);
 
 #[cfg(target_arch = "x86_64")]
-impl<T: Task> NullaryFnOnce for Vectorized<T> {
+impl<T: SimdKernel> NullaryFnOnce for Vectorized<T> {
     type Output = ();
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::BlockProgram;
 use super::allocate::{Source, Step, Uniform};
-use super::instructions::Task;
+use super::instructions::SimdKernel;
 use super::lanes::{Columns, LANES, Registers, gather, padded};
 use super::operations::{binary, multiply_add, select, unary};
 use super::parts::Part;
@@ -30,7 +30,7 @@ pub struct Bound<'a, 'b, R> {
     pub part: Part<'b, R>,
 }
 
-impl<R: Real> Task for Bound<'_, '_, R> {
+impl<R: Real> SimdKernel for Bound<'_, '_, R> {
     #[inline(always)]
     fn run(mut self) {
         let Inputs { count, indices, views, .. } = self.inputs;

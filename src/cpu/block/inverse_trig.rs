@@ -8,7 +8,7 @@
 
 use super::numbers::{high, polynomial, select};
 use super::operations::{Function, FunctionOfTwo, functions};
-use leastwise_kernel::operations::Atan2;
+use leastwise_program::operations::Atan2;
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 /// π/2 − its f64 value

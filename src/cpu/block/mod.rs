@@ -31,7 +31,7 @@ pub use allocate::View;
 pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
 pub use exponential::{exp, exp_single};
 pub use fused::{FusedProgram, PRODUCT_ROWS};
-pub use instructions::{Instructions, Task};
+pub use instructions::{Instructions, SimdKernel};
 pub use lanes::{LANES, Lanes};
 pub(super) use operations::{binary, unary};
 pub use parts::threads;
@@ -45,9 +45,9 @@ pub(super) use {interpreter::Inputs, parts::Part};
 use crate::real::Real;
 #[cfg(target_arch = "wasm32")]
 use crate::wasm::{Linked, Ready};
-use crate::{Bindings, Evaluator, Work};
+use crate::{Bindings, Evaluator, Workgroups};
 use interpreter::Bound;
-use leastwise_kernel::{Address, Program, Store};
+use leastwise_program::{Address, Program, Store};
 use leastwise_recording::Precision;
 use leastwise_recording::binding::*;
 #[cfg(target_arch = "wasm32")]
@@ -120,7 +120,7 @@ impl BlockProgram {
     ///
     /// # Panics
     /// When an index leads out of its table: tables are validated before they come here.
-    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>, evaluator: Evaluator) {
+    pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let items = work.items();
         if items.is_empty() || self.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;

@@ -5,7 +5,7 @@
 
 use super::lanes::{LANES, Lanes};
 use crate::real::Real;
-use leastwise_kernel::{Binary, Unary, functions_of_one, functions_of_two, operations};
+use leastwise_program::{Binary, Unary, functions_of_one, functions_of_two, operations};
 
 /// A function of one operand, on f64: beside its numerics, for the operation that it computes.
 pub trait Function {
@@ -34,7 +34,7 @@ pub trait FunctionOfTwo {
 /// Says of what operations functions are the values.
 macro_rules! functions {
     ($($operation:ident: $function:ident,)*) => {$(
-        impl Function for leastwise_kernel::operations::$operation {
+        impl Function for leastwise_program::operations::$operation {
             #[inline(always)]
             fn value(a: f64) -> f64 {
                 $function(a)

@@ -11,7 +11,7 @@
 use super::exponential::exp2_of_sum;
 use super::numbers::{high, polynomial, select};
 use super::operations::{Function, FunctionOfTwo, functions};
-use leastwise_kernel::operations::Pow;
+use leastwise_program::operations::Pow;
 
 /// Whether [`pow`] is right; elsewhere the library is asked.
 #[inline(always)]

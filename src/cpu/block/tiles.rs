@@ -4,8 +4,8 @@
 use super::parts::{self, Part};
 use super::{BlockProgram, precision};
 use crate::real::Real;
-use crate::{Bindings, Evaluator, Pieces, Work};
-use leastwise_kernel::{NEGATIVE, OwnSlot, OwnerArguments, OwnerProgram, Store};
+use crate::{Bindings, Evaluator, Pieces, Workgroups};
+use leastwise_program::{NEGATIVE, OwnSlot, OwnerArguments, OwnerProgram, Store};
 use leastwise_recording::binding::*;
 use std::cell::RefCell;
 use std::ops::Range;
@@ -59,7 +59,7 @@ impl TileProgram {
     }
 
     /// Computes the tiles of `work`, a workgroup each.
-    pub fn run<R: Real>(&self, work: &Work, mut bindings: Bindings<R>, evaluator: Evaluator) {
+    pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let groups = work.groups.start as usize..work.groups.end as usize;
         if groups.is_empty() || self.block.guard.is_some_and(|element| bindings.read(STATE)[element as usize] != R::ZERO) {
             return;

@@ -14,8 +14,8 @@ use super::lanes::{LANES, Lanes};
 use super::numbers::{ROUND, polynomial, select, sum_ordered};
 use super::operations::{Function, library};
 use crate::real::Real;
-use leastwise_kernel::Unary;
-use leastwise_kernel::operations::Tan;
+use leastwise_program::Unary;
+use leastwise_program::operations::Tan;
 
 #[inline(always)]
 pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {

@@ -17,7 +17,7 @@
 mod pack;
 mod tile;
 
-use crate::block::{Instructions, Task};
+use crate::block::{Instructions, SimdKernel};
 use crate::half;
 use crate::real::Real;
 use crate::threads;
@@ -147,7 +147,7 @@ struct Pack<'a, R, const N: usize> {
     panel: &'a mut [[R; N]],
 }
 
-impl<R: Real, const N: usize> Task for Pack<'_, R, N> {
+impl<R: Real, const N: usize> SimdKernel for Pack<'_, R, N> {
     #[inline(always)]
     fn run(self) {
         pack(self.values, self.lanes, self.depth, self.panel);
@@ -187,7 +187,7 @@ struct Block<'a, 'c, R, const M: usize, const N: usize> {
     piece: Piece<'c, R>,
 }
 
-impl<R: Real, const M: usize, const N: usize> Task for Block<'_, '_, R, M, N> {
+impl<R: Real, const M: usize, const N: usize> SimdKernel for Block<'_, '_, R, M, N> {
     #[inline(always)]
     fn run(mut self) {
         let len = self.depth.len();

@@ -1,7 +1,7 @@
 //! Twins of the shaders that keep what is bounded within its limits: `active_set`, `project_point`, `moved`, `clip`,
 //! `clipped`, `clipped_model`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::reduce::{Lanes, MAX_GROUP, group_max, group_sum, larger, run_elements, runs, strided_sum};
@@ -9,7 +9,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// What is at a limit and pushed outwards, or has equal limits, is not free.
-pub fn active_set<R: Real>(work: &Work, args: kernels::bounds::ActiveSet, bindings: kernels::bounds::ActiveSetSlices<R>) {
+pub fn active_set<R: Real>(work: &Workgroups, args: kernels::bounds::ActiveSet, bindings: kernels::bounds::ActiveSetSlices<R>) {
     let [arena, vector] = [args.arena, args.vector].map(|word| word as usize);
     let (point, lower, upper) = (bindings.point, bindings.lower, bindings.upper);
     let (gradient, mut free) = (bindings.gradient, Pieces::new(bindings.free));
@@ -32,7 +32,7 @@ fn clamp<R: Real>(value: R, lower: R, upper: R) -> R {
 }
 
 /// The nearest point within the limits, but for what is fixed; partial sums of how many components were moved.
-pub fn project_point<R: Real>(work: &Work, args: kernels::bounds::ProjectPoint, bindings: kernels::bounds::ProjectPointSlices<R>) {
+pub fn project_point<R: Real>(work: &Workgroups, args: kernels::bounds::ProjectPoint, bindings: kernels::bounds::ProjectPointSlices<R>) {
     let [arena, vector, partial, elements] = [args.arena, args.vector, args.partial, args.elements].map(|word| word as usize);
     let (lower, upper, pins) = (bindings.lower, bindings.upper, bindings.pins);
     let (mut point, partials) = (Pieces::new(bindings.point), bindings.partials);
@@ -54,13 +54,13 @@ pub fn project_point<R: Real>(work: &Work, args: kernels::bounds::ProjectPoint, 
 }
 
 /// How many components were moved into their limits.
-pub fn moved<R: Real>(work: &Work, args: kernels::bounds::Moved, bindings: kernels::bounds::MovedSlices<R>) {
+pub fn moved<R: Real>(work: &Workgroups, args: kernels::bounds::Moved, bindings: kernels::bounds::MovedSlices<R>) {
     let (state, partials) = (bindings.state, bindings.partials);
     state[MOVED as usize] += strided_sum(work, args.partial_count, |i| partials[i]);
 }
 
 /// s = P(x + s) − x, its trial point, and p = s; partial sums of gᵀs and sᵀs and maxima of |P(x − g) − x|.
-pub fn clip<R: Real>(work: &Work, args: kernels::bounds::Clip, bindings: kernels::bounds::ClipSlices<R>) {
+pub fn clip<R: Real>(work: &Workgroups, args: kernels::bounds::Clip, bindings: kernels::bounds::ClipSlices<R>) {
     let [distance, arena, vector, partial, elements, limited] =
         [args.distance, args.arena, args.vector, args.partial, args.elements, args.limited].map(|word| word as usize);
     let (point, lower, upper) = (bindings.point, bindings.lower, bindings.upper);
@@ -106,7 +106,7 @@ pub fn clip<R: Real>(work: &Work, args: kernels::bounds::Clip, bindings: kernels
 }
 
 /// gᵀs, ‖s‖ and the largest component of the projected gradient; the product may begin.
-pub fn clipped<R: Real>(work: &Work, args: kernels::bounds::Clipped, bindings: kernels::bounds::ClippedSlices<R>) {
+pub fn clipped<R: Real>(work: &Workgroups, args: kernels::bounds::Clipped, bindings: kernels::bounds::ClippedSlices<R>) {
     let (count, distance) = (args.partial_count, args.distance);
     let (state, partials) = (bindings.state, bindings.partials);
     let [slope, square] = [0, 1].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));
@@ -121,7 +121,7 @@ pub fn clipped<R: Real>(work: &Work, args: kernels::bounds::Clipped, bindings: k
 }
 
 /// −gᵀs − ½ sᵀ(JᵀWJ)s.
-pub fn clipped_model<R: Real>(work: &Work, args: kernels::bounds::ClippedModel, bindings: kernels::bounds::ClippedModelSlices<R>) {
+pub fn clipped_model<R: Real>(work: &Workgroups, args: kernels::bounds::ClippedModel, bindings: kernels::bounds::ClippedModelSlices<R>) {
     let (state, partials) = (bindings.state, bindings.partials);
     let curvature = strided_sum(work, args.partial_count, |i| partials[i]);
     state[MODEL as usize] = -state[MODEL as usize] - R::from_f64(0.5) * curvature;

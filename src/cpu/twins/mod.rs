@@ -3,7 +3,7 @@
 //! A twin does whole workgroups, whose reductions are the same fixed trees as on a GPU, so a result depends neither on
 //! time slices nor on how the work was divided.
 
-use crate::{Bindings, Twin, Work};
+use crate::{Bindings, Twin, Workgroups};
 use leastwise_kernels::{Arguments, FromSlots, StaticKernel, static_kernels};
 
 pub mod bounds;
@@ -28,7 +28,7 @@ pub use tensor::{STRETCH, tall};
 macro_rules! played {
     ($kernel:ident, $real:ty, $($twin:ident)::+, $($arguments:ident)::+) => {{
         #[allow(non_snake_case)]
-        fn $kernel(work: &Work, mut bindings: Bindings<$real>) {
+        fn $kernel(work: &Workgroups, mut bindings: Bindings<$real>) {
             let arguments = leastwise_kernels::$($arguments)::+::of(work.params.words);
             $($twin)::+::<$real>(work, arguments, FromSlots::of(&mut bindings))
         }
@@ -63,6 +63,6 @@ const fn is_single(kernel: StaticKernel) -> bool {
 ///
 /// # Panics
 /// Always: clusterings run on a device in f32.
-fn single(_: &Work, _: Bindings<f64>) {
+fn single(_: &Workgroups, _: Bindings<f64>) {
     unreachable!("kernels of clusterings are f32");
 }

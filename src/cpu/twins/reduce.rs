@@ -1,6 +1,6 @@
 //! Reductions over one workgroup (`shaders/shared/reduce.wgsl`).
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ pub fn group_sum_exact<R: Real>(values: &[Exact<R>; MAX_GROUP], group_size: usiz
 }
 
 /// Lane by lane strided sums of `count` values, then the tree: what a single workgroup does.
-pub fn strided_sum<R: Real>(work: &Work, count: u32, value: impl Fn(usize) -> R) -> R {
+pub fn strided_sum<R: Real>(work: &Workgroups, count: u32, value: impl Fn(usize) -> R) -> R {
     let mut lanes = [R::ZERO; MAX_GROUP];
     for i in 0..count as usize {
         lanes[i % work.group_size as usize] += value(i);
@@ -71,7 +71,7 @@ pub fn strided_sum<R: Real>(work: &Work, count: u32, value: impl Fn(usize) -> R)
     group_sum(&lanes, work.group_size as usize)
 }
 
-pub fn strided_sum_exact<R: Real>(work: &Work, count: u32, value: impl Fn(usize) -> Exact<R>) -> Exact<R> {
+pub fn strided_sum_exact<R: Real>(work: &Workgroups, count: u32, value: impl Fn(usize) -> Exact<R>) -> Exact<R> {
     let mut lanes = [Exact::default(); MAX_GROUP];
     for i in 0..count as usize {
         let lane = &mut lanes[i % work.group_size as usize];
@@ -81,12 +81,12 @@ pub fn strided_sum_exact<R: Real>(work: &Work, count: u32, value: impl Fn(usize)
 }
 
 /// The elements of every workgroup to do: runs of whole rounds of its lanes, one after the other.
-pub fn runs(work: &Work, elements: usize) -> impl Iterator<Item = Range<usize>> {
+pub fn runs(work: &Workgroups, elements: usize) -> impl Iterator<Item = Range<usize>> {
     let length = elements.div_ceil((work.params.count as usize).max(1)) * work.group_size as usize;
     work.groups.clone().map(move |group| (group as usize * length).min(elements)..((group as usize + 1) * length).min(elements))
 }
 
 /// The elements of all of them.
-pub fn run_elements(work: &Work, elements: usize) -> usize {
+pub fn run_elements(work: &Workgroups, elements: usize) -> usize {
     runs(work, elements).map(|run| run.len()).sum()
 }

@@ -2,7 +2,7 @@
 
 use super::clustering::multiply::{Panels, Sum};
 use super::clustering::tile;
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use leastwise_kernels as kernels;
 use std::ops::Range;
@@ -26,7 +26,7 @@ fn signed_order_of<R: Real>(x: R) -> u32 {
 }
 
 /// The rows whose tiles begin with one of the workgroups to do: here the first of a row of tiles does all of them.
-fn tiled_rows(work: &Work, rows: usize, columns: usize) -> impl Iterator<Item = Range<usize>> {
+fn tiled_rows(work: &Workgroups, rows: usize, columns: usize) -> impl Iterator<Item = Range<usize>> {
     let (tall, wide) = tile(work.group_size);
     let tiles = columns.div_ceil(wide).max(1);
     let first_of_row = work.groups.clone().filter(move |group| (*group as usize).is_multiple_of(tiles));
@@ -37,12 +37,12 @@ fn tiled_rows(work: &Work, rows: usize, columns: usize) -> impl Iterator<Item = 
 }
 
 /// The queries of the workgroups to do, where each has one.
-fn queries(work: &Work, count: usize) -> Range<usize> {
+fn queries(work: &Workgroups, count: usize) -> Range<usize> {
     (work.groups.start as usize).min(count)..(work.groups.end as usize).min(count)
 }
 
 /// Products or squared distances of all rows with all others.
-pub fn pairwise<R: Real>(work: &Work, args: kernels::search::Pairwise, bindings: kernels::search::PairwiseSlices<R>) {
+pub fn pairwise<R: Real>(work: &Workgroups, args: kernels::search::Pairwise, bindings: kernels::search::PairwiseSlices<R>) {
     let [count, entries, other_count, differences, length, offset, stride, to, begin, row_step, step] = [
         args.rows,
         args.entries,
@@ -72,7 +72,7 @@ pub fn pairwise<R: Real>(work: &Work, args: kernels::search::Pairwise, bindings:
 }
 
 /// The lists that queries do not probe become infinitely far.
-pub fn probe<R: Real>(work: &Work, args: kernels::search::Probe, bindings: kernels::search::ProbeSlices<R>) {
+pub fn probe<R: Real>(work: &Workgroups, args: kernels::search::Probe, bindings: kernels::search::ProbeSlices<R>) {
     let [count, lists, probes] = [args.queries, args.lists, args.probed].map(|word| word as usize);
     let distances = bindings.distances;
     for query in queries(work, count) {
@@ -92,7 +92,7 @@ fn from_half<R: Real>(bits: u32) -> R {
 }
 
 /// Codes become residuals, and what of their distances does not depend on the query.
-pub fn decode<R: Real>(work: &Work, args: kernels::search::Decode, bindings: kernels::search::DecodeSlices<R>) {
+pub fn decode<R: Real>(work: &Workgroups, args: kernels::search::Decode, bindings: kernels::search::DecodeSlices<R>) {
     let [count, dimensions, first, first_list, lists_at, codes_at, width, is_scaled] =
         [args.vectors, args.dimensions, args.first, args.first_list, args.lists, args.codes, args.code_words, args.scaled]
             .map(|word| word as usize);
@@ -121,7 +121,7 @@ pub fn decode<R: Real>(work: &Work, args: kernels::search::Decode, bindings: ker
 }
 
 /// Squared distances of vectors from queries.
-pub fn estimate<R: Real>(work: &Work, args: kernels::search::Estimate, bindings: kernels::search::EstimateSlices<R>) {
+pub fn estimate<R: Real>(work: &Workgroups, args: kernels::search::Estimate, bindings: kernels::search::EstimateSlices<R>) {
     let [count, dimensions, vectors, stride, lists, lists_at] =
         [args.queries, args.dimensions, args.vectors, args.stride, args.lists, args.list_of].map(|word| word as usize);
     let (queries, residuals, table) = (bindings.queries, bindings.residuals, bindings.table);
@@ -145,7 +145,7 @@ pub fn estimate<R: Real>(work: &Work, args: kernels::search::Estimate, bindings:
 }
 
 /// The k nearest of what was nearest and a block of vectors.
-pub fn shortlist<R: Real>(work: &Work, args: kernels::search::Shortlist, bindings: kernels::search::ShortlistSlices<R>) {
+pub fn shortlist<R: Real>(work: &Workgroups, args: kernels::search::Shortlist, bindings: kernels::search::ShortlistSlices<R>) {
     let [count, vectors, stride, k, ids_at, nearest_at, nearest_ids_at, continues] =
         [args.queries, args.vectors, args.stride, args.k, args.ids, args.orders, args.nearest, args.any].map(|word| word as usize);
     let (board, distances) = (bindings.board, bindings.distances);

@@ -1,6 +1,6 @@
 //! Twins of `shaders/step/`: the trial point, its cost, and whether it is taken.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::reduce::{
@@ -10,7 +10,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// x′ = x + s, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
-pub fn trial<R: Real>(work: &Work, args: kernels::step::Trial, bindings: kernels::step::TrialSlices<R>) {
+pub fn trial<R: Real>(work: &Workgroups, args: kernels::step::Trial, bindings: kernels::step::TrialSlices<R>) {
     let [distance, arena, vector, partial, elements] =
         [args.distance, args.arena, args.vector, args.partial, args.elements].map(|word| word as usize);
     let (point, scale, gradient) = (bindings.point, bindings.scale, bindings.gradient);
@@ -35,7 +35,7 @@ pub fn trial<R: Real>(work: &Work, args: kernels::step::Trial, bindings: kernels
 }
 
 /// x′ from the columns of a retraction, and partial sums of gᵀs, sᵀDs, sᵀr, sᵀs and xᵀx.
-pub fn trial_manifold<R: Real>(work: &Work, args: kernels::step::TrialManifold, bindings: kernels::step::TrialManifoldSlices<R>) {
+pub fn trial_manifold<R: Real>(work: &Workgroups, args: kernels::step::TrialManifold, bindings: kernels::step::TrialManifoldSlices<R>) {
     let [distance, arena, vector, partial, unknowns, elements, width, count] =
         [args.distance, args.arena, args.vector, args.partial, args.unknowns, args.elements, args.width, args.instances]
             .map(|word| word as usize);
@@ -64,7 +64,7 @@ pub fn trial_manifold<R: Real>(work: &Work, args: kernels::step::TrialManifold, 
 }
 
 /// What the quadratic model promises for the step.
-pub fn model<R: Real>(work: &Work, args: kernels::step::Model, bindings: kernels::step::ModelSlices<R>) {
+pub fn model<R: Real>(work: &Workgroups, args: kernels::step::Model, bindings: kernels::step::ModelSlices<R>) {
     let (count, distance) = (args.partial_count, args.distance);
     let (state, partials) = (bindings.state, bindings.partials);
     let [slope, damped, unsolved, step, point] =
@@ -75,7 +75,7 @@ pub fn model<R: Real>(work: &Work, args: kernels::step::Model, bindings: kernels
 }
 
 /// Partial sums of a column, with what rounding took from each.
-pub fn sum<R: Real>(work: &Work, args: kernels::step::Sum, bindings: kernels::step::SumSlices<R>) {
+pub fn sum<R: Real>(work: &Workgroups, args: kernels::step::Sum, bindings: kernels::step::SumSlices<R>) {
     let [first, distance, elements] = [args.partial, args.distance, args.elements].map(|word| word as usize);
     let (column, partials) = (bindings.column, bindings.partials);
     let group_size = work.group_size as usize;
@@ -95,19 +95,19 @@ pub fn sum<R: Real>(work: &Work, args: kernels::step::Sum, bindings: kernels::st
 }
 
 /// The sum of so many partials, whose low parts are so far behind them.
-pub fn total<R: Real>(work: &Work, count: u32, distance: u32, partials: &[R]) -> R {
+pub fn total<R: Real>(work: &Workgroups, count: u32, distance: u32, partials: &[R]) -> R {
     let part = |i: usize| Exact { high: partials[i], low: partials[distance as usize + i] };
     let sum = strided_sum_exact(work, count, part);
     sum.high + sum.low
 }
 
 /// A cost from its partial sums.
-pub fn cost<R: Real>(work: &Work, args: kernels::step::Cost, bindings: kernels::step::CostSlices<R>) {
+pub fn cost<R: Real>(work: &Workgroups, args: kernels::step::Cost, bindings: kernels::step::CostSlices<R>) {
     bindings.state[args.element as usize] = total(work, args.partial_count, args.distance, bindings.partials);
 }
 
 /// Whether the trial point is taken, and the next step's forcing term.
-pub fn accept<R: Real>(work: &Work, args: kernels::step::Accept, bindings: kernels::step::AcceptSlices<R>) {
+pub fn accept<R: Real>(work: &Workgroups, args: kernels::step::Accept, bindings: kernels::step::AcceptSlices<R>) {
     let (state, change) = (bindings.state, total(work, args.partial_count, args.distance, bindings.partials));
     let at = |element: u32| state[element as usize];
     let model = at(MODEL);
@@ -171,7 +171,7 @@ pub fn accept<R: Real>(work: &Work, args: kernels::step::Accept, bindings: kerne
 }
 
 /// A table's values where the state says so.
-pub fn commit<R: Real>(work: &Work, args: kernels::step::Commit, bindings: kernels::step::CommitSlices<R>) {
+pub fn commit<R: Real>(work: &Workgroups, args: kernels::step::Commit, bindings: kernels::step::CommitSlices<R>) {
     let [arena, flag] = [args.arena, args.condition].map(|word| word as usize);
     if bindings.state[flag] != R::ZERO {
         let items = work.items();
@@ -182,7 +182,7 @@ pub fn commit<R: Real>(work: &Work, args: kernels::step::Commit, bindings: kerne
 }
 
 /// How far a step goes: partial sums of sᵀDs and xᵀDx.
-pub fn step_norms<R: Real>(work: &Work, args: kernels::step::StepNorms, bindings: kernels::step::StepNormsSlices<R>) {
+pub fn step_norms<R: Real>(work: &Workgroups, args: kernels::step::StepNorms, bindings: kernels::step::StepNormsSlices<R>) {
     let [distance, arena, vector, partial, elements] =
         [args.distance, args.arena, args.vector, args.partial, args.elements].map(|word| word as usize);
     let (point, scale, step) = (bindings.point, bindings.scale, bindings.step);
@@ -202,7 +202,7 @@ pub fn step_norms<R: Real>(work: &Work, args: kernels::step::StepNorms, bindings
 }
 
 /// Whether a first step goes farther than the values that it starts from say anything about.
-pub fn step_too_far<R: Real>(work: &Work, args: kernels::step::StepTooFar, bindings: kernels::step::StepTooFarSlices<R>) {
+pub fn step_too_far<R: Real>(work: &Workgroups, args: kernels::step::StepTooFar, bindings: kernels::step::StepTooFarSlices<R>) {
     let (count, distance) = (args.partial_count, args.distance);
     let (state, partials) = (bindings.state, bindings.partials);
     let [step, point] = [0, 1].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));

@@ -1,13 +1,13 @@
 //! Twins of the shaders of the coarse space that patches of variables span: `patch_*`, and what instances add to its matrix.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::pcg::block_jacobi::row_start;
 use crate::twins::reduce::{Lanes, MAX_GROUP, group_sum, run_elements, runs};
-use leastwise_kernel::NEGATIVE;
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::{DAMPING, INNER_EPSILON, SOLVED};
+use leastwise_program::NEGATIVE;
 
 /// What is in no patch.
 const NONE: u32 = u32::MAX;
@@ -42,7 +42,7 @@ struct Rows<'a> {
 }
 
 /// Computes rows and writes what of them is among the items: a row may begin in the workgroup before.
-fn fill_rows<R: Real>(work: &Work, rows: Rows, result: &mut [R], row: impl Fn(usize, &mut [R]) + Sync + Send) {
+fn fill_rows<R: Real>(work: &Workgroups, rows: Rows, result: &mut [R], row: impl Fn(usize, &mut [R]) + Sync + Send) {
     let (items, width) = (work.items(), rows.width);
     if items.is_empty() {
         return;
@@ -70,7 +70,11 @@ fn fill_rows<R: Real>(work: &Work, rows: Rows, result: &mut [R], row: impl Fn(us
 }
 
 /// The means of points.
-pub fn patch_centers<R: Real>(work: &Work, args: kernels::two_level::PatchCenters, bindings: kernels::two_level::PatchCentersSlices<R>) {
+pub fn patch_centers<R: Real>(
+    work: &Workgroups,
+    args: kernels::two_level::PatchCenters,
+    bindings: kernels::two_level::PatchCentersSlices<R>,
+) {
     let [width, starts, members] = [args.coordinates, args.starts, args.members].map(|word| word as usize);
     let (list, points) = (bindings.table, bindings.points);
     let rows = Rows { width, places: None, adds: false, work: 64 * width };
@@ -97,7 +101,7 @@ fn spin<R: Real>(arm: &[R], row: usize, column: usize) -> R {
 }
 
 /// T for the unknowns of a table of points, or of anything.
-pub fn patch_modes<R: Real>(work: &Work, args: kernels::two_level::PatchModes, bindings: kernels::two_level::PatchModesSlices<R>) {
+pub fn patch_modes<R: Real>(work: &Workgroups, args: kernels::two_level::PatchModes, bindings: kernels::two_level::PatchModesSlices<R>) {
     let [arena, vector, width, columns, first, coordinates, masked, patches] =
         [args.arena, args.vector, args.width, args.modes, args.column, args.coordinates, args.masked, args.patches]
             .map(|word| word as usize);
@@ -129,7 +133,7 @@ pub fn patch_modes<R: Real>(work: &Work, args: kernels::two_level::PatchModes, b
 }
 
 /// All points turn about an axis through the origin.
-pub fn patch_spin<R: Real>(work: &Work, args: kernels::two_level::PatchSpin, bindings: kernels::two_level::PatchSpinSlices<R>) {
+pub fn patch_spin<R: Real>(work: &Workgroups, args: kernels::two_level::PatchSpin, bindings: kernels::two_level::PatchSpinSlices<R>) {
     let [arena, vector, width, axis] = [args.arena, args.vector, args.coordinates, args.axis].map(|word| word as usize);
     let (points, mut motion) = (bindings.arena, Pieces::new(bindings.motion));
     let tasks = threads::cut(work.items()).map(|items| (motion.take(vector + items.start..vector + items.end), items));
@@ -141,7 +145,7 @@ pub fn patch_spin<R: Real>(work: &Work, args: kernels::two_level::PatchSpin, bin
 }
 
 /// A column of T for variables that are no points: −M⁻¹q.
-pub fn patch_follow<R: Real>(work: &Work, args: kernels::two_level::PatchFollow, bindings: kernels::two_level::PatchFollowSlices<R>) {
+pub fn patch_follow<R: Real>(work: &Workgroups, args: kernels::two_level::PatchFollow, bindings: kernels::two_level::PatchFollowSlices<R>) {
     let [vector, width, block, columns, column, patches] =
         [args.vector, args.width, args.block, args.modes, args.column, args.patches].map(|word| word as usize);
     let (inverse, owners, product) = (bindings.inverse, &bindings.table[patches..], bindings.product);
@@ -166,7 +170,7 @@ pub fn patch_follow<R: Real>(work: &Work, args: kernels::two_level::PatchFollow,
 
 /// What diagonal blocks add to those of the coarse matrix.
 pub fn coarse_diagonal<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::CoarseDiagonal,
     bindings: kernels::two_level::CoarseDiagonalSlices<R>,
 ) {
@@ -174,7 +178,7 @@ pub fn coarse_diagonal<R: Real>(
 }
 
 fn diagonal<R: Real, const N: usize>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::CoarseDiagonal,
     bindings: kernels::two_level::CoarseDiagonalSlices<R>,
 ) {
@@ -211,11 +215,15 @@ fn outer<R: Real, const N: usize>(sums: &mut [R], a: &[R], b: &[R]) {
 }
 
 /// What the blocks of pairs of slots add to those of the coarse matrix.
-pub fn coarse_pairs<R: Real>(work: &Work, args: kernels::two_level::CoarsePairs, bindings: kernels::two_level::CoarsePairsSlices<R>) {
+pub fn coarse_pairs<R: Real>(work: &Workgroups, args: kernels::two_level::CoarsePairs, bindings: kernels::two_level::CoarsePairsSlices<R>) {
     of_size!(args.modes, pairs(work, args, bindings));
 }
 
-fn pairs<R: Real, const N: usize>(work: &Work, args: kernels::two_level::CoarsePairs, bindings: kernels::two_level::CoarsePairsSlices<R>) {
+fn pairs<R: Real, const N: usize>(
+    work: &Workgroups,
+    args: kernels::two_level::CoarsePairs,
+    bindings: kernels::two_level::CoarsePairsSlices<R>,
+) {
     let [pairs, starts, ids, entries, bits, stride, on_diagonal] =
         [args.pairs, args.starts, args.ids, args.entries, args.pair_bits, args.length, args.diagonal].map(|word| word as usize);
     let (modes, list, columns) = (bindings.modes, bindings.table, bindings.columns);
@@ -250,7 +258,11 @@ fn pairs<R: Real, const N: usize>(work: &Work, args: kernels::two_level::CoarseP
 }
 
 /// How nodes move with their parents.
-pub fn coarse_frames<R: Real>(work: &Work, args: kernels::two_level::CoarseFrames, bindings: kernels::two_level::CoarseFramesSlices<R>) {
+pub fn coarse_frames<R: Real>(
+    work: &Workgroups,
+    args: kernels::two_level::CoarseFrames,
+    bindings: kernels::two_level::CoarseFramesSlices<R>,
+) {
     let [size, coordinates, parents] = [args.rows, args.coordinates, args.parents].map(|word| word as usize);
     let (centers, list, above) = (bindings.centers, bindings.table, bindings.above);
     let rows = Rows { width: size * size, places: None, adds: false, work: size * size };
@@ -271,12 +283,16 @@ pub fn coarse_frames<R: Real>(work: &Work, args: kernels::two_level::CoarseFrame
 }
 
 /// Tᵀr.
-pub fn patch_restrict<R: Real>(work: &Work, args: kernels::two_level::PatchRestrict, bindings: kernels::two_level::PatchRestrictSlices<R>) {
+pub fn patch_restrict<R: Real>(
+    work: &Workgroups,
+    args: kernels::two_level::PatchRestrict,
+    bindings: kernels::two_level::PatchRestrictSlices<R>,
+) {
     of_size!(args.modes, restrict(work, args, bindings));
 }
 
 fn restrict<R: Real, const N: usize>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::PatchRestrict,
     bindings: kernels::two_level::PatchRestrictSlices<R>,
 ) {
@@ -298,12 +314,16 @@ fn restrict<R: Real, const N: usize>(
 }
 
 /// z += Tx, and partial sums of what that adds to rᵀz.
-pub fn patch_prolong<R: Real>(work: &Work, args: kernels::two_level::PatchProlong, bindings: kernels::two_level::PatchProlongSlices<R>) {
+pub fn patch_prolong<R: Real>(
+    work: &Workgroups,
+    args: kernels::two_level::PatchProlong,
+    bindings: kernels::two_level::PatchProlongSlices<R>,
+) {
     of_size!(args.modes, prolong(work, args, bindings));
 }
 
 fn prolong<R: Real, const N: usize>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::PatchProlong,
     bindings: kernels::two_level::PatchProlongSlices<R>,
 ) {
@@ -341,7 +361,7 @@ fn prolong<R: Real, const N: usize>(
 
 /// Products of sparse matrices of square blocks: αB + βΣ XY.
 pub fn multiply_blocks<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::MultiplyBlocks,
     bindings: kernels::two_level::MultiplyBlocksSlices<R>,
 ) {
@@ -349,7 +369,7 @@ pub fn multiply_blocks<R: Real>(
 }
 
 fn multiply<R: Real, const N: usize>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::MultiplyBlocks,
     bindings: kernels::two_level::MultiplyBlocksSlices<R>,
 ) {
@@ -402,7 +422,7 @@ fn block<R: Real, const N: usize>(blocks: &[R], number: u32) -> [[R; N]; N] {
 }
 
 /// The inverses of small symmetric blocks, without what is lost in rounding.
-pub fn invert_nodes<R: Real>(work: &Work, args: kernels::two_level::InvertNodes, bindings: kernels::two_level::InvertNodesSlices<R>) {
+pub fn invert_nodes<R: Real>(work: &Workgroups, args: kernels::two_level::InvertNodes, bindings: kernels::two_level::InvertNodesSlices<R>) {
     let (size, blocks) = (args.rows as usize, bindings.blocks);
     let least = R::from_f64(64.0) * bindings.state[INNER_EPSILON as usize];
     let area = size * size;
@@ -459,11 +479,15 @@ fn invert<R: Real>(block: &[R], inverse: &mut [R], size: usize, least: R) {
 }
 
 /// y = Mx + Nz.
-pub fn couple<R: Real>(work: &Work, args: kernels::two_level::Couple, bindings: kernels::two_level::CoupleSlices<R>) {
+pub fn couple<R: Real>(work: &Workgroups, args: kernels::two_level::Couple, bindings: kernels::two_level::CoupleSlices<R>) {
     of_size!(args.rows, couple_blocks(work, args, bindings));
 }
 
-fn couple_blocks<R: Real, const N: usize>(work: &Work, args: kernels::two_level::Couple, bindings: kernels::two_level::CoupleSlices<R>) {
+fn couple_blocks<R: Real, const N: usize>(
+    work: &Workgroups,
+    args: kernels::two_level::Couple,
+    bindings: kernels::two_level::CoupleSlices<R>,
+) {
     let [guard, starts, entries, other_starts, other_entries, both] =
         [args.guard, args.starts, args.entries, args.other_starts, args.other_entries, args.has_other].map(|word| word as usize);
     if bindings.state[guard] != R::ZERO {
@@ -500,7 +524,7 @@ fn couple_blocks<R: Real, const N: usize>(work: &Work, args: kernels::two_level:
 
 /// The largest eigenvalue of D⁻¹A, by its Rayleigh quotient.
 pub fn spectral_radius<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::two_level::SpectralRadius,
     bindings: kernels::two_level::SpectralRadiusSlices<R>,
 ) {

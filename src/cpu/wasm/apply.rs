@@ -3,7 +3,7 @@
 use super::phases::{SIN_COS, binary_function, unary_function};
 use crate::block::{Lanes, binary, sin_cos, unary};
 use crate::real::Real;
-use leastwise_kernel::{Binary, Unary};
+use leastwise_program::{Binary, Unary};
 
 /// Computes a strip of lanes. Sines have their cosines as a second output.
 ///

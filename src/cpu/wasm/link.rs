@@ -3,15 +3,15 @@
 //!
 //! Until then, and where it is refused (a page whose content policy lacks `'wasm-unsafe-eval'` and that got the engine's own
 //! module compiled from elsewhere), the block interpreter goes on: nobody waits, and the bits are the same. Where there are
-//! more threads, each has a table of its own, and gets the module a little later ([`crew`](super::crew)).
+//! more threads, each has a table of its own, and gets the module a little later ([`workers`](super::workers)).
 
-#[cfg(target_feature = "atomics")]
-use super::crew;
 use super::phases::SIN_COS;
+#[cfg(target_feature = "atomics")]
+use super::workers;
 use super::{Frame, Module, Span, apply};
 use crate::block::{Inputs, Lanes, Part};
 use crate::real::Real;
-use leastwise_kernel::Program;
+use leastwise_program::Program;
 use leastwise_recording::{Precision, Signal};
 use std::cell::{OnceCell, RefCell};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -68,7 +68,7 @@ pub struct Ready {
     place: Place,
     /// Under which the other threads know it.
     #[cfg(target_feature = "atomics")]
-    published: crew::Published,
+    published: workers::Published,
 }
 
 impl Ready {
@@ -76,7 +76,7 @@ impl Ready {
         let place = Place::new(function)?;
         let bytes = std::mem::take(&mut module.bytes);
         #[cfg(target_feature = "atomics")]
-        let published = crew::publish(place.0, bytes, apply_address(&module));
+        let published = workers::publish(place.0, bytes, apply_address(&module));
         #[cfg(not(target_feature = "atomics"))]
         drop(bytes);
         Ok(Self {

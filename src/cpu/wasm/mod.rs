@@ -5,7 +5,7 @@
 //! items, two at a time in f64 and four in f32, over the memory of the engine, which it imports with a function of the engine's
 //! ([`apply`]); the engine calls it through its own table of functions. [`phases`] cuts a program at the functions that it calls, [`module`] has what surrounds a
 //! function, [`write`] its loops and [`steps`] what is in them; [`Frame`] is what a call is told, and [`link`] (in
-//! WebAssembly alone) has the browser compile it, on other threads by way of [`crew`].
+//! WebAssembly alone) has the browser compile it, on other threads by way of [`workers`].
 //!
 //! **Same bits.** Every step is the instruction that the interpreter's loop is compiled to, in the same order, nothing fused
 //! and nothing relaxed, and sin, exp and their like are the interpreter's own loops ([`apply`]). So either may compute any
@@ -13,14 +13,14 @@
 //! left to the interpreter, and that one's message is what a user sees.
 
 mod apply;
-#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
-pub mod crew;
 mod frame;
 #[cfg(target_arch = "wasm32")]
 mod link;
 mod module;
 mod phases;
 mod steps;
+#[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
+pub mod workers;
 mod write;
 
 pub use apply::apply;

@@ -7,7 +7,7 @@
 use super::phases::{Phases, calls, slot_bytes};
 use super::write::{Body, Writer};
 use crate::block::{self, Allocation, LANES, Schedule, Source, Step, View};
-use leastwise_kernel::{Program, Store};
+use leastwise_program::{Program, Store};
 use leastwise_recording::Precision;
 use wasm_encoder::{
     CodeSection, EntityType, ExportKind, ExportSection, Function, FunctionSection, ImportSection, MemoryType, TypeSection, ValType,
@@ -65,7 +65,7 @@ impl Module {
             match gathers.iter_mut().find(|gather| (gather.vector, gather.address) == (vector, address)) {
                 Some(known) => known.last = known.last.max(component),
                 None => {
-                    let leastwise_kernel::Address { column, stride, .. } = program.addresses[address as usize];
+                    let leastwise_program::Address { column, stride, .. } = program.addresses[address as usize];
                     gathers.push(Gather { vector, address, column, stride, last: component });
                 }
             }

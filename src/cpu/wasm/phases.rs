@@ -6,7 +6,7 @@
 //! late as it can be, in the phase of its first use, so that little has to be kept.
 
 use crate::block::{LANES, Step};
-use leastwise_kernel::{Binary, Instruction, Numerics, Program, Unary, Value};
+use leastwise_program::{Binary, Instruction, Numerics, Program, Unary, Value};
 
 /// Bytes of a slot, where a real has so many.
 pub fn slot_bytes(real: u32) -> u32 {

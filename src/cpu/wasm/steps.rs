@@ -4,7 +4,7 @@ use super::module::Gather;
 use super::phases::slot_bytes;
 use super::write::{Locals, Writer, place};
 use crate::block::{self, Source, Step};
-use leastwise_kernel::{Binary, Unary, Value};
+use leastwise_program::{Binary, Unary, Value};
 
 /// A vector instruction of either width.
 macro_rules! real {

@@ -4,7 +4,7 @@ use super::frame::word;
 use super::module::{APPLY, Module};
 use super::phases::{Call, Phase, Phases, slot_bytes};
 use crate::block::Step;
-use leastwise_kernel::{Instruction, Load, Program, Value};
+use leastwise_program::{Instruction, Load, Program, Value};
 use wasm_encoder::{BlockType, InstructionSink, MemArg, MemArgTarget};
 
 /// The 32-bit locals; those of vectors come after them.

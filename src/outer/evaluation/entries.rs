@@ -10,8 +10,8 @@ use leastwise_base::clock::now_ms;
 use leastwise_device::{BufferId, Command, Device, Precision, Slice};
 use leastwise_error::Error;
 use leastwise_expr::{Expr, Graph, Leaf};
-use leastwise_kernel::Entry;
-use leastwise_problem::{Batch, Contents, Entries, Problem, SumBatch, Table, Term};
+use leastwise_problem::{Batch, Contents, Entries, Problem, SegmentSumBatch, Table, Term};
+use leastwise_program::Entry;
 use leastwise_solve::Summing;
 
 /// The entries of the term that is being evaluated.
@@ -39,7 +39,7 @@ impl EntryEvaluation {
     }
 
     /// The command that reads the next chunk's G; none when all are read.
-    pub fn next_read(&self, sums: &SumBatch) -> Option<Command> {
+    pub fn next_read(&self, sums: &SegmentSumBatch) -> Option<Command> {
         let chunk = &sums.chunks.get(self.stored.len())?.chunk;
         Some(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } })
     }
@@ -120,7 +120,7 @@ impl EntryEvaluation {
     }
 
     /// G of an entry, row by row.
-    fn gradients(&self, entries: &Entries, sums: &SumBatch, place: u32, precision: Precision) -> Vec<f64> {
+    fn gradients(&self, entries: &Entries, sums: &SegmentSumBatch, place: u32, precision: Precision) -> Vec<f64> {
         let number = sums.chunks.partition_point(|chunk| chunk.chunk.first + chunk.chunk.count <= place);
         let chunk = &sums.chunks[number].chunk;
         let at = |column: u32| self.stored[number][(column * chunk.count + place - chunk.first) as usize];

@@ -9,8 +9,8 @@ use leastwise_base::clock::now_ms;
 use leastwise_device::{BufferId, Command, Device, Play, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
 use leastwise_expr::{Expr, Graph, Leaf};
-use leastwise_kernel::Entry;
 use leastwise_problem::{Batch, Part, Problem, Registry, Table};
+use leastwise_program::Entry;
 use leastwise_solve::{evaluate as evaluate_kernel, state};
 use std::collections::VecDeque;
 

@@ -5,9 +5,9 @@ use super::evaluate_term::input_places;
 use super::instance_blocks::{InstanceBlocks, Instances};
 use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Play, Recording, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::NEGATIVE;
 use leastwise_kernels::system::{PsdBlocks, PsdBlocksBindings};
 use leastwise_problem::{HessianKernel, Problem, Registry, rounding};
+use leastwise_program::NEGATIVE;
 use leastwise_solve::dispatch;
 use std::collections::HashMap;
 

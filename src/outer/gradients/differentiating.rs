@@ -3,11 +3,11 @@
 
 use super::{BackwardOptions, ByTable, Columns, Given, Gradients, Known, collect};
 use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernel::NEGATIVE;
 use leastwise_problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
+use leastwise_program::NEGATIVE;
 use leastwise_solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
 use leastwise_solve::assembly::Structure;
 use leastwise_solve::covariance::Values;
@@ -41,11 +41,11 @@ enum Phase {
 pub enum Next {
     Play(Recording),
     /// [`Differentiating::work`]
-    Work,
+    Task,
     Done,
 }
 
-/// Work on the host.
+/// Task on the host.
 enum Pending {
     /// Results of a block's instances are to be added.
     Hessians(InstanceBlock, Vec<f64>),
@@ -157,7 +157,7 @@ impl Differentiating {
     /// The next thing to do.
     pub fn next(&mut self, device: &mut Device, registry: &mut Registry) -> Result<Next, Error> {
         if self.pending.is_some() {
-            return Ok(Next::Work);
+            return Ok(Next::Task);
         }
         if self.phase == Phase::Mixed && self.mixed.is_empty() {
             self.begin_mixed(device, registry)?;
@@ -198,7 +198,7 @@ impl Differentiating {
                     }
                     None => {
                         self.pending = Some(Pending::Adjoint);
-                        return Ok(Next::Work);
+                        return Ok(Next::Task);
                     }
                 },
                 Phase::Mixed => {

@@ -6,7 +6,7 @@ mod differentiating;
 use crate::evaluation::InstanceCosts;
 use crate::{Devices, Turn};
 use differentiating::{Differentiating, Next};
-use leastwise_base::work::Work;
+use leastwise_base::task::Task;
 use leastwise_device::{Command, Device, Play, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
@@ -122,7 +122,7 @@ enum Stage {
     Reading(Play),
     LayingOut(Box<SnapshotLayout>, Known),
     Differentiating(Box<Differentiating>, Option<Play>),
-    Working(Work<'static, (Box<Differentiating>, Result<(), Error>)>),
+    Working(Task<'static, (Box<Differentiating>, Result<(), Error>)>),
     /// Search for the residual that is not finite; it ends in an error.
     Searching(Box<InstanceCosts>),
 }
@@ -294,9 +294,9 @@ impl GradientRun {
         }
         match work.next(device, registry) {
             Ok(Next::Play(recording)) => self.stage = Some(Stage::Differentiating(work, Some(device.start(recording)))),
-            Ok(Next::Work) => {
+            Ok(Next::Task) => {
                 let options = self.options.adjoint();
-                self.stage = Some(Stage::Working(Work::new(move |pace| async move {
+                self.stage = Some(Stage::Working(Task::new(move |pace| async move {
                     let worked = work.work(&options, &pace).await;
                     (work, worked)
                 })));

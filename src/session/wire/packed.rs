@@ -210,7 +210,7 @@ impl<'a> Read<'a> for Shape<'a> {
 pub enum Loss<'a> {
     /// One of reals alone.
     Plain {
-        code: leastwise_kernel::LossCode,
+        code: leastwise_program::LossCode,
         parameters: &'a [f64],
     },
     Scaled {
@@ -235,7 +235,7 @@ impl<'a> Read<'a> for Loss<'a> {
             11 => Self::Composed { outer: from.read()?, inner: from.read()? },
             12 => Self::Traced { parameters: from.read()?, output: from.read()?, tape: from.read()? },
             other => {
-                let code = leastwise_kernel::LossCode::of(other).ok_or_else(|| from.unknown(other))?;
+                let code = leastwise_program::LossCode::of(other).ok_or_else(|| from.unknown(other))?;
                 Self::Plain { code, parameters: from.reals(code.parameters().len() as u32)? }
             }
         })

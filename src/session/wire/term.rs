@@ -5,10 +5,10 @@ use super::packed::{self, TermKind};
 use super::reader::Reader;
 use crate::Session;
 use leastwise_error::Error;
-use leastwise_kernel::Objective;
 use leastwise_problem::{
     Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Relation, Shape, Slot, SummedSpec, TermSpec, Trace, Weight,
 };
+use leastwise_program::Objective;
 
 /// Loss, as `setLoss` takes it.
 pub fn loss(words: &[u32], reals: &[f64]) -> Result<Loss, Error> {

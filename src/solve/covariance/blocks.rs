@@ -1,7 +1,7 @@
 //! The blocks of a covariance that somebody asks for.
 
 use super::{Covariance, Inverse};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_problem::BlockRows;
 

@@ -2,7 +2,7 @@
 //! digits are left.
 
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// (JᵀWJ)⁺ = B Bᵀ, by the rows of B: zeros for what may not move.
 pub struct Dense {

@@ -2,7 +2,7 @@
 //! relative accuracy that only the condition of the scaled columns limits (Demmel & Veselić, *Jacobi's method is more
 //! accurate than QR*, 1992), and there is little code.
 
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// A sweep visits every pair once; a dozen is usual.
 const SWEEPS: usize = 60;

@@ -5,7 +5,7 @@ use super::super::linear::matrix::BlockMatrix;
 use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
 use super::super::{Needs, SnapshotLayout, Workspace, state};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Pattern, Problem, Registry, Table};

@@ -19,7 +19,7 @@ pub use linearised::{Derivatives, Linearised, Linearising};
 pub use null_space::Unseen;
 
 use dense::Dense;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_expr::Manifold;
 use leastwise_problem::{Pattern, Problem};

@@ -5,7 +5,7 @@
 //! and B are the singular values 1 of AᵀB (Golub & Van Loan, *Matrix Computations*, 4th ed., section 6.4.3).
 
 use super::jacobi::{dot, length, orthogonalise, orthonormal};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_problem::{BlockRows, Pattern};
 use serde::Serialize;
 

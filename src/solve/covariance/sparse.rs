@@ -11,7 +11,7 @@ use super::super::linear::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge, Unfactorised};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use std::sync::OnceLock;
 
 /// Directions that are looked for at first, and at most; and rounds of inverse iteration.

@@ -8,7 +8,7 @@
 
 use super::super::linear::left_looking::LeftLooking;
 use super::jacobi::{add, dot};
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 
 /// Z, in the places of the factor's entries.
 pub struct Subset {

@@ -50,7 +50,7 @@ impl Descent {
         let sums = work.sum_batches(problem, |batch| batch.kernels.energy, trial, commands);
         commands.push(work.reduce(step::Cost { partial_count: sums, distance: work.partial_distance, element: state::TRIAL_COST }));
         work.gather_gradient(problem, trial, work.q, commands);
-        let Some(known) = work.constraints else { return };
+        let Some(known) = work.bounds else { return };
         if let Some([lower, upper]) = known.bounds {
             // What may move from the trial point, if it is taken; p was the clipped step, of which there is another copy.
             commands.push(Command::Copy { from: known.pins, to: Slice { len: known.pins.len, ..work.p } });

@@ -6,7 +6,7 @@ use super::sparse::{Ordering, Unfactorised};
 use super::two_level::space::Space;
 use super::two_level::{self, Plan, TwoLevel};
 use super::{Choice, Linear, Preconditioner, Wanted, elimination, sizes};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
 use leastwise_problem::{Batch, LinkedBatch, Links, Pattern, Problem, Registry, runs};

@@ -4,7 +4,7 @@
 
 use super::matrix::{System, Unsolved, packed};
 use super::sparse::{Factorization, SparseCholesky};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// How long to go on.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -2,7 +2,7 @@
 
 use super::matrix::{System, Unsolved};
 use super::panels;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// H + λD = L Lᵀ.
 pub struct DenseCholesky {

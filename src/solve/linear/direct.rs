@@ -14,7 +14,7 @@ use super::schur::{Refused, Schur};
 use super::sparse::{SparseCholesky, Unfactorised};
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device};
 use leastwise_error::Error;
 use leastwise_problem::file::bytes::{Reader, Writer};

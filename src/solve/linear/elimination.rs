@@ -5,7 +5,7 @@
 //! has blocks where two variables share an eliminated neighbour, besides those that it had.
 
 use super::schur::Refused;
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
 
 /// A block between an eliminated variable and one that is kept.

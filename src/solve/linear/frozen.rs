@@ -4,7 +4,7 @@
 use super::conjugate::{self, Inexact, Solution};
 use super::matrix::{System, Unsolved};
 use super::sparse::{SparseCholesky, Unfactorised};
-use leastwise_base::work::Pace;
+use leastwise_base::task::Pace;
 use leastwise_problem::Pattern;
 
 /// Iterations that an old factor may take: more cost about as much as a new one.

@@ -7,7 +7,7 @@ use super::panels;
 use super::sparse::{Factorization, TooLarge, Unfactorised};
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 use std::ops::Range;
 
 /// Columns of the matrix whose entries are placed at a time.
@@ -355,14 +355,14 @@ impl LeftLooking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leastwise_base::work::Work;
+    use leastwise_base::task::Task;
     use std::collections::BTreeSet;
 
     /// The factor's columns of a lower triangle, in slices that end at every look at the clock; and how many those were.
     fn sliced(starts: &[u32], rows: &[u32], inverse: &[u32]) -> (Columns, usize) {
         let n = inverse.len();
         let lower = SymbolicSparseColMatRef::new_checked(n, n, starts, None, rows);
-        let mut work = Work::new(|pace| async move { Columns::upper(lower, inverse, &pace).await?.factor(&pace).await });
+        let mut work = Task::new(|pace| async move { Columns::upper(lower, inverse, &pace).await?.factor(&pace).await });
         let mut slices = 1;
         loop {
             match work.resume(f64::NEG_INFINITY) {

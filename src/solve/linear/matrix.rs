@@ -1,7 +1,7 @@
 //! JᵀWJ on the host, in f64, block by block.
 
 use leastwise_base::memory::{self, OutOfMemory};
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
 use std::ops::Range;
 use std::sync::Arc;

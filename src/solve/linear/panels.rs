@@ -2,8 +2,8 @@
 //! of whose inner loops compilers make vector instructions.
 
 use super::matrix::Unsolved;
-use leastwise_base::work::{Pace, Stopped, UNIT};
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_base::task::{Pace, Stopped, UNIT};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use std::ops::Range;
 
 /// Columns that stay in a cache while they are subtracted from all behind them.
@@ -67,7 +67,7 @@ struct Factorize<'a> {
     definite: &'a mut bool,
 }
 
-impl Task for Factorize<'_> {
+impl SimdKernel for Factorize<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { panel, height, start, columns, definite } = self;
@@ -94,7 +94,7 @@ struct NegativeProduct<'a> {
     columns: Range<usize>,
 }
 
-impl Task for NegativeProduct<'_> {
+impl SimdKernel for NegativeProduct<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { product, panel, height, first, columns } = self;

@@ -1,6 +1,6 @@
-//! Work on the host that threads may share, in time slices. Every item has a result of its own, so results do not depend on threads.
+//! Task on the host that threads may share, in time slices. Every item has a result of its own, so results do not depend on threads.
 
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 
 /// The results of all items, in their order. `operations` says how many an item takes; a thread makes its state once a slice.
 pub async fn map<I: Send, S, T: Send>(

@@ -3,11 +3,11 @@
 
 use super::super::{Workspace, assembly::Assembled, state};
 use super::qr::Triangle;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, Kind, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::{Curvature, Entry, ResidualPrograms, Signature};
 use leastwise_problem::{Pattern, Problem};
+use leastwise_program::{Curvature, Entry, ResidualPrograms, Signature};
 use std::sync::Arc;
 
 /// Where J's rows are in one readback, while the problem's structure stays.

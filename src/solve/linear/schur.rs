@@ -11,8 +11,8 @@ use super::elimination::{Elimination, Group, Linked, Neighbour};
 use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::parallel;
 use super::sparse::{SparseCholesky, Unfactorised};
-use leastwise_base::work::{Pace, Stopped};
-use leastwise_cpu::block::{Instructions, Task};
+use leastwise_base::task::{Pace, Stopped};
+use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_problem::Pattern;
 use std::ops::Range;
 use std::sync::Arc;
@@ -272,7 +272,7 @@ struct Eliminate<'a, 'b> {
     definite: &'a mut bool,
 }
 
-impl Task for Eliminate<'_, '_> {
+impl SimdKernel for Eliminate<'_, '_> {
     #[inline(always)]
     fn run(self) {
         let Self { elimination, system, piece, definite } = self;
@@ -379,7 +379,7 @@ struct ReduceRow<'a> {
     result: &'a mut Row,
 }
 
-impl Task for ReduceRow<'_> {
+impl SimdKernel for ReduceRow<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { elimination, system, half, y, places, row, result } = self;

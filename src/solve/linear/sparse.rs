@@ -9,7 +9,7 @@ use super::matrix::{BlockMatrix, System, Unsolved, packed};
 use super::minimum_degree;
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::Pattern;
 
 #[cfg(target_arch = "wasm32")]

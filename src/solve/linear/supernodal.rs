@@ -9,7 +9,7 @@ use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
-use leastwise_base::work::{Pace, Stopped, UNIT};
+use leastwise_base::task::{Pace, Stopped, UNIT};
 
 pub struct Supernodal {
     symbolic: SymbolicCholesky<u32>,

@@ -8,7 +8,7 @@ use super::super::linear::two_level::{Plan, TwoLevel};
 use super::super::linear::{Choice, Linear, Preconditioner, choose};
 use super::super::{Needs, Workspace};
 use super::{Settings, needs};
-use leastwise_base::work::{Stopped, Work};
+use leastwise_base::task::{Stopped, Task};
 use leastwise_device::{BufferId, Device};
 use leastwise_error::Error;
 use leastwise_problem::{Links, Problem, Registry};
@@ -59,7 +59,7 @@ type Chosen = (Choice, Option<Structure>);
 enum Choosing {
     /// It took no structure.
     AtOnce(Choice),
-    ByStructure(Work<'static, Result<Chosen, Stopped>>),
+    ByStructure(Task<'static, Result<Chosen, Stopped>>),
 }
 
 impl Choosing {
@@ -67,7 +67,7 @@ impl Choosing {
         let (wanted, links, facts) = (settings.linear.clone(), Links::new(problem), choose::Facts::new(device, problem));
         match choose::at_once(&wanted, &links, facts) {
             Some(choice) => Self::AtOnce(choice),
-            None => Self::ByStructure(Work::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await })),
+            None => Self::ByStructure(Task::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await })),
         }
     }
 
@@ -82,7 +82,7 @@ impl Choosing {
 
 enum Stage {
     Choosing(Choosing),
-    Patching(Choice, (Preconditioner, String), Work<'static, Result<Result<Plan, Error>, Stopped>>),
+    Patching(Choice, (Preconditioner, String), Task<'static, Result<Result<Plan, Error>, Stopped>>),
 }
 
 impl SetUp {
@@ -138,7 +138,7 @@ impl SetUp {
                 let (preconditioner, space) = choose::precondition(&settings.linear, problem, device.profile())?;
                 if let Some(space) = space {
                     let links = Links::new(problem);
-                    let work = Work::new(move |pace| async move { Plan::new(&links, space, &pace).await });
+                    let work = Task::new(move |pace| async move { Plan::new(&links, space, &pace).await });
                     self.stage = Some(Stage::Patching(choice, preconditioner, work));
                     return self.resume(settings, (device, registry, problem), deadline_ms);
                 }

@@ -4,7 +4,7 @@ use super::super::linear::direct::{DampingState, Direct, Step, Unfinished};
 use super::super::{Termination, state};
 use super::Solver;
 use super::stepping::{Next, Phase};
-use leastwise_base::work::Work;
+use leastwise_base::task::Task;
 use leastwise_device::{BufferId, Command, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
@@ -14,7 +14,7 @@ type Solved = (Box<Direct>, DampingState, Result<Option<Step>, Unfinished>);
 
 /// A system that is being solved, and what the second recording begins with.
 pub(super) struct Solving {
-    work: Work<'static, Solved>,
+    work: Task<'static, Solved>,
     commands: Vec<Command>,
     started_ms: f64,
 }
@@ -32,7 +32,7 @@ impl Solver {
     pub(super) fn solve_system(&mut self, arrived: Option<Arrived>, commands: Vec<Command>, started_ms: f64) -> Result<Solving, Error> {
         let mut host = self.resources.host.take().ok_or(Error::Internal("a solver was not set up"))?;
         let (mut damping, may_damp) = (self.iterate.damping, self.settings.method.may_damp());
-        let work = Work::new(move |pace| async move {
+        let work = Task::new(move |pace| async move {
             let mut taken = Ok(());
             if let Some(Arrived { readback, is_masked, scale }) = arrived {
                 taken = host.take(&readback, is_masked, &pace).await;

@@ -4,7 +4,7 @@ use super::super::graph::{Graph, Groups, Node, Op, Rule};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 
 impl Graph {
     /// The product of matrices, as NumPy's `matmul`: the last two axes are matrices', those before broadcast, and a vector is a

@@ -6,7 +6,7 @@ use super::{elementwise, refuse};
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, Source};
 use leastwise_expr::{Graph as Scalars, Leaf};
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 
 /// A literal exponent's magnitude at most: up to here a power is made of products.
 const MOST_FACTORS: f64 = 1024.0;

@@ -4,7 +4,7 @@ use super::super::graph::{Graph, Node, Op, Special, elements};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 
 /// The longest query, key and value that attention has kernels for.
 pub const LONGEST_HEAD: u32 = 256;

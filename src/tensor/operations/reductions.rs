@@ -4,7 +4,7 @@ use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
-use leastwise_kernel::fused::Fold;
+use leastwise_program::fused::Fold;
 
 /// Sums of more elements than this are made of sums of parts: few workgroups would do all the work.
 const LONG: u32 = 1 << 15;

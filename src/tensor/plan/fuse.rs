@@ -11,7 +11,7 @@ use crate::graph::{Graph, Groups, Node, Op};
 use crate::view::{Movement, View};
 use leastwise_error::Error;
 use leastwise_expr::Expr;
-use leastwise_kernel::fused::{Fold, TENSOR_SLOTS};
+use leastwise_program::fused::{Fold, TENSOR_SLOTS};
 use std::collections::{HashMap, HashSet};
 
 /// Instructions of an elementwise kernel, and of what follows a product, which is written once an entry of a lane.

@@ -3,7 +3,7 @@
 use super::stage::{Origin, Reading};
 use crate::graph::Groups;
 use crate::view::{Axis, View, joined};
-use leastwise_kernel::fused::{FactorCode, Source, Stride, ViewCode};
+use leastwise_program::fused::{FactorCode, Source, Stride, ViewCode};
 
 /// A stage's views over the axes that are left of its domain.
 pub struct StageLayout {

@@ -4,7 +4,7 @@ use super::is_plain;
 use crate::graph::{Graph, Node, Op};
 use crate::view::{Movement, View};
 use leastwise_expr::{Expr, Graph as Scalars, Leaf};
-use leastwise_kernel::{Load, Program, Store, lower};
+use leastwise_program::{Load, Program, Store, lower};
 use std::collections::HashMap;
 
 /// What a view reads.

@@ -10,7 +10,7 @@ use leastwise_cpu::half;
 use leastwise_device::{After, KernelSource};
 use leastwise_error::Error;
 use leastwise_expr::Expr;
-use leastwise_kernel::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
+use leastwise_program::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
 use std::collections::{HashMap, HashSet};
 
 /// Tiles that keep a large GPU busy.

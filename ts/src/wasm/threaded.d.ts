@@ -5,4 +5,4 @@ declare const start: (options: { module_or_path: WebAssembly.Module; memory: Web
 export default start;
 export declare const lastPanic: ThreadedModule["lastPanic"];
 export declare const openCpu: ThreadedModule["openCpu"];
-export declare const hireThreads: ThreadedModule["hireThreads"];
+export declare const resizePool: ThreadedModule["resizePool"];

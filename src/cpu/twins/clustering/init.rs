@@ -1,7 +1,7 @@
 //! Twins of what chooses where anchors start: `farthest`, `pick`, `adopt`, `potentials`, `elect`.
 
-use crate::Work;
-use crate::block::{Instructions, Task};
+use crate::Workgroups;
+use crate::block::{Instructions, SimdKernel};
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::clustering::multiply::{PANEL, Panels, Sum};
@@ -43,7 +43,7 @@ struct Distances<'a, R, F> {
     take: F,
 }
 
-impl<R: Real, F: FnMut(usize, &[R])> Task for Distances<'_, R, F> {
+impl<R: Real, F: FnMut(usize, &[R])> SimdKernel for Distances<'_, R, F> {
     #[inline(always)]
     fn run(mut self) {
         let dimensions = self.anchor.len();
@@ -74,7 +74,11 @@ fn abreast<R: Real>(block: &[R], anchor: &[R]) -> [R; ABREAST] {
 }
 
 /// How far every point is from the anchors that were chosen; of each run the largest and the sum.
-pub fn farthest<R: Real>(work: &Work, args: kernels::clustering::init::Farthest, bindings: kernels::clustering::init::FarthestSlices<R>) {
+pub fn farthest<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::init::Farthest,
+    bindings: kernels::clustering::init::FarthestSlices<R>,
+) {
     let [count, dimensions, anchor, first_point, is_first, partial] =
         [args.points, args.dimensions, args.anchor, args.first_point, args.starts, args.partial].map(|word| word as usize);
     let (points, anchors) = (bindings.points, bindings.anchors);
@@ -118,7 +122,7 @@ fn search<R: Real>(range: Range<usize>, left: &mut R, sum: impl Fn(usize) -> R) 
 }
 
 /// The points that may become the next anchors.
-pub fn pick<R: Real>(work: &Work, args: kernels::clustering::init::Pick, bindings: kernels::clustering::init::PickSlices<R>) {
+pub fn pick<R: Real>(work: &Workgroups, args: kernels::clustering::init::Pick, bindings: kernels::clustering::init::PickSlices<R>) {
     let [groups, chunk_points, points, at_random, uniform, choice, dimensions, row, at_hand] =
         [args.runs, args.chunk_points, args.points, args.random, args.uniform, args.choice, args.dimensions, args.row, args.whole]
             .map(|word| word as usize);
@@ -170,7 +174,7 @@ pub fn pick<R: Real>(work: &Work, args: kernels::clustering::init::Pick, binding
 }
 
 /// Rows start where the points that were picked are.
-pub fn adopt<R: Real>(work: &Work, args: kernels::clustering::init::Adopt, bindings: kernels::clustering::init::AdoptSlices<R>) {
+pub fn adopt<R: Real>(work: &Workgroups, args: kernels::clustering::init::Adopt, bindings: kernels::clustering::init::AdoptSlices<R>) {
     let [first_point, count, dimensions, row, choice] =
         [args.first_point, args.points, args.dimensions, args.row, args.choice].map(|word| word as usize);
     let (points, table, rows) = (bindings.points, bindings.table, bindings.rows);
@@ -184,7 +188,7 @@ pub fn adopt<R: Real>(work: &Work, args: kernels::clustering::init::Adopt, bindi
 
 /// What candidates would leave of each run.
 pub fn potentials<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::clustering::init::Potentials,
     bindings: kernels::clustering::init::PotentialsSlices<R>,
 ) {
@@ -217,7 +221,7 @@ pub fn potentials<R: Real>(
 }
 
 /// The candidate that leaves the least becomes the anchor.
-pub fn elect<R: Real>(_: &Work, args: kernels::clustering::init::Elect, bindings: kernels::clustering::init::ElectSlices<R>) {
+pub fn elect<R: Real>(_: &Workgroups, args: kernels::clustering::init::Elect, bindings: kernels::clustering::init::ElectSlices<R>) {
     let [runs, several, dimensions, row, partial] =
         [args.runs, args.candidates, args.dimensions, args.row, args.partial].map(|word| word as usize);
     let (candidates, anchors, partials) = (bindings.candidates, bindings.anchors, bindings.partials);

@@ -3,7 +3,7 @@
 //! Columns stand in panels of [`PANEL`], entry by entry, so that a column is a lane: a sum runs over the entries one after the other,
 //! whatever the width of vectors is.
 
-use crate::block::{Instructions, Task};
+use crate::block::{Instructions, SimdKernel};
 use crate::real::Real;
 
 /// Columns of a panel: what [`ROWS`] rows of sums leave registers for.
@@ -59,7 +59,7 @@ struct Multiply<'p, R, F, G> {
     take: G,
 }
 
-impl<'a, R: Real + 'a, F: Fn(usize) -> &'a [R], G: FnMut(usize, usize, &[[R; PANEL]; ROWS])> Task for Multiply<'_, R, F, G> {
+impl<'a, R: Real + 'a, F: Fn(usize) -> &'a [R], G: FnMut(usize, usize, &[[R; PANEL]; ROWS])> SimdKernel for Multiply<'_, R, F, G> {
     #[inline(always)]
     fn run(mut self) {
         let entries = self.panels.entries;

@@ -1,6 +1,6 @@
 //! Twins of a stable counting sort: `keys`, `tally`, `spread`, `offsets`, `scatter`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use leastwise_kernels as kernels;
 
@@ -45,7 +45,7 @@ impl Sort {
 }
 
 /// How often every key stands in each block.
-pub fn tally<R: Real>(work: &Work, args: kernels::clustering::sort::Tally, bindings: kernels::clustering::sort::TallySlices<R>) {
+pub fn tally<R: Real>(work: &Workgroups, args: kernels::clustering::sort::Tally, bindings: kernels::clustering::sort::TallySlices<R>) {
     if bindings.state[args.guard as usize] != R::ZERO {
         return;
     }
@@ -56,7 +56,7 @@ pub fn tally<R: Real>(work: &Work, args: kernels::clustering::sort::Tally, bindi
 }
 
 /// Counts of blocks become where their items begin among all of the key.
-pub fn spread<R: Real>(work: &Work, args: kernels::clustering::sort::Spread, bindings: kernels::clustering::sort::SpreadSlices<R>) {
+pub fn spread<R: Real>(work: &Workgroups, args: kernels::clustering::sort::Spread, bindings: kernels::clustering::sort::SpreadSlices<R>) {
     let [blocks, keys, counts, totals, guard] =
         [args.blocks, args.key_count, args.block_counts, args.counts, args.guard].map(|word| word as usize);
     if bindings.state[guard] != R::ZERO {
@@ -74,7 +74,7 @@ pub fn spread<R: Real>(work: &Work, args: kernels::clustering::sort::Spread, bin
 }
 
 /// Where each key's items begin, and where all end.
-pub fn offsets<R: Real>(_: &Work, args: kernels::clustering::sort::Offsets, bindings: kernels::clustering::sort::OffsetsSlices<R>) {
+pub fn offsets<R: Real>(_: &Workgroups, args: kernels::clustering::sort::Offsets, bindings: kernels::clustering::sort::OffsetsSlices<R>) {
     let [keys, totals, begins, guard] = [args.key_count, args.counts, args.beginnings, args.guard].map(|word| word as usize);
     if bindings.state[guard] != R::ZERO {
         return;
@@ -88,7 +88,11 @@ pub fn offsets<R: Real>(_: &Work, args: kernels::clustering::sort::Offsets, bind
 }
 
 /// Every item's number goes to its place.
-pub fn scatter<R: Real>(work: &Work, args: kernels::clustering::sort::Scatter, bindings: kernels::clustering::sort::ScatterSlices<R>) {
+pub fn scatter<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::sort::Scatter,
+    bindings: kernels::clustering::sort::ScatterSlices<R>,
+) {
     let [begins, sorted] = [args.beginnings, args.sorted].map(|word| word as usize);
     if bindings.state[args.guard as usize] != R::ZERO {
         return;
@@ -104,7 +108,7 @@ pub fn scatter<R: Real>(work: &Work, args: kernels::clustering::sort::Scatter, b
 }
 
 /// Distances as what they are sorted by.
-pub fn keys<R: Real>(work: &Work, args: kernels::clustering::sort::Keys, bindings: kernels::clustering::sort::KeysSlices<R>) {
+pub fn keys<R: Real>(work: &Workgroups, args: kernels::clustering::sort::Keys, bindings: kernels::clustering::sort::KeysSlices<R>) {
     let [at, guard] = [args.keys, args.guard].map(|word| word as usize);
     if bindings.state[guard] != R::ZERO {
         return;

@@ -5,7 +5,7 @@ mod two_loop;
 
 pub use two_loop::two_loop;
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::reduce::{Lanes, MAX_GROUP, group_sum};
@@ -13,7 +13,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// The pair s, y of a step that was taken, g′ instead of g, and what may move from there.
-pub fn lbfgs_push<R: Real>(work: &Work, args: kernels::descent::LbfgsPush, bindings: kernels::descent::LbfgsPushSlices<R>) {
+pub fn lbfgs_push<R: Real>(work: &Workgroups, args: kernels::descent::LbfgsPush, bindings: kernels::descent::LbfgsPushSlices<R>) {
     let state = bindings.state;
     if state[ACCEPTED as usize] == R::ZERO {
         return;
@@ -45,7 +45,11 @@ pub fn lbfgs_push<R: Real>(work: &Work, args: kernels::descent::LbfgsPush, bindi
 }
 
 /// Partial sums of the products of the newest s, the newest y and g, or of all vectors, with all vectors.
-pub fn inner_products<R: Real>(work: &Work, args: kernels::descent::InnerProducts, bindings: kernels::descent::InnerProductsSlices<R>) {
+pub fn inner_products<R: Real>(
+    work: &Workgroups,
+    args: kernels::descent::InnerProducts,
+    bindings: kernels::descent::InnerProductsSlices<R>,
+) {
     let state = bindings.state;
     if state[TURNING as usize] == R::ZERO {
         return;
@@ -87,7 +91,7 @@ pub fn inner_products<R: Real>(work: &Work, args: kernels::descent::InnerProduct
 }
 
 /// d = Σ cⱼ bⱼ, where it may move.
-pub fn descend<R: Real>(work: &Work, args: kernels::descent::Descend, bindings: kernels::descent::DescendSlices<R>) {
+pub fn descend<R: Real>(work: &Workgroups, args: kernels::descent::Descend, bindings: kernels::descent::DescendSlices<R>) {
     if bindings.state[TURNING as usize] == R::ZERO {
         return;
     }
@@ -112,7 +116,7 @@ pub fn descend<R: Real>(work: &Work, args: kernels::descent::Descend, bindings: 
 }
 
 /// Adam's direction and moments.
-pub fn adam<R: Real>(work: &Work, args: kernels::descent::Adam, bindings: kernels::descent::AdamSlices<R>) {
+pub fn adam<R: Real>(work: &Workgroups, args: kernels::descent::Adam, bindings: kernels::descent::AdamSlices<R>) {
     let state = bindings.state;
     if state[TURNING as usize] == R::ZERO {
         return;

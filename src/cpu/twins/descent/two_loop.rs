@@ -1,6 +1,6 @@
 //! Twin of `shaders/descent/two_loop.wgsl`: L-BFGS's two loops over inner products, and conjugate gradients' β.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::line_search::{CONJUGATE_GRADIENTS, GRADIENT_DESCENT};
 use crate::twins::reduce::*;
@@ -65,7 +65,7 @@ impl<R: Real> Gram<'_, R> {
 }
 
 /// The next direction as coefficients of s₀ …, y₀ …, g, its slope, and the first α to try.
-pub fn two_loop<R: Real>(_: &Work, args: kernels::descent::TwoLoop, bindings: kernels::descent::TwoLoopSlices<R>) {
+pub fn two_loop<R: Real>(_: &Workgroups, args: kernels::descent::TwoLoop, bindings: kernels::descent::TwoLoopSlices<R>) {
     let state = bindings.state;
     if state[TURNING as usize] == R::ZERO {
         return;

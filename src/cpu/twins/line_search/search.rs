@@ -1,6 +1,6 @@
 //! Twins of the shaders over the state of methods that solve no linear system: `line_search`, `two_loop`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::reduce::{clamp, larger, smaller, strided_sum};
 use leastwise_kernels as kernels;
@@ -186,7 +186,11 @@ impl<R: Real> Search<'_, R> {
 }
 
 /// Whether the trial point is taken, else the next α.
-pub fn line_search<R: Real>(work: &Work, args: kernels::line_search::LineSearch, bindings: kernels::line_search::LineSearchSlices<R>) {
+pub fn line_search<R: Real>(
+    work: &Workgroups,
+    args: kernels::line_search::LineSearch,
+    bindings: kernels::line_search::LineSearchSlices<R>,
+) {
     let (count, distance, bounded, rule, pairs) = (args.partial_count, args.distance, args.limited, args.rule, args.pairs);
     let (state, partials) = (bindings.state, bindings.partials);
     let [slope, promised, kept, squared] = [0, 1, 2, 3].map(|kind| strided_sum(work, count, |i| partials[kind * distance as usize + i]));

@@ -1,6 +1,6 @@
 //! Twins of what a line search knows of a trial point: `scale_step`, `changed`, `slopes`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::reduce::*;
@@ -9,7 +9,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// s = αd.
-pub fn scale_step<R: Real>(work: &Work, _: kernels::line_search::ScaleStep, bindings: kernels::line_search::ScaleStepSlices<R>) {
+pub fn scale_step<R: Real>(work: &Workgroups, _: kernels::line_search::ScaleStep, bindings: kernels::line_search::ScaleStepSlices<R>) {
     let (direction, items) = (bindings.direction, work.items());
     let (length, mut step) = (bindings.state[LENGTH as usize], Pieces::new(bindings.step));
     let tasks = threads::cut(items.clone()).map(|range| (step.take(range.clone()), &direction[range]));
@@ -24,7 +24,7 @@ pub fn scale_step<R: Real>(work: &Work, _: kernels::line_search::ScaleStep, bind
 }
 
 /// How much higher the trial point lies than the accepted one.
-pub fn changed<R: Real>(work: &Work, args: kernels::line_search::Changed, bindings: kernels::line_search::ChangedSlices<R>) {
+pub fn changed<R: Real>(work: &Workgroups, args: kernels::line_search::Changed, bindings: kernels::line_search::ChangedSlices<R>) {
     let (state, since) = (bindings.state, total(work, args.partial_count, args.distance, bindings.partials));
     let sets_out = state[SETTING_OUT as usize] != R::ZERO;
     let change = if sets_out { R::ZERO } else { state[CHANGE_KNOWN as usize] + since };
@@ -41,7 +41,7 @@ pub fn changed<R: Real>(work: &Work, args: kernels::line_search::Changed, bindin
 }
 
 /// Partial sums of dᵀg′, gᵀs, g′ᵀs and sᵀs, and maxima of |g′ᵢ|.
-pub fn slopes<R: Real>(work: &Work, args: kernels::line_search::Slopes, bindings: kernels::line_search::SlopesSlices<R>) {
+pub fn slopes<R: Real>(work: &Workgroups, args: kernels::line_search::Slopes, bindings: kernels::line_search::SlopesSlices<R>) {
     let [distance, elements, masked, bounded] = [args.distance, args.elements, args.masked, args.limited].map(|word| word as usize);
     let (gradient, direction, free) = (bindings.gradient, bindings.direction, bindings.free);
     let (trial_gradient, step, length) = (bindings.trial_gradient, bindings.step, bindings.state[LENGTH as usize]);

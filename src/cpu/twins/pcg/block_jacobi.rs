@@ -1,6 +1,6 @@
 //! The twin of `shaders/pcg/block_jacobi.wgsl`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
@@ -12,7 +12,7 @@ pub fn row_start(r: usize) -> usize {
 }
 
 /// M⁻¹: the inverses of the diagonal blocks of JᵀWJ + λD.
-pub fn block_jacobi<R: Real>(work: &Work, args: kernels::pcg::BlockJacobi, bindings: kernels::pcg::BlockJacobiSlices<R>) {
+pub fn block_jacobi<R: Real>(work: &Workgroups, args: kernels::pcg::BlockJacobi, bindings: kernels::pcg::BlockJacobiSlices<R>) {
     let [vector, width, first] = [args.vector, args.width, args.block].map(|word| word as usize);
     let (scale, blocks) = (bindings.scale, bindings.blocks);
     let (mut inverse, lambda) = (Pieces::new(bindings.inverse), bindings.state[DAMPING as usize]);

@@ -4,7 +4,7 @@ pub mod block_jacobi;
 
 pub use block_jacobi::block_jacobi;
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::pcg::block_jacobi::{row_start, symmetric_product};
@@ -13,7 +13,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
-pub fn start<R: Real>(work: &Work, args: kernels::pcg::Start, bindings: kernels::pcg::StartSlices<R>) {
+pub fn start<R: Real>(work: &Workgroups, args: kernels::pcg::Start, bindings: kernels::pcg::StartSlices<R>) {
     let [vector, width, block, partial, distance, variables] =
         [args.vector, args.width, args.block, args.partial, args.distance, args.variables].map(|word| word as usize);
     let (mut residual, mut step) = (Pieces::new(bindings.residual), Pieces::new(bindings.step));
@@ -52,7 +52,7 @@ fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usiz
 }
 
 /// rᵀz and max |g| from their partials.
-pub fn begin<R: Real>(work: &Work, args: kernels::pcg::Begin, bindings: kernels::pcg::BeginSlices<R>) {
+pub fn begin<R: Real>(work: &Workgroups, args: kernels::pcg::Begin, bindings: kernels::pcg::BeginSlices<R>) {
     let (count, distance) = (args.partial_count, args.distance);
     let (state, partials) = (bindings.state, bindings.partials);
     let rz = strided_sum(work, count, |i| partials[i]);
@@ -68,7 +68,7 @@ pub fn begin<R: Real>(work: &Work, args: kernels::pcg::Begin, bindings: kernels:
 }
 
 /// p = z + βp and q = λDp.
-pub fn direction<R: Real>(work: &Work, _: kernels::pcg::Direction, bindings: kernels::pcg::DirectionSlices<R>) {
+pub fn direction<R: Real>(work: &Workgroups, _: kernels::pcg::Direction, bindings: kernels::pcg::DirectionSlices<R>) {
     let state = bindings.state;
     if state[SOLVED as usize] != R::ZERO {
         return;
@@ -91,7 +91,7 @@ pub fn direction<R: Real>(work: &Work, _: kernels::pcg::Direction, bindings: ker
 }
 
 /// Partial sums of pᵀq.
-pub fn curvature<R: Real>(work: &Work, args: kernels::pcg::Curvature, bindings: kernels::pcg::CurvatureSlices<R>) {
+pub fn curvature<R: Real>(work: &Workgroups, args: kernels::pcg::Curvature, bindings: kernels::pcg::CurvatureSlices<R>) {
     if bindings.state[SOLVED as usize] != R::ZERO {
         return;
     }
@@ -111,7 +111,7 @@ pub fn curvature<R: Real>(work: &Work, args: kernels::pcg::Curvature, bindings: 
 }
 
 /// α = rᵀz / pᵀq, s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. Over the variables of one table or of two.
-pub fn update<R: Real>(work: &Work, args: kernels::pcg::Update, bindings: kernels::pcg::UpdateSlices<R>) {
+pub fn update<R: Real>(work: &Workgroups, args: kernels::pcg::Update, bindings: kernels::pcg::UpdateSlices<R>) {
     let state = bindings.state;
     if state[SOLVED as usize] != R::ZERO {
         return;
@@ -172,7 +172,7 @@ impl Table {
 }
 
 /// β = rᵀz / (rᵀz before), and whether the system is solved well enough.
-pub fn beta<R: Real>(work: &Work, args: kernels::pcg::Beta, bindings: kernels::pcg::BetaSlices<R>) {
+pub fn beta<R: Real>(work: &Workgroups, args: kernels::pcg::Beta, bindings: kernels::pcg::BetaSlices<R>) {
     let (state, partials) = (bindings.state, bindings.partials);
     if state[SOLVED as usize] != R::ZERO {
         return;

@@ -1,6 +1,6 @@
 //! Twins of the shaders of the damping matrix D and of what it measures: `peak`, `damping`, `extent`, `reach`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::pcg::block_jacobi::row_start;
@@ -10,7 +10,7 @@ use leastwise_kernels::state::solver::{COST, FLOOR};
 
 /// Hands every element of a table's vector with its entry of the diagonal of JᵀWJ, and its place in the vector, to `each`.
 fn over_diagonal<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     [to, width, first]: [u32; 3],
     blocks: &[R],
     vector: &mut [R],
@@ -28,7 +28,7 @@ fn over_diagonal<R: Real>(
 }
 
 /// The largest that the diagonal of JᵀWJ has been.
-pub fn diagonal_max<R: Real>(work: &Work, args: kernels::system::DiagonalMax, bindings: kernels::system::DiagonalMaxSlices<R>) {
+pub fn diagonal_max<R: Real>(work: &Workgroups, args: kernels::system::DiagonalMax, bindings: kernels::system::DiagonalMaxSlices<R>) {
     over_diagonal(work, [args.vector, args.width, args.block], bindings.blocks, bindings.peak, |peak, diagonal, _| {
         if diagonal > *peak {
             *peak = diagonal;
@@ -38,7 +38,11 @@ pub fn diagonal_max<R: Real>(work: &Work, args: kernels::system::DiagonalMax, bi
 
 /// D = the diagonal of JᵀWJ, but no less than φ times the largest that it has been, nor than 10⁻⁷ min(1, cost); 1 where it was
 /// always 0.
-pub fn damping_diagonal<R: Real>(work: &Work, args: kernels::system::DampingDiagonal, bindings: kernels::system::DampingDiagonalSlices<R>) {
+pub fn damping_diagonal<R: Real>(
+    work: &Workgroups,
+    args: kernels::system::DampingDiagonal,
+    bindings: kernels::system::DampingDiagonalSlices<R>,
+) {
     let (peak, state) = (bindings.peak, bindings.state);
     let (floor, least) = (state[FLOOR as usize], R::from_f64(1e-7) * smaller(state[COST as usize], R::ONE));
     let [nothing, highest] = [1e-36, 1e30].map(R::from_f64);

@@ -1,14 +1,14 @@
 //! Twin of `shaders/system/gather.wgsl`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
-use leastwise_kernel::NEGATIVE;
 use leastwise_kernels as kernels;
+use leastwise_program::NEGATIVE;
 use std::ops::Range;
 
 /// total\[v\] += the contributions of the instances that v takes part in, in the order of the incidence list.
-pub fn gather<R: Real>(work: &Work, args: kernels::system::Gather, bindings: kernels::system::GatherSlices<R>) {
+pub fn gather<R: Real>(work: &Workgroups, args: kernels::system::Gather, bindings: kernels::system::GatherSlices<R>) {
     let (width, map, starts, ids, entries, bits, stride, base, guard, stores) =
         (args.width, args.columns, args.starts, args.ids, args.entries, args.slot_bits, args.length, args.first, args.guard, args.store);
     if bindings.state[guard as usize] != R::ZERO {

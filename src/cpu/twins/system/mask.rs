@@ -1,13 +1,13 @@
 //! Twins of the shaders that keep what is fixed where it is: `mask`, `mask_blocks`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::pcg::block_jacobi::row_start;
 use leastwise_kernels as kernels;
 
 /// What is not free of a vector becomes 0.
-pub fn mask<R: Real>(work: &Work, args: kernels::system::Mask, bindings: kernels::system::MaskSlices<R>) {
+pub fn mask<R: Real>(work: &Workgroups, args: kernels::system::Mask, bindings: kernels::system::MaskSlices<R>) {
     if bindings.state[args.guard as usize] != R::ZERO {
         return;
     }
@@ -23,7 +23,7 @@ pub fn mask<R: Real>(work: &Work, args: kernels::system::Mask, bindings: kernels
 }
 
 /// Rows and columns of diagonal blocks that belong to what is not free become those of the identity.
-pub fn mask_blocks<R: Real>(work: &Work, args: kernels::system::MaskBlocks, bindings: kernels::system::MaskBlocksSlices<R>) {
+pub fn mask_blocks<R: Real>(work: &Workgroups, args: kernels::system::MaskBlocks, bindings: kernels::system::MaskBlocksSlices<R>) {
     let [vector, width, first] = [args.vector, args.width, args.block].map(|word| word as usize);
     let (free, mut blocks, packed) = (bindings.free, Pieces::new(bindings.blocks), row_start(width));
     let tasks = threads::cut(work.items()).map(|items| {

@@ -1,12 +1,12 @@
 //! Twin of `shaders/system/psd_blocks.wgsl`, in working memory of its own: several matrices abreast, each with the arithmetic that it
 //! would have alone.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads;
 use crate::twins::pcg::block_jacobi::row_start;
-use leastwise_kernel::NEGATIVE;
 use leastwise_kernels as kernels;
+use leastwise_program::NEGATIVE;
 use std::ops::Range;
 
 const SWEEPS: usize = 16;
@@ -34,7 +34,7 @@ struct Wanted<R> {
 const TASK: usize = 256;
 
 /// Eigenvalues λ of packed symmetric matrices become max(λ, ε) or max(|λ|, ε).
-pub fn psd_blocks<R: Real>(work: &Work, args: kernels::system::PsdBlocks, bindings: kernels::system::PsdBlocksSlices<R>) {
+pub fn psd_blocks<R: Real>(work: &Workgroups, args: kernels::system::PsdBlocks, bindings: kernels::system::PsdBlocksSlices<R>) {
     let (width, absolute, first) = (args.width, args.absolute, args.column);
     let (width, first, count) = (width as usize, first as usize, work.params.count as usize);
     let limits: &[R] = bindings.limits;

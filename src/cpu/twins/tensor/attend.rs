@@ -2,8 +2,8 @@
 
 use super::panel::{BLOCK, LANES, Lanes, add_weighted, multiply, packed, unpacked};
 use super::{Shape, batch_of};
-use crate::Work;
-use crate::block::{Instructions, Task};
+use crate::Workgroups;
+use crate::block::{Instructions, SimdKernel};
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
@@ -22,7 +22,7 @@ struct Attend<'a, R> {
     logarithms: &'a mut [R],
 }
 
-impl<R: Real> Task for Attend<'_, R> {
+impl<R: Real> SimdKernel for Attend<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Shape { keys, depth, width, is_causal, .. } = self.shape;
@@ -77,7 +77,7 @@ impl<R: Real> Task for Attend<'_, R> {
 }
 
 /// softmax(Q·Kᵀ)·V, and the logarithms of what the softmax divides by.
-pub fn attend<R: Real>(work: &Work, args: kernels::tensor::Attend, bindings: kernels::tensor::AttendSlices<R>) {
+pub fn attend<R: Real>(work: &Workgroups, args: kernels::tensor::Attend, bindings: kernels::tensor::AttendSlices<R>) {
     let shape = Shape::new([args.queries, args.keys, args.width, args.value_width, args.causal, args.batches]);
     let Shape { queries: count, keys: key_count, depth, width, .. } = shape;
     let (queries, keys, values) = (bindings.queries, bindings.keys, bindings.values);

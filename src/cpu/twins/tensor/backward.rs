@@ -2,8 +2,8 @@
 
 use super::panel::{BLOCK, LANES, Lanes, add_weighted, lanes_of, multiply, packed, unpacked};
 use super::{Shape, batch_of};
-use crate::Work;
-use crate::block::{Instructions, Task};
+use crate::Workgroups;
+use crate::block::{Instructions, SimdKernel};
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
@@ -55,7 +55,7 @@ struct Queries<'a, R> {
     results: &'a mut [R],
 }
 
-impl<R: Real> Task for Queries<'_, R> {
+impl<R: Real> SimdKernel for Queries<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Inputs { shape: Shape { keys: count, depth, width, is_causal, .. }, keys, values, .. } = self.inputs;
@@ -93,7 +93,7 @@ struct Keys<'a, R> {
     of_values: &'a mut [R],
 }
 
-impl<R: Real> Task for Keys<'_, R> {
+impl<R: Real> SimdKernel for Keys<'_, R> {
     #[inline(always)]
     fn run(self) {
         let Inputs { shape: Shape { queries: count, depth, width, is_causal, .. }, queries, slopes, logarithms, means, .. } = self.inputs;
@@ -136,7 +136,7 @@ fn rows_of(batch: usize, count: usize, rows: &Range<usize>, entries: usize) -> R
 }
 
 /// dQ = dS·K
-pub fn attend_queries<R: Real>(work: &Work, args: kernels::tensor::AttendQueries, bindings: kernels::tensor::AttendQueriesSlices<R>) {
+pub fn attend_queries<R: Real>(work: &Workgroups, args: kernels::tensor::AttendQueries, bindings: kernels::tensor::AttendQueriesSlices<R>) {
     let shape = Shape::new([args.queries, args.keys, args.width, args.value_width, args.causal, args.batches]);
     let given = [bindings.queries, bindings.keys, bindings.values, bindings.slopes, bindings.statistics];
     let inputs = Inputs::new(shape, given);
@@ -160,7 +160,7 @@ pub fn attend_queries<R: Real>(work: &Work, args: kernels::tensor::AttendQueries
 }
 
 /// dK = dSᵀ·Q and dV = Pᵀ·dO
-pub fn attend_keys<R: Real>(work: &Work, args: kernels::tensor::AttendKeys, bindings: kernels::tensor::AttendKeysSlices<R>) {
+pub fn attend_keys<R: Real>(work: &Workgroups, args: kernels::tensor::AttendKeys, bindings: kernels::tensor::AttendKeysSlices<R>) {
     let shape = Shape::new([args.queries, args.keys, args.width, args.value_width, args.causal, args.batches]);
     let given = [bindings.queries, bindings.keys, bindings.values, bindings.slopes, bindings.statistics];
     let inputs = Inputs::new(shape, given);

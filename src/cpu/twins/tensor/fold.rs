@@ -1,12 +1,12 @@
 //! The twin of `fold`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
 
 /// The adjoint of windows along an axis.
-pub fn fold<R: Real>(work: &Work, args: kernels::tensor::Fold, bindings: kernels::tensor::FoldSlices<R>) {
+pub fn fold<R: Real>(work: &Workgroups, args: kernels::tensor::Fold, bindings: kernels::tensor::FoldSlices<R>) {
     let [count, size, inner, length, step, dilation] =
         [args.windows, args.window, args.inner, args.length, args.step, args.dilation].map(|word| word as usize);
     let (windows, mut results) = (bindings.windows, Pieces::new(bindings.results));

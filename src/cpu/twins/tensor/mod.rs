@@ -12,7 +12,7 @@ pub use fold::fold;
 pub use sum_rows::sum_rows;
 
 use super::clustering::tile;
-use crate::Work;
+use crate::Workgroups;
 
 /// Entries of a sum that a workgroup of attention makes (`shaders/tensor/shared/attention.wgsl`).
 pub const STRETCH: usize = 64;
@@ -42,7 +42,7 @@ impl Shape {
 
     /// The panels of the workgroups to do, of so many rows a batch: which batch, and where they begin and end in it. A workgroup of
     /// the shader has a stretch of the sums too; here the first of those with the same rows does all of them.
-    fn panels(&self, work: &Work, rows: usize, entries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    fn panels(&self, work: &Workgroups, rows: usize, entries: usize) -> impl Iterator<Item = (usize, usize, usize)> {
         let (tall, batches) = (tall(work.group_size), self.batches);
         let (blocks, stretches) = (rows.div_ceil(tall), entries.div_ceil(STRETCH));
         let groups = work.groups.start as usize..(work.groups.end as usize).min(batches * blocks * stretches);

@@ -1,12 +1,12 @@
 //! The twin of `sum_rows`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
 
 /// The adjoint of gathering rows.
-pub fn sum_rows<R: Real>(work: &Work, args: kernels::tensor::SumRows, bindings: kernels::tensor::SumRowsSlices<R>) {
+pub fn sum_rows<R: Real>(work: &Workgroups, args: kernels::tensor::SumRows, bindings: kernels::tensor::SumRowsSlices<R>) {
     let [rows, width] = [args.rows, args.width].map(|word| word as usize);
     let (starts, members) = bindings.table.split_at(rows + 1);
     let (gathered, mut results) = (bindings.gathered, Pieces::new(bindings.results));

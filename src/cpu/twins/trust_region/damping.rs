@@ -1,13 +1,13 @@
 //! Twins of the rules of Levenberg–Marquardt and Gauss–Newton: `nielsen`, `step_length`; `reset_damping`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::reduce::*;
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// Levenberg–Marquardt's next damping (Nielsen 1999).
-pub fn nielsen<R: Real>(_: &Work, _: kernels::trust_region::Nielsen, bindings: kernels::trust_region::NielsenSlices<R>) {
+pub fn nielsen<R: Real>(_: &Workgroups, _: kernels::trust_region::Nielsen, bindings: kernels::trust_region::NielsenSlices<R>) {
     let state = bindings.state;
     let mut damping = state[DAMPING as usize];
     if state[TELLING as usize] == R::ZERO {
@@ -31,7 +31,7 @@ pub fn nielsen<R: Real>(_: &Work, _: kernels::trust_region::Nielsen, bindings: k
 }
 
 /// Gauss–Newton's next step length.
-pub fn step_length<R: Real>(_: &Work, _: kernels::trust_region::StepLength, bindings: kernels::trust_region::StepLengthSlices<R>) {
+pub fn step_length<R: Real>(_: &Workgroups, _: kernels::trust_region::StepLength, bindings: kernels::trust_region::StepLengthSlices<R>) {
     let state = bindings.state;
     let halved = larger(R::from_f64(0.5) * state[ALONG_NEWTON as usize], R::from_f64(1e-12));
     // A promise that rounding hides may be one of a step that was cut too often.
@@ -40,7 +40,11 @@ pub fn step_length<R: Real>(_: &Work, _: kernels::trust_region::StepLength, bind
 }
 
 /// What rest has made of the damping, the radius and the length is forgotten.
-pub fn reset_damping<R: Real>(_: &Work, _: kernels::trust_region::ResetDamping, bindings: kernels::trust_region::ResetDampingSlices<R>) {
+pub fn reset_damping<R: Real>(
+    _: &Workgroups,
+    _: kernels::trust_region::ResetDamping,
+    bindings: kernels::trust_region::ResetDampingSlices<R>,
+) {
     let state = bindings.state;
     state[DAMPING as usize] = smaller(state[DAMPING as usize], R::from_f64(1e3));
     state[GROWTH as usize] = R::from_f64(2.0);

@@ -1,7 +1,7 @@
 //! Twins of the shaders of the dogleg methods: `steepest`, `dogleg_sums`, `dogleg_plane`, `dogleg`, `dogleg_subspace`,
 //! `trust_region`, `combine`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::reduce::{Lanes, MAX_GROUP, clamp, group_sum, larger, run_elements, runs, smaller, strided_sum};
@@ -9,7 +9,7 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::*;
 
 /// z = −D⁻¹g.
-pub fn steepest<R: Real>(work: &Work, _: kernels::trust_region::Steepest, bindings: kernels::trust_region::SteepestSlices<R>) {
+pub fn steepest<R: Real>(work: &Workgroups, _: kernels::trust_region::Steepest, bindings: kernels::trust_region::SteepestSlices<R>) {
     let (scale, gradient, items) = (bindings.scale, bindings.gradient, work.items());
     let mut z = Pieces::new(bindings.z);
     let tasks = threads::cut(items.clone()).map(|range| (z.take(range.clone()), range));
@@ -21,7 +21,11 @@ pub fn steepest<R: Real>(work: &Work, _: kernels::trust_region::Steepest, bindin
 }
 
 /// Partial sums of dᵀDd, dᵀq, gᵀn, nᵀDn, dᵀr and nᵀr.
-pub fn dogleg_sums<R: Real>(work: &Work, args: kernels::trust_region::DoglegSums, bindings: kernels::trust_region::DoglegSumsSlices<R>) {
+pub fn dogleg_sums<R: Real>(
+    work: &Workgroups,
+    args: kernels::trust_region::DoglegSums,
+    bindings: kernels::trust_region::DoglegSumsSlices<R>,
+) {
     let [distance, elements] = [args.distance, args.elements].map(|word| word as usize);
     let (gradient, scale, d, q) = (bindings.gradient, bindings.scale, bindings.d, bindings.q);
     let (n, residual, partials) = (bindings.n, bindings.residual, bindings.partials);
@@ -41,7 +45,11 @@ pub fn dogleg_sums<R: Real>(work: &Work, args: kernels::trust_region::DoglegSums
 }
 
 /// Lengths, slopes and curvatures in the plane of d and n.
-pub fn dogleg_plane<R: Real>(work: &Work, args: kernels::trust_region::DoglegPlane, bindings: kernels::trust_region::DoglegPlaneSlices<R>) {
+pub fn dogleg_plane<R: Real>(
+    work: &Workgroups,
+    args: kernels::trust_region::DoglegPlane,
+    bindings: kernels::trust_region::DoglegPlaneSlices<R>,
+) {
     let (count, distance) = (args.partial_count, args.distance);
     let (state, partials) = (bindings.state, bindings.partials);
     let [steepest, curvature, slope, newton, unsolved_steepest, unsolved_newton] =
@@ -56,7 +64,7 @@ pub fn dogleg_plane<R: Real>(work: &Work, args: kernels::trust_region::DoglegPla
 }
 
 /// As far along the path from 0 to the Cauchy point to the Gauss–Newton step as the trust region lets one go (Powell 1970).
-pub fn dogleg<R: Real>(_: &Work, _: kernels::trust_region::Dogleg, bindings: kernels::trust_region::DoglegSlices<R>) {
+pub fn dogleg<R: Real>(_: &Workgroups, _: kernels::trust_region::Dogleg, bindings: kernels::trust_region::DoglegSlices<R>) {
     let state = bindings.state;
     let at = |element: u32| state[element as usize];
     let (radius, dd, nn, dn) = (at(RADIUS), at(STEEPEST_SQUARED), at(NEWTON_SQUARED), -at(NEWTON_SLOPE));
@@ -107,7 +115,7 @@ const TURNS: usize = 40;
 
 /// The best step in the plane of d and n within the trust region (Byrd, Schnabel & Shultz 1988).
 pub fn dogleg_subspace<R: Real>(
-    _: &Work,
+    _: &Workgroups,
     _: kernels::trust_region::DoglegSubspace,
     bindings: kernels::trust_region::DoglegSubspaceSlices<R>,
 ) {
@@ -183,7 +191,7 @@ fn on_the_edge<R: Real>([b11, b12, b22]: [R; 3], slope: R, radius: R) -> [R; 2] 
 }
 
 /// The next radius of the trust region.
-pub fn trust_region<R: Real>(_: &Work, _: kernels::trust_region::TrustRegion, bindings: kernels::trust_region::TrustRegionSlices<R>) {
+pub fn trust_region<R: Real>(_: &Workgroups, _: kernels::trust_region::TrustRegion, bindings: kernels::trust_region::TrustRegionSlices<R>) {
     let state = bindings.state;
     let (length, gain, mut radius) = (state[SCALED_NORM as usize], state[GAIN as usize], state[RADIUS as usize]);
     if state[TELLING as usize] == R::ZERO {
@@ -206,7 +214,7 @@ pub fn trust_region<R: Real>(_: &Work, _: kernels::trust_region::TrustRegion, bi
 }
 
 /// s = a·d + b·n, and what it leaves of the system: (b − 1)g − a·q + b·r.
-pub fn combine<R: Real>(work: &Work, _: kernels::trust_region::Combine, bindings: kernels::trust_region::CombineSlices<R>) {
+pub fn combine<R: Real>(work: &Workgroups, _: kernels::trust_region::Combine, bindings: kernels::trust_region::CombineSlices<R>) {
     let (gradient, d, q, n) = (bindings.gradient, bindings.d, bindings.q, bindings.n);
     let (mut step, mut residual) = (Pieces::new(bindings.step), Pieces::new(bindings.residual));
     let (state, newton_residual, items) = (bindings.state, bindings.newton_residual, work.items());

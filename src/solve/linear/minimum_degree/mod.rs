@@ -11,7 +11,7 @@ mod pivot;
 mod quotient;
 mod walk;
 
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use quotient::Quotient;
 
 /// Operations that an entry of a list takes, about.
@@ -59,7 +59,7 @@ mod tests {
     use faer::dyn_stack::{MemBuffer, MemStack};
     use faer::sparse::SymbolicSparseColMatRef;
     use faer::sparse::linalg::amd;
-    use leastwise_base::work::{UNIT, Work};
+    use leastwise_base::task::{Task, UNIT};
 
     /// Lists of neighbours of edges a < b.
     fn lists(n: usize, edges: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>) {
@@ -85,7 +85,7 @@ mod tests {
     fn check(n: usize, edges: &[(u32, u32)]) {
         let (starts, neighbours) = lists(n, edges);
         let (wanted, flops) = known(&starts, &neighbours);
-        let mut work = Work::new(|pace| async move { order(&starts, &neighbours, &pace).await });
+        let mut work = Task::new(|pace| async move { order(&starts, &neighbours, &pace).await });
         let mut slices = 1;
         let found = loop {
             match work.resume(0.0) {

@@ -1,7 +1,7 @@
 //! Patches: the nodes of a graph in groups of neighbours, grown breadth first from seeds at the edge of those before. The same graph
 //! gives the same patches.
 
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use std::collections::VecDeque;
 
 /// A graph by rows: where each node's neighbours begin, and one past the last.

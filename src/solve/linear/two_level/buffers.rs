@@ -3,7 +3,7 @@
 use super::hierarchy::{self, Rows};
 use super::lists::{Making, Words};
 use super::space::Space;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Slice;
 use leastwise_error::Error;
 

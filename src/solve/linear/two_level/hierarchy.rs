@@ -7,7 +7,7 @@
 //! Computing 56, 1996).
 
 use super::aggregate::{Graph, NONE};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 
 /// The bit of a block's number that says that it is meant transposed.
 pub const TURNED: u32 = 1 << 31;

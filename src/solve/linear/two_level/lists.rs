@@ -6,11 +6,11 @@ use super::buffers::List;
 use super::hierarchy::{Product, Rows};
 use super::patches::{PairList, Patches};
 use super::space::{Role, Space};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice};
 use leastwise_error::Error;
-use leastwise_kernel::{Pair, PairPass, wgsl};
 use leastwise_problem::{Batch, Links, PairKernels, Problem, Registry};
+use leastwise_program::{OffDiagonalPass, SlotPair, wgsl};
 
 /// Members between two counts of what was done.
 const RUN: usize = 1 << 14;
@@ -202,7 +202,7 @@ pub(super) fn passes(
 }
 
 /// The pairs' shapes, and the codes of their entries.
-pub(super) fn head(pairs: &[Pair], pass: &PairPass) -> Vec<u32> {
+pub(super) fn head(pairs: &[SlotPair], pass: &OffDiagonalPass) -> Vec<u32> {
     let mut words = Vec::new();
     let mut first = 3 * pairs.len() as u32;
     for pair in pairs {

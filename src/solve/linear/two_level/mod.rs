@@ -27,7 +27,7 @@ use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::two_level;

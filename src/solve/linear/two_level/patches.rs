@@ -3,9 +3,9 @@
 use super::aggregate::{Graph, NONE};
 use super::hierarchy::Lower;
 use super::space::Space;
-use leastwise_base::work::{Pace, Stopped};
-use leastwise_kernel::Pair;
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_problem::{LinkedBatch, LinkedTable, Links, pair_bits, runs};
+use leastwise_program::SlotPair;
 use std::ops::Range;
 
 /// Variables of a patch.
@@ -171,8 +171,8 @@ impl Pairs {
 
 /// The blocks of the patches' matrix, and what adds to them; or why there are none.
 pub async fn couplings(links: &Links, patches: &Patches, pace: &Pace) -> Result<Result<(Lower, Vec<PairList>), String>, Stopped> {
-    let batches: Vec<(&LinkedBatch, Slots, Vec<Pair>)> =
-        links.batches.iter().map(|batch| (batch, batch.moving_slots(), Pair::all(&batch.programs.inputs))).collect();
+    let batches: Vec<(&LinkedBatch, Slots, Vec<SlotPair>)> =
+        links.batches.iter().map(|batch| (batch, batch.moving_slots(), SlotPair::all(&batch.programs.inputs))).collect();
     let mut linked = Pairs::default();
     for (batch, slots, pairs) in &batches {
         let all = Pairing { links, patches, batch, slots, pairs };
@@ -212,7 +212,7 @@ struct Pairing<'a> {
     patches: &'a Patches,
     batch: &'a LinkedBatch,
     slots: &'a Slots<'a>,
-    pairs: &'a [Pair],
+    pairs: &'a [SlotPair],
 }
 
 impl Pairing<'_> {

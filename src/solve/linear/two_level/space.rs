@@ -4,8 +4,8 @@
 //! energy. Points are known by the structure: tables of two or three free components that residuals see as differences, so that
 //! moving all of them changes nothing. Without points a patch's motions are its degrees of freedom.
 
-use leastwise_kernel::Entry;
 use leastwise_problem::{Batch, Problem, Table};
+use leastwise_program::Entry;
 
 /// What a table's variables do when their patch moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

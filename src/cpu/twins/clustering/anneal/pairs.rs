@@ -1,6 +1,6 @@
 //! The twin of `pairs`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::reduce::{Lanes, MAX_GROUP, group_sum};
 use leastwise_kernels as kernels;
@@ -15,7 +15,7 @@ fn random<R: Real>(seed: u32, pair: usize, k: usize) -> R {
 }
 
 /// Pairs of anchors are measured, split or joined.
-pub fn pairs<R: Real>(work: &Work, args: kernels::clustering::anneal::Pairs, bindings: kernels::clustering::anneal::PairsSlices<R>) {
+pub fn pairs<R: Real>(work: &Workgroups, args: kernels::clustering::anneal::Pairs, bindings: kernels::clustering::anneal::PairsSlices<R>) {
     let [dimensions, what, seed, first_step] = [args.dimensions, args.mode, args.seed, args.step].map(|word| word as usize);
     let (anchors, table, steps) = (bindings.anchors, bindings.table, bindings.steps);
     let nudge = bindings.state[state::NUDGE as usize];

@@ -1,6 +1,6 @@
 //! Twins of soft assignment, and of the end of an iteration: `scores`, `soften`, `blend`, `converge`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::clustering::multiply::{Panels, Sum};
@@ -10,7 +10,11 @@ use leastwise_kernels as kernels;
 use leastwise_kernels::state::cluster::*;
 
 /// ‖a‖² − T ln p − 2x·a, anchor by anchor.
-pub fn scores<R: Real>(work: &Work, args: kernels::clustering::anneal::Scores, bindings: kernels::clustering::anneal::ScoresSlices<R>) {
+pub fn scores<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::anneal::Scores,
+    bindings: kernels::clustering::anneal::ScoresSlices<R>,
+) {
     let [count, dimensions, anchors_here, first_point] =
         [args.points, args.dimensions, args.anchors, args.first_point].map(|word| word as usize);
     let (points, anchors, norms) = (bindings.points, bindings.anchors, bindings.norms);
@@ -34,7 +38,11 @@ pub fn scores<R: Real>(work: &Work, args: kernels::clustering::anneal::Scores, b
 }
 
 /// Scores become responsibilities; partial sums of the free energy.
-pub fn soften<R: Real>(work: &Work, args: kernels::clustering::anneal::Soften, bindings: kernels::clustering::anneal::SoftenSlices<R>) {
+pub fn soften<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::anneal::Soften,
+    bindings: kernels::clustering::anneal::SoftenSlices<R>,
+) {
     let [anchors, first_point, partial] = [args.anchors, args.first_point, args.partial].map(|word| word as usize);
     let (squares, scores) = (bindings.squares, bindings.scores);
     let (temperature, partials) = (bindings.state[TEMPERATURE as usize], bindings.partials);
@@ -73,7 +81,7 @@ pub fn soften<R: Real>(work: &Work, args: kernels::clustering::anneal::Soften, b
 }
 
 /// Σ p x and Σ p over a block of points, for every anchor.
-pub fn blend<R: Real>(work: &Work, args: kernels::clustering::anneal::Blend, bindings: kernels::clustering::anneal::BlendSlices<R>) {
+pub fn blend<R: Real>(work: &Workgroups, args: kernels::clustering::anneal::Blend, bindings: kernels::clustering::anneal::BlendSlices<R>) {
     let [count, dimensions, anchors, shares, first_point, adds] =
         [args.points, args.dimensions, args.anchors, args.shares, args.first_point, args.adds].map(|word| word as usize);
     let (points, responsibilities) = (bindings.points, bindings.responsibilities);

@@ -1,6 +1,6 @@
 //! Twins of what is computed of clusters and their anchors: `centroid_sums`, `update`, `distances`, `weigh`, `norms`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::clustering::{nearest_half, squared_distance};
@@ -10,7 +10,7 @@ use leastwise_kernels::state::cluster as state;
 
 /// Σ w x and Σ w over the members of every cluster that are in a chunk.
 pub fn centroid_sums<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::clustering::lloyd::CentroidSums,
     bindings: kernels::clustering::lloyd::CentroidSumsSlices<R>,
 ) {
@@ -69,7 +69,7 @@ pub fn centroid_sums<R: Real>(
 }
 
 /// Anchors go to the means of their clusters, or a step towards them.
-pub fn update<R: Real>(work: &Work, args: kernels::clustering::lloyd::Update, bindings: kernels::clustering::lloyd::UpdateSlices<R>) {
+pub fn update<R: Real>(work: &Workgroups, args: kernels::clustering::lloyd::Update, bindings: kernels::clustering::lloyd::UpdateSlices<R>) {
     let [count, dimensions, shares, flags, guard] =
         [args.anchors, args.dimensions, args.shares, args.flags, args.guard].map(|word| word as usize);
     let state = bindings.state;
@@ -105,7 +105,7 @@ pub fn update<R: Real>(work: &Work, args: kernels::clustering::lloyd::Update, bi
 
 /// The squared distance of every point to the anchor that its label says.
 pub fn distances<R: Real>(
-    work: &Work,
+    work: &Workgroups,
     args: kernels::clustering::lloyd::Distances,
     bindings: kernels::clustering::lloyd::DistancesSlices<R>,
 ) {
@@ -135,7 +135,7 @@ pub fn distances<R: Real>(
 }
 
 /// Weights of a robust mean.
-pub fn weigh<R: Real>(work: &Work, args: kernels::clustering::lloyd::Weigh, bindings: kernels::clustering::lloyd::WeighSlices<R>) {
+pub fn weigh<R: Real>(work: &Workgroups, args: kernels::clustering::lloyd::Weigh, bindings: kernels::clustering::lloyd::WeighSlices<R>) {
     let [members, begins, labels, guard, trims] =
         [args.members, args.beginnings, args.labels, args.guard, args.trims].map(|word| word as usize);
     let state = bindings.state;
@@ -159,7 +159,7 @@ pub fn weigh<R: Real>(work: &Work, args: kernels::clustering::lloyd::Weigh, bind
 }
 
 /// ‖x‖² of every row, and for soft assignments − T ln p besides.
-pub fn norms<R: Real>(work: &Work, args: kernels::clustering::lloyd::Norms, bindings: kernels::clustering::lloyd::NormsSlices<R>) {
+pub fn norms<R: Real>(work: &Workgroups, args: kernels::clustering::lloyd::Norms, bindings: kernels::clustering::lloyd::NormsSlices<R>) {
     let [dimensions, first, soft, shares, guard] =
         [args.dimensions, args.first, args.soft, args.shares, args.guard].map(|word| word as usize);
     let state = bindings.state;

@@ -1,6 +1,6 @@
 //! The twin of `assign`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::clustering::multiply::{PANEL, Panels, ROWS, Sum};
@@ -62,7 +62,7 @@ impl<R: Real> Lanes<R> {
 }
 
 /// The nearest anchor of every point, and how far it and the second nearest are.
-pub fn assign<R: Real>(work: &Work, args: kernels::clustering::lloyd::Assign, bindings: kernels::clustering::lloyd::AssignSlices<R>) {
+pub fn assign<R: Real>(work: &Workgroups, args: kernels::clustering::lloyd::Assign, bindings: kernels::clustering::lloyd::AssignSlices<R>) {
     let [count, dimensions, anchors_here, first_anchor, first_point, labels, candidates, flags, guard, partial, all] = [
         args.points,
         args.dimensions,

@@ -1,13 +1,13 @@
 //! Twins of what an iteration ends with: `totals`, `converge`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::reduce::*;
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::cluster::*;
 
 /// Sums of two numbers of every point over the members of each cluster, one after the other.
-pub fn totals<R: Real>(work: &Work, args: kernels::clustering::lloyd::Totals, bindings: kernels::clustering::lloyd::TotalsSlices<R>) {
+pub fn totals<R: Real>(work: &Workgroups, args: kernels::clustering::lloyd::Totals, bindings: kernels::clustering::lloyd::TotalsSlices<R>) {
     let [clusters, members, begins, other] = [args.clusters, args.members, args.beginnings, args.distance].map(|word| word as usize);
     let (table, numbers, totals) = (bindings.table, bindings.numbers, bindings.totals);
     for cluster in (work.groups.start as usize..work.groups.end as usize).take_while(|cluster| *cluster < clusters) {
@@ -22,7 +22,11 @@ pub fn totals<R: Real>(work: &Work, args: kernels::clustering::lloyd::Totals, bi
 }
 
 /// An iteration is over.
-pub fn converge<R: Real>(work: &Work, args: kernels::clustering::lloyd::Converge, bindings: kernels::clustering::lloyd::ConvergeSlices<R>) {
+pub fn converge<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::lloyd::Converge,
+    bindings: kernels::clustering::lloyd::ConvergeSlices<R>,
+) {
     let [first, count, low, guard, changes, changes_count] =
         [args.energy, args.energy_count, args.distance, args.guard, args.changes, args.change_count].map(|word| word as usize);
     let (state, partials) = (bindings.state, bindings.partials);

@@ -1,13 +1,13 @@
 //! Twins of what looks into clusters: `divide`, `relabel`, `totals`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::clustering::squared_distance;
 use crate::twins::reduce::{Lanes, MAX_GROUP, group_sum};
 use leastwise_kernels as kernels;
 
 /// Which of its cluster's two candidates a point is nearer to.
-pub fn divide<R: Real>(work: &Work, args: kernels::clustering::moves::Divide, bindings: kernels::clustering::moves::DivideSlices<R>) {
+pub fn divide<R: Real>(work: &Workgroups, args: kernels::clustering::moves::Divide, bindings: kernels::clustering::moves::DivideSlices<R>) {
     let [dimensions, first_point, labels, sides] = [args.dimensions, args.first_point, args.labels, args.sides].map(|word| word as usize);
     let (points, candidates) = (bindings.points, bindings.anchors);
     let (table, nearest) = (bindings.table, bindings.nearest);
@@ -22,7 +22,11 @@ pub fn divide<R: Real>(work: &Work, args: kernels::clustering::moves::Divide, bi
 }
 
 /// Labels by way of a map, and how many differ from those before.
-pub fn relabel<R: Real>(work: &Work, args: kernels::clustering::moves::Relabel, bindings: kernels::clustering::moves::RelabelSlices<R>) {
+pub fn relabel<R: Real>(
+    work: &Workgroups,
+    args: kernels::clustering::moves::Relabel,
+    bindings: kernels::clustering::moves::RelabelSlices<R>,
+) {
     let [from, map, to, before, partial] = [args.source, args.map, args.labels, args.before, args.partial].map(|word| word as usize);
     let (table, partials) = (bindings.table, bindings.partials);
     for group in work.groups.clone() {
@@ -40,7 +44,7 @@ pub fn relabel<R: Real>(work: &Work, args: kernels::clustering::moves::Relabel, 
 }
 
 /// Two candidates for every cluster, where two of its members are.
-pub fn seed<R: Real>(work: &Work, args: kernels::clustering::moves::Seed, bindings: kernels::clustering::moves::SeedSlices<R>) {
+pub fn seed<R: Real>(work: &Workgroups, args: kernels::clustering::moves::Seed, bindings: kernels::clustering::moves::SeedSlices<R>) {
     let [dimensions, first_point, count, members, begins, u, v] =
         [args.dimensions, args.first_point, args.points, args.members, args.beginnings, args.u, args.v].map(|word| word as usize);
     let (points, table, candidates) = (bindings.points, bindings.table, bindings.candidates);

@@ -1,13 +1,13 @@
 //! The twin of `merge`.
 
-use crate::Work;
+use crate::Workgroups;
 use crate::real::Real;
 use crate::twins::clustering::{nearest_half, squared_distance};
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::cluster as state;
 
 /// Anchors that are closer than a tenth of what anchors are apart become one.
-pub fn merge<R: Real>(_: &Work, args: kernels::clustering::moves::Merge, bindings: kernels::clustering::moves::MergeSlices<R>) {
+pub fn merge<R: Real>(_: &Workgroups, args: kernels::clustering::moves::Merge, bindings: kernels::clustering::moves::MergeSlices<R>) {
     let [count, dimensions, counts, map, flags] =
         [args.anchors, args.dimensions, args.counts, args.map, args.flags].map(|word| word as usize);
     let (table, anchors) = (bindings.table, bindings.anchors);

@@ -1,6 +1,8 @@
 //! A residual without its names and numbers: what kernels are made from and shared by.
 
-use super::{Address, ColumnShape, EnergyPrograms, Guards, LossKind, MixedProgram, ResidualPrograms, RobustShape, Signature, SlotShape};
+use super::{
+    Address, ColumnShape, CrossDerivativeProgram, EnergyPrograms, Guards, LossKind, ResidualPrograms, RobustShape, Signature, SlotShape,
+};
 use leastwise_expr::{Canonical, Expr, Graph, Leaf, Manifold};
 use std::sync::Arc;
 
@@ -134,8 +136,8 @@ impl Structure {
     }
 
     /// That of mixed derivatives.
-    pub fn mixed_program(&self, name: &str, signature: &Signature) -> MixedProgram {
+    pub fn mixed_program(&self, name: &str, signature: &Signature) -> CrossDerivativeProgram {
         let (graph, roots) = self.residual();
-        MixedProgram::new(name, graph, &roots, self.objective, self.data, signature)
+        CrossDerivativeProgram::new(name, graph, &roots, self.objective, self.data, signature)
     }
 }

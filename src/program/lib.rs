@@ -6,7 +6,7 @@
 //! It knows no device, and not what a program's terms are for.
 //!
 //! ```
-//! use leastwise_kernel::{Binary, Instruction, Load, Program, Store, wgsl};
+//! use leastwise_program::{Binary, Instruction, Load, Program, Store, wgsl};
 //!
 //! // Column 0 of J: twice column 0 of the data.
 //! let instructions = vec![Instruction::Load(Load::Data(0)), Instruction::Binary(Binary::Add, 0, 0)];
@@ -14,6 +14,7 @@
 //! assert!(wgsl::write(&program).contains("fn main("));
 //! ```
 
+mod cross_derivative;
 mod energy;
 pub mod fused;
 mod hessian;
@@ -21,20 +22,20 @@ mod inputs;
 mod loss;
 mod loss_code;
 mod lower;
-mod mixed;
+mod offdiagonal;
 mod owner;
-mod pairs;
 mod program;
+mod repeated_slots;
 mod residual;
 mod retraction;
-mod robust;
+mod segment_sums;
 mod structure;
-mod summed;
-mod twice;
+mod triggs;
 pub mod wgsl;
 
 pub use leastwise_expr::{functions_of_one, functions_of_two};
 
+pub use cross_derivative::CrossDerivativeProgram;
 pub use energy::ProjectedHessian;
 pub use fused::Fused;
 pub use hessian::EnergyPrograms;
@@ -42,13 +43,12 @@ pub use leastwise_kernels::{Access, KernelText, binding, state};
 pub use loss::{LossKind, Range, Step, TracedLoss};
 pub use loss_code::LossCode;
 pub use lower::lower;
-pub use mixed::MixedProgram;
+pub use offdiagonal::{OffDiagonalPass, OffDiagonalPrograms, SlotPair};
 pub use owner::{OwnSlot, OwnerArguments, OwnerProgram, Rows};
-pub use pairs::{Pair, PairPass, PairPrograms};
 pub use program::*;
+pub use repeated_slots::RepeatedSlotsProgram;
 pub use residual::*;
 pub use retraction::Retraction;
-pub use robust::{Curvature, LEAST_CURVATURE, RobustShape};
+pub use segment_sums::{RowSlots, SegmentSumPrograms, SegmentSumSlope};
 pub use structure::{Layout, Objective, SlotKind, Structure};
-pub use summed::{RowSlots, SumPrograms, SumSlope};
-pub use twice::TwiceProgram;
+pub use triggs::{Curvature, LEAST_CURVATURE, RobustShape};

@@ -3,7 +3,7 @@
  * It is a file of its own and imports nothing, so that bundlers can take it along as it is.
  */
 
-interface Start { readonly module: WebAssembly.Module; readonly memory: WebAssembly.Memory; readonly crew: number }
+interface Start { readonly module: WebAssembly.Module; readonly memory: WebAssembly.Memory; readonly generation: number }
 
 /** What the module gives a worker. Its names are those of `src/js/threads.rs` and of wasm-bindgen. */
 interface Exports {
@@ -11,7 +11,7 @@ interface Exports {
   __wbindgen_start(stackBytes: number): void;
   __wbindgen_thread_destroy(): void;
   /** Works until it is dismissed, and then gives 0; before that, where four words are that say what is to be put into its table. */
-  thread_serve(crew: number): number;
+  thread_serve(generation: number): number;
   thread_placed(done: number): void;
   thread_fail(): void;
 }
@@ -78,7 +78,7 @@ async function start(port: Port, given: Start): Promise<void> {
     exports.__wbindgen_start(0);
     port.post({ ready: true });
     serving = true;
-    for (let told; (told = exports.thread_serve(given.crew)) !== 0;) {
+    for (let told; (told = exports.thread_serve(given.generation)) !== 0;) {
       let done = 1;
       try {
         place(given.memory, functions, told);

@@ -22,13 +22,13 @@ const MAX_COMMANDS: u32 = 4096;
 
 /// What is known about one body, from the times it was played before.
 #[derive(Clone, Copy, Default)]
-pub struct Pace {
+pub struct RepeatPacing {
     body_ms: Option<f64>,
     /// The rounds of the last time, and of the time before.
     rounds: Option<[u32; 2]>,
 }
 
-impl Pace {
+impl RepeatPacing {
     /// Which bodies are timed together: those with the same kernels over the same numbers of items.
     pub fn signature(body: &[Command]) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_submission_starts_small_grows_and_stays_short() {
-        let mut pace = Pace::default();
+        let mut pace = RepeatPacing::default();
         assert_eq!((pace.chunk(0, 1000, 5), pace.in_flight(2)), (FIRST, 1));
         pace.measured(1.0, 2);
         assert_eq!((pace.chunk(4, 1000, 5), pace.chunk(160, 1000, 5)), (1, 8));
@@ -104,7 +104,7 @@ mod tests {
     /// Whatever the rounds come to, flags that arrive one submission late leave little that was played in vain.
     #[test]
     fn at_most_a_tenth_is_played_in_vain() {
-        let mut pace = Pace::default();
+        let mut pace = RepeatPacing::default();
         pace.measured(0.1, 1);
         let (mut played_in_all, mut needed_in_all) = (0, 0);
         for needed in [30, 34, 28, 40, 41, 60, 55, 58, 90, 80, 120, 118, 100, 110, 70, 85] {
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn there_is_always_at_least_one_body_and_never_too_much_to_encode() {
-        let mut slow = Pace::default();
+        let mut slow = RepeatPacing::default();
         slow.measured(500.0, 1);
         assert_eq!(slow.chunk(100, 1000, 5), 1);
-        let mut fast = Pace::default();
+        let mut fast = RepeatPacing::default();
         fast.measured(0.0, 2);
         assert_eq!(fast.chunk(1_000_000, 1_000_000, 8), 512);
         assert_eq!(fast.chunk(1_000_000, 1_000_000, 1_000_000), 1);

@@ -10,7 +10,7 @@
 use super::wgsl::Cut;
 use super::{Address, ColumnMap, NEGATIVE, Program, ResidualPrograms, Signature, Store, wgsl};
 use crate::{Access, binding};
-use leastwise_base::work::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_kernels::ARGUMENT_WORDS;
 
 /// The kernel of a product whose rows are owned by the variables of one column of the index table.
@@ -164,10 +164,10 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::Rows;
-    use leastwise_base::work::Work;
+    use leastwise_base::task::Task;
 
     fn rows(owners: &[u32], group_size: u32) -> Option<(Vec<u32>, Vec<u32>)> {
-        let rows = Work::new(|pace| async move { Rows::new(owners, group_size, &pace).await }).finish();
+        let rows = Task::new(|pace| async move { Rows::new(owners, group_size, &pace).await }).finish();
         rows.expect("nobody stops it").map(|Rows { starts, tiles }| (starts, tiles))
     }
 

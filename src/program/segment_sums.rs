@@ -34,7 +34,7 @@ pub struct RowSlots {
 
 /// An entry of T: a component of S, an input, and where the slope is, perhaps with the opposite sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SumSlope {
+pub struct SegmentSumSlope {
     pub sum: u32,
     pub input: (u32, u32),
     pub slope: u32,
@@ -42,7 +42,7 @@ pub struct SumSlope {
 }
 
 #[derive(Clone, Debug)]
-pub struct SumPrograms {
+pub struct SegmentSumPrograms {
     pub value: Program,
     /// None where nothing of x moves, or g does not depend on it.
     pub slopes: Option<Program>,
@@ -54,7 +54,7 @@ pub struct SumPrograms {
     /// Components of S, and columns that `slopes` stores.
     pub width: u32,
     pub slopes_width: u32,
-    pub through: Vec<SumSlope>,
+    pub through: Vec<SegmentSumSlope>,
     /// Columns of the Jacobian buffer.
     pub stored: u32,
     pub contributions: u32,
@@ -66,7 +66,7 @@ pub struct SumPrograms {
     pub diagonal_maps: Vec<ColumnMap>,
 }
 
-impl SumPrograms {
+impl SegmentSumPrograms {
     /// Differentiates what is summed. Slots with a vector are the entry's variables.
     pub fn new(name: &str, mut graph: Graph, entry: &[Expr], signature: &Signature, rows: &RowSlots, guards: Guards) -> Self {
         let width = entry.len();
@@ -82,7 +82,7 @@ impl SumPrograms {
             for (&input, derivative) in own.list.iter().zip(own.gradient(&mut graph, row)) {
                 if graph.value(derivative) != Some(0.0) {
                     let (slope, negative) = slopes.column(&graph, derivative);
-                    through.push(SumSlope { sum, input, slope, negative });
+                    through.push(SegmentSumSlope { sum, input, slope, negative });
                 }
             }
         }

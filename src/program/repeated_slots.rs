@@ -11,7 +11,7 @@ use leastwise_expr::{Expr, Graph, Leaf};
 
 /// The program that stores JₐᵀWJ_b + J_bᵀWJₐ of pairs of slots, each distinct value up to its sign once.
 #[derive(Clone, Debug)]
-pub struct TwiceProgram {
+pub struct RepeatedSlotsProgram {
     pub program: Program,
     /// Columns that it stores.
     pub columns: u32,
@@ -19,7 +19,7 @@ pub struct TwiceProgram {
     pub maps: Vec<ColumnMap>,
 }
 
-impl TwiceProgram {
+impl RepeatedSlotsProgram {
     /// The program for these pairs of slots, each of equal degrees of freedom.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, pairs: &[(u32, u32)]) -> Self {
         let mut graph = Graph::new();

@@ -92,14 +92,14 @@ impl Pace {
     }
 }
 
-/// Work on its way to a `T`. Dropping it frees what it holds.
-pub struct Work<'a, T> {
+/// Task on its way to a `T`. Dropping it frees what it holds.
+pub struct Task<'a, T> {
     work: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
     shared: Arc<Shared>,
 }
 
-impl<'a, T> Work<'a, T> {
-    /// Work that a function begins, which is given the pace to rest and to report by.
+impl<'a, T> Task<'a, T> {
+    /// Task that a function begins, which is given the pace to rest and to report by.
     pub fn new<F: Future<Output = T> + Send + 'a>(work: impl FnOnce(Pace) -> F) -> Self {
         let shared = Arc::<Shared>::default();
         Self { work: Box::pin(work(Pace::new(shared.clone()))), shared }

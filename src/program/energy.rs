@@ -22,7 +22,7 @@
 
 use super::inputs::{Inputs, displaced};
 use super::residual::{Columns, Linearised};
-use super::robust::Weighting;
+use super::triggs::Weighting;
 use super::{ColumnMap, Guards, NEGATIVE, Program, ResidualPrograms, Signature, Store};
 use leastwise_expr::{Expr, Graph, Leaf, Unary};
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 /// Two slots whose block JₐᵀWJ_b is stored: rows are components of `a`, columns those of `b`, and a > b.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pair {
+pub struct SlotPair {
     pub a: u32,
     pub b: u32,
     /// Degrees of freedom of either.
@@ -20,7 +20,7 @@ pub struct Pair {
     pub columns: u32,
 }
 
-impl Pair {
+impl SlotPair {
     /// Every two slots that have inputs, given as slot and component, slot by slot.
     pub fn all(inputs: &[(u32, u32)]) -> Vec<Self> {
         let mut slots: Vec<(u32, u32)> = Vec::new();
@@ -40,7 +40,7 @@ impl Pair {
 
 /// Columns that one program stores.
 #[derive(Clone, Debug)]
-pub struct PairPass {
+pub struct OffDiagonalPass {
     pub program: Program,
     pub columns: u32,
     /// For every pair, row by row, where the entries of its block are; 0 for those of other passes.
@@ -48,17 +48,17 @@ pub struct PairPass {
 }
 
 #[derive(Clone, Debug)]
-pub struct PairPrograms {
-    pub pairs: Vec<Pair>,
-    pub passes: Vec<PairPass>,
+pub struct OffDiagonalPrograms {
+    pub pairs: Vec<SlotPair>,
+    pub passes: Vec<OffDiagonalPass>,
 }
 
-impl PairPrograms {
+impl OffDiagonalPrograms {
     /// The programs of a residual that was differentiated already, each of which stores `most` columns at most.
     pub fn new(name: &str, programs: &ResidualPrograms, signature: &Signature, most: u32) -> Self {
         let mut graph = Graph::new();
         let mut normal = Normal::new(&mut graph, programs, signature);
-        let pairs = Pair::all(&programs.inputs);
+        let pairs = SlotPair::all(&programs.inputs);
         let first = |slot: u32| programs.inputs.iter().position(|input| input.0 == slot).unwrap_or(0);
         let mut distinct = Columns::new(0);
         let mut blocks = Vec::new();
@@ -82,7 +82,7 @@ impl PairPrograms {
                 codes: codes.iter().map(|&code| within(code, &columns)).collect(),
             };
             let program = signature.program(&format!("{name}: pairs"), &graph, &stores, None);
-            PairPass { program, columns: list.len() as u32, maps: blocks.iter().map(map).collect() }
+            OffDiagonalPass { program, columns: list.len() as u32, maps: blocks.iter().map(map).collect() }
         });
         let passes = passes.collect();
         Self { pairs, passes }

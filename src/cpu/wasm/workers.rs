@@ -139,8 +139,8 @@ pub fn placed(done: bool) {
 ///
 /// It is compiled with the pool, for speed: a worker then makes no call through its table between jobs, so that one whose table is
 /// broken fails within a job, where the engine's thread is told.
-pub fn work(crew: u32) -> u32 {
-    while pool::serve(crew, is_behind) {
+pub fn work(generation: u32) -> u32 {
+    while pool::serve(generation, is_behind) {
         let told = next();
         if told != 0 {
             return told;

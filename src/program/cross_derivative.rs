@@ -17,7 +17,7 @@ use super::{Objective, Program, Signature, Store, wgsl};
 use leastwise_expr::{Expr, Graph, Leaf};
 
 #[derive(Clone, Debug)]
-pub struct MixedProgram {
+pub struct CrossDerivativeProgram {
     pub program: Program,
     /// Columns that it stores.
     pub stored: u32,
@@ -28,7 +28,7 @@ pub struct MixedProgram {
     pub constants: Vec<(u32, u32, u32)>,
 }
 
-impl MixedProgram {
+impl CrossDerivativeProgram {
     /// Of a residual's rows with the signature's loss, or of an energy; `data` are the scalars that are not the loss's.
     pub fn new(name: &str, mut graph: Graph, roots: &[Expr], objective: Objective, data: u32, signature: &Signature) -> Self {
         let inputs = Inputs::moving(&mut graph, signature);

@@ -12,19 +12,19 @@ const FIRST_PAGES = 128;
 const MOST_PAGES = [65_536, 32_768, 16_384, 8_192];
 
 /** Why there are no threads, or fewer than asked for. @internal */
-export class Without extends Error {
+export class ThreadsUnavailable extends Error {
   constructor(readonly code: "no-shared-memory" | "not-isolated" | "no-module" | "no-worker", message: string) { super(message); }
 }
 
 /** A page's worker and Node's as one. */
-interface Hand { post(message: unknown): void; end(): void; unref(): void }
-interface Ears { message(data: { loaded?: true; ready?: true; failed?: string; uncompiled?: string }): void; ended(why: string): void }
+interface WorkerHandle { post(message: unknown): void; end(): void; unref(): void }
+interface WorkerEvents { message(data: { loaded?: true; ready?: true; failed?: string; uncompiled?: string }): void; ended(why: string): void }
 interface NodeWorker { on(type: string, heard: (value: never) => void): void; postMessage(message: unknown): void; terminate(): unknown; unref(): void }
 
-async function startHand(ears: Ears): Promise<Hand> {
+async function startWorker(ears: WorkerEvents): Promise<WorkerHandle> {
   if (typeof Worker === "function") {
     // As it stands here, bundlers see that the file is to be taken along.
-    const worker = new Worker(new URL("./thread.js", import.meta.url), { type: "module" });
+    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data }) => ears.message(data));
     worker.addEventListener("error", (event) => {
       event.preventDefault();
@@ -34,17 +34,17 @@ async function startHand(ears: Ears): Promise<Hand> {
   }
   const name = "node:worker_threads", here = import.meta.url;
   const { Worker: Thread } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { Worker: new (file: URL, options: object) => NodeWorker };
-  const worker = new Thread(new URL("./thread.js", here), { execArgv: [] });
-  worker.on("message", (data: Parameters<Ears["message"]>[0]) => ears.message(data));
+  const worker = new Thread(new URL("./worker.js", here), { execArgv: [] });
+  worker.on("message", (data: Parameters<WorkerEvents["message"]>[0]) => ears.message(data));
   worker.on("error", (error: Error) => ears.ended(error.message));
   worker.on("exit", (code: number) => ears.ended(`it exited with code ${code}`));
   return { post: (message) => worker.postMessage(message), end: () => void worker.terminate(), unref: () => worker.unref() };
 }
 
 /** The module, its memory, and the workers that share it. @internal */
-export class Crew {
+export class WorkerPool {
   #engines = 0;
-  #live = new Set<Hand>();
+  #live = new Set<WorkerHandle>();
   #number: number;
   #joining = Promise.resolve();
   /** What was said of the last worker that ended or never began, and of the last program that one could not compile. */
@@ -53,7 +53,7 @@ export class Crew {
   readonly #maySleep = maySleep();
 
   constructor(readonly native: ThreadedModule, private readonly module: WebAssembly.Module, private readonly memory: WebAssembly.Memory) {
-    this.#number = native.hireThreads(this.#maySleep);
+    this.#number = native.resizePool(this.#maySleep);
   }
 
   /** Threads that can work, the engine's own among them. */
@@ -78,13 +78,13 @@ export class Crew {
   /** One engine less. Nobody works for none. */
   leave(): void {
     if (--this.#engines > 0) return;
-    this.#number = this.native.hireThreads(this.#maySleep);
+    this.#number = this.native.resizePool(this.#maySleep);
     this.#live.clear();
   }
 
   async #hire(): Promise<void> {
     const number = this.#number;
-    let hand: Hand | undefined, loaded = false;
+    let hand: WorkerHandle | undefined, loaded = false;
     let began!: () => void, failed!: (why: Error) => void;
     const ready = new Promise<void>((resolve, reject) => { began = resolve; failed = reject; });
     const late = () => {
@@ -99,7 +99,7 @@ export class Crew {
       if (hand && this.#live.delete(hand)) this.#trouble = why;
     };
     try {
-      hand = await startHand({
+      hand = await startWorker({
         ended,
         message: (data) => {
           if (data.failed !== undefined) ended(data.failed);
@@ -110,7 +110,7 @@ export class Crew {
           }
           if (!data.loaded) return;
           loaded = true;
-          hand!.post({ module: this.module, memory: this.memory, crew: number });
+          hand!.post({ module: this.module, memory: this.memory, generation: number });
         },
       });
       await ready;
@@ -132,36 +132,36 @@ function maySleep(): boolean {
   }
 }
 
-let loading: Promise<Crew> | undefined;
+let loading: Promise<WorkerPool> | undefined;
 
-/** The module with threads, once. `source` only matters the first time. Throws {@link Without} where it can't be had. @internal */
-export async function loadCrew(source: WasmSource | undefined, locate: Locate): Promise<Crew> {
+/** The module with threads, once. `source` only matters the first time. Throws {@link ThreadsUnavailable} where it can't be had. @internal */
+export async function loadWorkerPool(source: WasmSource | undefined, locate: Locate): Promise<WorkerPool> {
   loading ??= load(source, locate).catch((thrown: unknown) => {
     loading = undefined;
     throw thrown;
   });
-  const crew = await loading;
-  if (crew.failure !== undefined) throw new Without("no-module", `the module with threads has failed, and can't be loaded a second time: ${crew.failure}`);
-  return crew;
+  const pool = await loading;
+  if (pool.failure !== undefined) throw new ThreadsUnavailable("no-module", `the module with threads has failed, and can't be loaded a second time: ${pool.failure}`);
+  return pool;
 }
 
-async function load(source: WasmSource | undefined, locate: Locate): Promise<Crew> {
+async function load(source: WasmSource | undefined, locate: Locate): Promise<WorkerPool> {
   const memory = sharedMemory();
   try {
     const module = await compiled(source ?? locate(), "threadedWasm");
     await glue.default({ module_or_path: module, memory });
-    return new Crew(glue, module, memory);
+    return new WorkerPool(glue, module, memory);
   } catch (thrown) {
-    throw new Without("no-module", `the module with threads could not be loaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    throw new ThreadsUnavailable("no-module", `the module with threads could not be loaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   }
 }
 
 function sharedMemory(): WebAssembly.Memory {
   if ((globalThis as { crossOriginIsolated?: boolean }).crossOriginIsolated === false) {
-    throw new Without("not-isolated", "the page is not cross-origin isolated, so threads can't share memory: it must be served from https or localhost with the headers " +
+    throw new ThreadsUnavailable("not-isolated", "the page is not cross-origin isolated, so threads can't share memory: it must be served from https or localhost with the headers " +
       "\"Cross-Origin-Opener-Policy: same-origin\" and \"Cross-Origin-Embedder-Policy: require-corp\" (or \"credentialless\")");
   }
-  if (typeof SharedArrayBuffer !== "function") throw new Without("no-shared-memory", "there is no SharedArrayBuffer here");
+  if (typeof SharedArrayBuffer !== "function") throw new ThreadsUnavailable("no-shared-memory", "there is no SharedArrayBuffer here");
   let why: unknown;
   for (const maximum of MOST_PAGES) {
     try {
@@ -170,5 +170,5 @@ function sharedMemory(): WebAssembly.Memory {
       why = thrown;
     }
   }
-  throw new Without("no-shared-memory", `no shared memory can be had: ${why instanceof Error ? why.message : String(why)}`);
+  throw new ThreadsUnavailable("no-shared-memory", `no shared memory can be had: ${why instanceof Error ? why.message : String(why)}`);
 }

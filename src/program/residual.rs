@@ -21,7 +21,7 @@
 
 use super::energy::ProjectedHessian;
 use super::inputs::Inputs;
-use super::robust::{Weighting, change};
+use super::triggs::{Weighting, change};
 use super::wgsl::Cut;
 use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
 use leastwise_expr::{Expr, Graph, Leaf, Manifold, Node};
