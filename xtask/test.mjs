@@ -1,6 +1,6 @@
 // `npm test`: sets the machine up, then runs every check, two stages at a time, but for what comes after one that failed. `npm run test:full` repeats what `npm test`
 // has a share of: every size of every kernel, all random programs, all repetitions of the package's tests, and its whole suite on the addon.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
@@ -31,6 +31,8 @@ const cargo = (say, args, env) => passThrough(`cargo ${args[0]}`, "cargo", args,
 
 async function rustTests(say) {
   await cargo(say, ["test", "--workspace", "--features", "cuda", "--no-run"]);
+  // They write it anew; what a former run left there is none of today's shaders.
+  rmSync(join(root, "target/wgsl"), { recursive: true, force: true });
   times.push(...timesOfCargo(await cargo(say, ["test", "--workspace", "--features", "cuda", "--no-fail-fast"], testEnvironment())));
 }
 

@@ -13,6 +13,7 @@ import * as inline from "leastwise/inline";
 import * as nn from "leastwise/nn";
 import * as sketch from "leastwise/sketch";
 import * as vectors from "leastwise/vectors";
+import { FULL } from "./support.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.resolve("leastwise"))));
 const files = readdirSync(root, { recursive: true }).map(String).filter((name) => statSync(join(root, name)).isFile());
@@ -20,27 +21,17 @@ const { PARTS } = await import(join(root, "dist/parts.js"));
 const text = (name) => readFileSync(join(root, name), "utf8");
 const manifest = JSON.parse(text("package.json"));
 
-// 300 KB was the limit of the first solver, with few operations; losses, methods, manifolds and factorisations came on top, then clustering,
-// codes of vectors and their index, then the coarse space of patches, checkpoints, gradients through solves, and methods without systems; last
-// double-floats (the writer of their kernels and their functions, some 45 KB) and the writer of WebAssembly (some 20 KB).
-test("the module is under 1100 KB, compressed", () => {
-  const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/leastwise_bg.wasm"))).length;
-  assert.ok(bytes < 1100 * 1024, `${bytes} bytes`);
-});
-
-// What pages download: `browser/bytes.test.mjs` sees that it is these parts, and no others.
-test("its parts, compressed: a solve by conjugate gradients is under 490 KB", (t) => {
-  const sizes = Object.fromEntries(["core", ...PARTS].map((part) => [part, brotliCompressSync(readFileSync(join(root, `dist/wasm/leastwise_${part}.wasm`))).length / 1024]));
-  t.diagnostic(JSON.stringify(sizes, (_, value) => (typeof value === "number" ? Math.round(value) : value)));
-  const limits = { core: 405, webgpu: 86, cpu: 92, direct: 124, levels: 63, descent: 20, tensors: 128, vectors: 178, rare: 88, seldom: 76 };
-  for (const [part, limit] of Object.entries(limits)) assert.ok(sizes[part] < limit, `${part}: ${sizes[part]} KB`);
-  for (const device of ["webgpu", "cpu"]) assert.ok(sizes.core + sizes[device] < 490, `${device}: ${sizes.core + sizes[device]} KB`);
-});
-
-// The same engine with atomics and without WebGPU; it is loaded by `leastwise/threads` alone.
-test("the module with threads is under 1100 KB, compressed", () => {
-  const bytes = brotliCompressSync(readFileSync(join(root, "dist/wasm/threaded_bg.wasm"))).length;
-  assert.ok(bytes < 1100 * 1024, `${bytes} bytes`);
+// What pages download is held to its limits in every run by `browser/bytes.test.mjs`.
+test("each part of the module, the whole, and the module with threads have their limits, compressed", { skip: !FULL && "npm run test:full" }, (t) => {
+  // KB. What pages fetch at first is the least; the whole is for hosts that have one file alone.
+  const limits = { core: 405, webgpu: 86, cpu: 92, direct: 124, levels: 63, descent: 20, tensors: 128, vectors: 178, rare: 88, seldom: 76, bg: 1100 };
+  const files = [...Object.entries(limits).map(([part, limit]) => [`leastwise_${part}`, limit]), ["threaded_bg", 1100]];
+  assert.deepEqual(Object.keys(limits).sort(), ["bg", "core", ...PARTS].sort());
+  for (const [name, limit] of files) {
+    const size = brotliCompressSync(readFileSync(join(root, `dist/wasm/${name}.wasm`))).length / 1024;
+    t.diagnostic(`${name}: ${Math.round(size)} KB`);
+    assert.ok(size < limit, `${name}: ${size} KB`);
+  }
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {
