@@ -10,7 +10,7 @@ import { libraryEnvironment, sysroot, wasmBindgen, wasmEnvironment } from "./lib
 import { hashOf, stage, upToDate } from "./lib/stamps.mjs";
 import { warningsIn } from "./lib/warnings.mjs";
 import { setup } from "./setup.mjs";
-import { claim, PARTS } from "./split/parts.mjs";
+import { claim, home, PARTS } from "./split/parts.mjs";
 import { plain, split } from "./split/split.mjs";
 
 const glue = "target/wasm-bindgen";
@@ -52,13 +52,13 @@ async function buildWasm(name, { threads = false } = {}) {
   // relative to the workspace by cargo.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
   // What the engine compiles while it runs gets places in its table of functions.
-  const flags = ["-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`,
+  const flags = ["-Zlocation-detail=file", "-Zunstable-options", "-Csymbol-mangling-version=legacy", "-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`,
     `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
   const said = await run("cargo build (wasm32)", "cargo",
     // Not the crate's rlib as well, which nothing here links.
     ["rustc", "--release", "--lib", "--crate-type", "cdylib", ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target", "wasm32-unknown-unknown", "--target-dir", target, ...(threads ? [] : ["--", "-C", "link-arg=--emit-relocs"])],
-    { env: { ...env, CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
+    { env: { ...env, RUSTC_BOOTSTRAP: "1", CARGO_ENCODED_RUSTFLAGS: flags.join("\x1f") } });
 
   keepWarnings(name, said);
   const bindgen = wasmBindgen();
@@ -83,7 +83,7 @@ async function buildWasm(name, { threads = false } = {}) {
   };
   if (threads) keep("bg", readFileSync(optimised));
   else {
-    const { whole, core, parts } = split(readFileSync(optimised), PARTS, claim, linked);
+    const { whole, core, parts } = split(readFileSync(optimised), PARTS, claim, linked, home);
     for (const [part, wasm] of Object.entries({ bg: whole, core, ...parts })) keep(part, wasm);
   }
   return `${sizes.join("; ")} compressed (brotli)`;

@@ -30,8 +30,6 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 pub(crate) struct Module {
     path: &'static str,
     name: &'static str,
-    text: &'static str,
-    roots: &'static [u16],
     slots: &'static [Slot],
 }
 
@@ -65,7 +63,8 @@ impl StaticKernel {
     }
 
     pub fn text(self) -> KernelText {
-        KernelText::linked(self.module().text, self.access(), self.module().roots)
+        let Text { text, uses } = texts::of(self);
+        KernelText::linked(text, self.access(), uses)
     }
 
     /// True for kernels of clusterings and searches, which are in f32 alone.

@@ -356,12 +356,14 @@ export class EngineOf implements Engine {
   }
 
   get tuning(): Tuning {
-    return this.#tasks.call(tuningOf);
+    // Where nothing was tuned or given, the part that has tables is not there.
+    return this.#tasks.call((native) => (this.#tasks.parts.has("rare") ? tuningOf(native) : { products: {} }));
   }
 
   setTuning(table: Tuning): void {
     takesNoMore("lw.setTuning(table)", 1, arguments);
     const { keys, choices } = checkedTuning(table);
+    this.#tasks.parts.mustHave(NEEDS.tuning);
     this.#tasks.call((native) => native.setTuning(keys, choices));
   }
 

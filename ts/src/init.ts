@@ -6,7 +6,7 @@ import { asError, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
 import { checked, flag, oneOf, whole, type Checked, type Kind } from "./options.js";
-import { PARTS, type Parts } from "./parts.js";
+import { NEEDS, PARTS, type Parts } from "./parts.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threaded.js";
 import { checkedTuning, type Tuning } from "./tuning.js";
@@ -127,8 +127,8 @@ export interface CpuHost {
 }
 
 /** One thread. @internal */
-export async function plainHost(options: Pick<Asked, "wasm" | "places">): Promise<CpuHost> {
-  const { native: { openCpu, lastPanic }, parts } = await loadWasm(options.wasm, options.places, ["cpu"]);
+export async function plainHost(options: Pick<Asked, "wasm" | "places" | "precision">): Promise<CpuHost> {
+  const { native: { openCpu, lastPanic }, parts } = await loadWasm(options.wasm, options.places, options.precision === "f32" ? ["cpu", "single"] : ["cpu"]);
   return { open: openCpu, lastPanic, parts, threads: () => ({ count: 1, code: "one-asked", reason: "engines of \"leastwise\" have one thread, and those of \"leastwise/threads\" more" }) };
 }
 
@@ -167,7 +167,10 @@ function mustGoTogether({ backend = "auto", precision, device }: Asked): void {
 async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: () => string | undefined, { tuning }: Asked, origin: Origin): Promise<EngineOf> {
   try {
     const native = await work();
-    if (tuning) native.setTuning(tuning.keys, tuning.choices);
+    if (tuning) {
+      await origin.parts?.need(NEEDS.tuning);
+      native.setTuning(tuning.keys, tuning.choices);
+    }
     return new EngineOf(native, panic, origin);
   } catch (thrown) {
     throw asError(thrown, () => origin.parts?.trapped ?? panic());

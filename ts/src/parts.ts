@@ -4,7 +4,7 @@ import { failed } from "./load-errors.js";
 import { compiled, type WasmSource } from "./source.js";
 
 /** Names of the parts, in the order of their numbers: those of xtask/split/parts.mjs. @internal */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom"] as const;
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single"] as const;
 
 /** A part; `core` is the module that they are parts of. @internal */
 export type Part = (typeof PARTS)[number];
@@ -18,11 +18,12 @@ export type ReadPart = (part: Part) => BufferSource;
 /** Parts that features need. What is not a solve on the device may compute on the CPU beside a GPU. @internal */
 export const NEEDS = {
   costs: ["rare", "seldom"],
+  tuning: ["rare", "seldom"],
   covariance: ["direct", "cpu", "seldom"],
-  rare: ["rare", "direct", "cpu", "seldom"],
-  graduated: ["rare", "direct", "levels", "descent", "cpu", "seldom"],
-  tensors: ["tensors", "cpu"],
-  vectors: ["vectors", "cpu", "seldom"],
+  rare: ["rare", "direct", "cpu", "single", "seldom"],
+  graduated: ["rare", "direct", "levels", "descent", "cpu", "single", "seldom"],
+  tensors: ["tensors", "cpu", "single"],
+  vectors: ["vectors", "cpu", "single", "seldom"],
 } satisfies { readonly [feature: string]: readonly Part[] };
 
 /** Parts of what `NativeEngine.reach` tells of a solve, in its order. */

@@ -18,10 +18,10 @@ function looked(module) {
 /**
  * The part of each function of the module (imported ones first), 0 for the primary one. `claim(name, size)` is the part, from 1 on, that a
  * function belongs to by its name, 0 for one that is the primary's, and undefined where nothing is claimed: such a function belongs to a
- * part if nothing but that part's functions reaches it. With `mentions` that goes through addresses, too; without them the name of a function
+ * part if nothing but that part's functions reaches it; where functions of several do, to the part that `home` tells of their bits. With `mentions` that goes through addresses, too; without them the name of a function
  * in the table has to tell.
  */
-export function owners(module, claim, mentions) {
+export function owners(module, claim, mentions, home = () => 0) {
   const first = module.imported.length;
   const bodies = looked(module);
   const claimed = module.bodies.map(({ bytes }, at) => (bodies[at].isBound ? 0 : claim(module.names.get(first + at) ?? "", bytes.length)));
@@ -47,6 +47,7 @@ export function owners(module, claim, mentions) {
   return Array.from(reached, (bits, index) => {
     const own = index < first ? 0 : claimed[index - first];
     if (own !== undefined) return own;
-    return bits !== 0 && (bits & (bits - 1)) === 0 ? Math.log2(bits) : 0;
+    if (bits === 0 || bits & 1) return 0;
+    return (bits & (bits - 1)) === 0 ? Math.log2(bits) : home(bits);
   });
 }

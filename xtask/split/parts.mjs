@@ -1,7 +1,7 @@
 // Parts of the engine's module: what each of them is made of, by the names of its functions.
 
 /** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom"];
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single"];
 
 // The first pattern that fits decides; "" is the primary module. What fits none, and is no crate's of ours, goes by what calls it.
 const RULES = [
@@ -9,12 +9,18 @@ const RULES = [
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
   ["", /leastwise_program::wgsl::split::(columns|cost|is_small)\b/],
   ["", /leastwise_solve::(active_set|descent::Rule|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
-  ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b|leastwise_session::evaluations\b/],
+  ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b/],
+  // WGSL, by the folders of `shaders/`.
+  ["vectors", /leastwise_kernels::texts::(clustering|search)\b/],
+  ["tensors", /leastwise_kernels::texts::tensor\b/],
+  ["levels", /leastwise_kernels::texts::two_level\b/],
+  ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
+  ["webgpu", /leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
   // The engine's own interface, which has the names of its calls.
-  ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)$/],
-  ["direct", /^engine_covariance\w*$/],
-  ["rare", /^engine_(graduated|backward|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)$/],
-  ["tensors", /^engine_tensor\w+$/],
+  ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
+  ["direct", /^engine_covariance\w*/],
+  ["rare", /^engine_(graduated|backward|tune|tuning|setTuning|termCosts|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)\b/],
+  ["tensors", /^engine_tensor\w+/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|of::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|of::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|of::TwoLevel\w+)\b|leastwise_solve::solver::resources::.*SetUp::resume::\{\{closure/],
@@ -27,21 +33,36 @@ const RULES = [
   ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],
   // Kinds of terms, and what is done with them, that most programs have none of.
   ["seldom", /leastwise_problem::(Problem::add_(ragged|summed)|ragged|segment_tree|segment_sum_batch|segment_sums|constraint|snapshot|term::Term::ragged)\b/],
-  ["seldom", /leastwise_program::(segment_sums|energy::(?!Normal)|hessian)\b|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
+  ["seldom", /leastwise_program::(segment_sums\b|energy::(?!Normal)|hessian\b)|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
+  ["seldom", /leastwise_program::loss(es)?::.*\bTracedLoss\b|leastwise_problem::loss_parameters::Loss::traced\b/],
   // Files and their numbers in decimals.
   ["seldom", /leastwise_base::container\b|\bserde_json::|\bzmij::|::num::dec2flt\b/],
   ["webgpu", /leastwise_webgpu::|leastwise_program::(wgsl|fixed::Fixed::wgsl)\b|\bwgpu(_types)?::/],
+  // By precision, which names do not tell.
+  ["single", /leastwise_cpu::(play::.*\bin_f32|twins::in_single::\w+)\b/],
+  [undefined, /leastwise_cpu::block::/],
   ["cpu", /leastwise_cpu::|wasm_encoder::/],
-  ["", /leastwise/],
 ];
 
 // Compilers give functions that are equal one body, and the name of either: of small ones, and of those that free something, names tell nothing.
 const SMALL = 200;
 const isCommon = /^core::ptr::drop_in_place/;
+// Small, but the way to large tables.
+const isTable = /leastwise_kernels::texts::/;
 
 /** The part of a function with this name, counted from 1; 0 the primary, undefined where what calls it has to tell. */
 export function claim(name, size) {
-  if (size < SMALL || isCommon.test(name)) return undefined;
+  if ((size < SMALL && !isTable.test(name)) || isCommon.test(name)) return undefined;
   const rule = RULES.find(([, pattern]) => pattern.test(name));
-  return rule && PARTS.indexOf(rule[0]) + 1;
+  return rule?.[0] === undefined ? undefined : PARTS.indexOf(rule[0]) + 1;
+}
+
+/** What is there whenever a part is, itself among them: `NEEDS` of the façade has no part without these. */
+const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"] };
+const along = ["core", ...PARTS].map((part) => [part, ...(ALONG[part] ?? [])].reduce((bits, each) => bits | (1 << (PARTS.indexOf(each) + 1)), 0));
+
+/** The part of what functions of several parts come to, given as bits: one that is there whenever any of these is; 0 where there is none. */
+export function home(bits) {
+  const common = along.reduce((common, of, part) => (bits & (1 << part) ? common & of : common), ~0 >>> 0);
+  return common & 1 ? 0 : common === 0 ? 0 : 31 - Math.clz32(common);
 }

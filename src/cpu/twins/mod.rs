@@ -40,13 +40,20 @@ macro_rules! twins {
     ($($kernel:ident = $($twin:ident)::+ ($($arguments:ident)::+);)*) => {
         /// The twin of a static kernel.
         pub fn of(kernel: StaticKernel) -> Twin {
-            let heavy = kernel.is_heavy();
+            let (heavy, f32) = (kernel.is_heavy(), in_single(kernel));
             match kernel {
                 $(StaticKernel::$kernel => Twin {
                     heavy,
-                    f32: played!($kernel, f32, $($twin)::+, $($arguments)::+),
+                    f32,
                     f64: if is_single(StaticKernel::$kernel) { single } else { played!($kernel, f64, $($twin)::+, $($arguments)::+) },
                 }),*
+            }
+        }
+
+        /// The twin in f32, under a name of its own: a page whose engine computes in f64 does not load it.
+        fn in_single(kernel: StaticKernel) -> fn(&Workgroups, Bindings<f32>) {
+            match kernel {
+                $(StaticKernel::$kernel => played!($kernel, f32, $($twin)::+, $($arguments)::+)),*
             }
         }
     };

@@ -13,6 +13,7 @@ pub fn code(library: &Library, states: &[&File], kernels: &[Kernel]) -> String {
     let _ = declarations(library, &mut out);
     let _ = state_numbers(states, &mut out);
     let _ = table(kernels, &mut out);
+    let _ = texts(kernels, &mut out);
     let _ = twin_table(kernels, &mut out);
     let paths: Vec<Vec<&str>> = kernels.iter().map(|kernel| kernel.file.path.split('/').collect()).collect();
     let all: Vec<(&Kernel, &[&str])> = kernels.iter().zip(paths.iter().map(Vec::as_slice)).collect();
@@ -90,13 +91,30 @@ fn table(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
     }
     writeln!(out, "        }}\n    }}\n\n    pub(crate) fn module(self) -> &'static Module {{\n        match self {{")?;
     for kernel in kernels {
-        let Kernel { file, text, roots, bindings, .. } = kernel;
+        let Kernel { file, bindings, .. } = kernel;
         let slots: String = bindings.iter().map(slot).collect();
         writeln!(out, "            Self::{} => &Module {{", camel(&file.path))?;
-        writeln!(out, "                path: {:?}, name: {:?}, text: {text:?},", file.path, file.path.replace('/', "_"))?;
-        writeln!(out, "                roots: &{roots:?}, slots: &[{slots}],\n            }},")?;
+        writeln!(out, "                path: {:?}, name: {:?}, slots: &[{slots}],\n            }},", file.path, file.path.replace('/', "_"))?;
     }
     writeln!(out, "        }}\n    }}\n}}")
+}
+
+/// Texts of kernels, by a function for each folder: those of one folder belong to one part of the module that pages load.
+fn texts(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
+    let families: BTreeSet<&str> = kernels.iter().map(family).collect();
+    writeln!(out, "/// What static kernels are in WGSL.\npub(crate) mod texts {{\n    use crate::{{StaticKernel, Text}};")?;
+    // By address, so that no optimiser makes one function of all.
+    writeln!(out, "    static FOLDERS: [fn(StaticKernel) -> &'static Text; {}] = [", families.len())?;
+    families.iter().try_for_each(|family| writeln!(out, "        {family},"))?;
+    writeln!(out, "    ];\n    pub fn of(kernel: StaticKernel) -> &'static Text {{\n        FOLDERS[kernel.family() as usize](kernel)\n    }}")?;
+    for of in families {
+        writeln!(out, "    fn {of}(kernel: StaticKernel) -> &'static Text {{\n        match kernel {{")?;
+        for Kernel { file, text, roots, .. } in kernels.iter().filter(|kernel| family(kernel) == of) {
+            writeln!(out, "            StaticKernel::{} => &Text {{ text: {text:?}, uses: &{roots:?} }},", camel(&file.path))?;
+        }
+        writeln!(out, "            _ => unreachable!(),\n        }}\n    }}")?;
+    }
+    writeln!(out, "}}")
 }
 
 fn slot(Binding { name, slot, writes, words }: &Binding) -> String {
