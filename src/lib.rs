@@ -1,7 +1,7 @@
 //! The engine of Leastwise: least squares on WebGPU and on the CPU.
 //!
 //! A residual, traced in TypeScript to a tape, becomes a hash-consed expression graph ([`expr`]), is differentiated
-//! and turned into straight-line kernel programs ([`kernel`]); a [`problem`] holds variables, terms and their
+//! and turned into straight-line kernel programs ([`program`]); a [`problem`] holds variables, terms and their
 //! incidence; a solver ([`solve`]) is a state machine that emits recordings, which a [`device`] plays. The
 //! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen. Each of them is a crate of its own, in the
 //! folder of its name.
@@ -15,8 +15,9 @@ pub use leastwise_device as device;
 pub use leastwise_error::Error;
 pub use leastwise_expr as expr;
 pub use leastwise_kernels as kernels;
+pub use leastwise_linear as linear;
 pub use leastwise_problem as problem;
-pub use leastwise_program as kernel;
+pub use leastwise_program as program;
 pub use leastwise_session as session;
 pub use leastwise_solve as solve;
 pub use leastwise_tensor as tensor;

@@ -7,9 +7,9 @@ use crate::support::Tape;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
-use leastwise::kernel::{Binary, Instruction, KernelText, Load, OwnerProgram, Program, Store, Unary, wgsl};
 use leastwise::kernels::Real;
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
+use leastwise::program::{Binary, Instruction, KernelText, Load, OwnerProgram, Program, Store, Unary, wgsl};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 /// A term of two vertices: its programs by name, and the module of its product by the owners of column 0.

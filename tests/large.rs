@@ -3,8 +3,8 @@
 use crate::support::*;
 use leastwise::device::{Access, Limits, Precision, binding};
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::{ResidualPrograms, wgsl};
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
+use leastwise::program::{ResidualPrograms, wgsl};
 use leastwise::session::{Progress, Session};
 use leastwise::solve::Options;
 
@@ -85,11 +85,11 @@ fn programs(tape: &Tape, output: u32) -> ResidualPrograms {
     let source = |slot| leastwise::expr::tape::Source { leaf: leastwise::expr::Leaf::Slot { slot, component: 0 }, width: 1 };
     let roots = leastwise::expr::tape::read(&mut graph, &tape.words, &[output], &[0, 1, 2].map(source)).unwrap();
     let slots = [0, 1, 2].map(|base| {
-        let arena = leastwise::kernel::Address { base, column: 0, stride: 1 };
-        leastwise::kernel::SlotShape { arena, vector: Some(leastwise::kernel::Address { base: base + 3, ..arena }), manifold: None }
+        let arena = leastwise::program::Address { base, column: 0, stride: 1 };
+        leastwise::program::SlotShape { arena, vector: Some(leastwise::program::Address { base: base + 3, ..arena }), manifold: None }
     });
     let signature =
-        leastwise::kernel::Signature { slots: slots.to_vec(), columns: Vec::new(), weight_shared: true, shared: 1, header: 6, loss: None };
+        leastwise::program::Signature { slots: slots.to_vec(), columns: Vec::new(), weight_shared: true, shared: 1, header: 6, loss: None };
     ResidualPrograms::new("web", graph, &roots, &signature, leastwise::problem::GUARDS)
 }
 

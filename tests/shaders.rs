@@ -4,8 +4,8 @@
 //! test writes them to `target/wgsl/`, and the package's tests in Node compile them.
 
 use leastwise::device::{Access, KernelSource, binding};
-use leastwise::kernel::wgsl::double::{self, Products};
 use leastwise::kernels::{Real, StaticKernel};
+use leastwise::program::wgsl::double::{self, Products};
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, Scalar, StorageAccess, TypeInner};

@@ -11,8 +11,8 @@ mod support;
 
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::{Measured, Progress, Session};
 use leastwise::solve::Options;
 use std::time::Instant;

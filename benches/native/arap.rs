@@ -3,7 +3,7 @@
 use crate::harness::Inputs;
 use crate::mesh;
 use leastwise::expr::{Expr, Graph, Leaf, Unary};
-use leastwise::kernel::{Address, Guards, Program, ResidualPrograms, Signature, SlotShape};
+use leastwise::program::{Address, Guards, Program, ResidualPrograms, Signature, SlotShape};
 
 /// The vector turned in the plane of two axes.
 fn turn(graph: &mut Graph, angle: Expr, vector: [Expr; 3], from: usize, to: usize) -> [Expr; 3] {

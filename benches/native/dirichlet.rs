@@ -3,7 +3,7 @@
 use crate::harness::Inputs;
 use crate::mesh;
 use leastwise::expr::{Expr, Graph, Leaf};
-use leastwise::kernel::{Address, Load, Program, Store, lower};
+use leastwise::program::{Address, Load, Program, Store, lower};
 
 pub fn programs() -> [Program; 2] {
     let mut graph = Graph::new();

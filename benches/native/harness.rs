@@ -2,7 +2,7 @@
 
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::*;
-use leastwise::kernel::Program;
+use leastwise::program::Program;
 use std::time::Instant;
 
 /// What a program reads; what it writes is sized by `columns`.

@@ -3,7 +3,7 @@
 use crate::harness::{Inputs, seconds};
 use crate::mesh;
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// How often the operation is in the program: enough that loads and stores do not count.
 const TIMES: u32 = 16;

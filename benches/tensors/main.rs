@@ -6,7 +6,7 @@
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Device, Precision};
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::runtime::{Devices, Next, Products, Tensors};
 use std::sync::Arc;

@@ -13,10 +13,10 @@ use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, sc
 use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
 use super::covariance::{Unseen, Values};
-use super::linear::matrix::{BlockMatrix, packed};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Precision;
 use leastwise_error::Error;
+use leastwise_linear::matrix::{BlockMatrix, packed};
 use leastwise_problem::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use super::support::*;
 use super::{bits, save};
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::Options;
 

@@ -5,8 +5,8 @@ use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::{Progress, Session};
 use leastwise::solve::{Options, Report, Termination};
 

@@ -9,8 +9,8 @@ use crate::support::*;
 use leastwise::Error;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Loss, RaggedSlot, Reals, Slot, SummedSpec, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Termination};
 

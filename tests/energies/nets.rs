@@ -3,8 +3,8 @@
 use super::{LINEAR, sessions};
 use crate::support::*;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, RaggedSlot, RaggedSpec, Reals, Slot, TermSpec, Trace, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report};
 

@@ -4,8 +4,8 @@
 
 use crate::support::*;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 
 /// The square before it is distorted, of so many points a side.

@@ -3,7 +3,7 @@
 use super::harness::{Worst, adapter, binary, has_no_value, play, unary, worst};
 use super::samples;
 use leastwise::device::Device;
-use leastwise::kernel::{Binary, Unary};
+use leastwise::program::{Binary, Unary};
 
 /// Units in the last place.
 pub const UNARY: [(Unary, f64); 26] = [

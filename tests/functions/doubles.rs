@@ -5,7 +5,7 @@
 use super::harness::{adapter_of_doubles, binary, built_in, play_in, unary};
 use super::samples::{self, Random};
 use leastwise::device::{Device, Kind};
-use leastwise::kernel::{Binary, Unary};
+use leastwise::program::{Binary, Unary};
 
 /// What errors are measured in: the rounding of a double-float.
 const UNIT: f64 = 1.0 / (1u64 << 48) as f64;

@@ -1,7 +1,7 @@
 //! Values that must be exact.
 
 use super::harness::{adapter, binary, play, unary};
-use leastwise::kernel::{Binary, Unary};
+use leastwise::program::{Binary, Unary};
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI};
 
 fn rounded(value: f64) -> f64 {

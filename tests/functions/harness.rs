@@ -4,7 +4,7 @@ use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{
     Access, Command, Device, Dispatch, KernelSource, Kind, PARAM_WORDS, Recording, Slice, binding, binding::DATA, binding::VECTOR_OUT,
 };
-use leastwise::kernel::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
+use leastwise::program::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
 
 pub fn adapter() -> Device {
     Device::Wgpu(Box::new(WgpuDevice::open_blocking(None).expect("a WebGPU adapter")))

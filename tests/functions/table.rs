@@ -4,7 +4,7 @@ use super::bounds::{BINARY, UNARY, measure_binary, measure_unary};
 use super::harness::{Worst, adapter, built_in, play, worst};
 use super::samples::{self, Random};
 use leastwise::device::Device;
-use leastwise::kernel::Unary;
+use leastwise::program::Unary;
 use std::f64::consts::PI;
 
 type Exact = fn(&[f64]) -> f64;

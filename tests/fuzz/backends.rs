@@ -5,7 +5,7 @@ use super::check::Outcome;
 use super::engine::{self, Memory, Outputs, Term, load, play_in};
 use super::traced::{Point, Traced};
 use leastwise::device::{Device, Kind, Precision};
-use leastwise::kernel::*;
+use leastwise::program::*;
 use std::ops::AddAssign;
 
 /// f32 without subnormal numbers, with the accuracy that WGSL promises of quotients and roots.

@@ -5,7 +5,7 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::*;
 use leastwise::expr::tape::{self, TapeError};
 use leastwise::expr::{Expr, Graph, Leaf, Node, Unary};
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// A tape's graph, its scalars, and the leaves that it is differentiated by.
 pub struct Read {

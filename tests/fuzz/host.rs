@@ -3,7 +3,7 @@
 use super::cuda_on_host;
 use super::engine::{Memory, Outputs};
 use leastwise::device::{PARAM_WORDS, Params, Precision, binding, cuda::written};
-use leastwise::kernel::{KernelText, Program, wgsl};
+use leastwise::program::{KernelText, Program, wgsl};
 use wgsl_cuda::Parameter;
 
 const GROUP_SIZE: u32 = 64;

@@ -8,7 +8,7 @@ use crate::support::Random;
 use leastwise::device::cpu::block::BlockProgram;
 use leastwise::expr::tape::{self, Entries, Optional};
 use leastwise::expr::{Graph, Opcode};
-use leastwise::kernel::ResidualPrograms;
+use leastwise::program::ResidualPrograms;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 

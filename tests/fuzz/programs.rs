@@ -7,7 +7,7 @@ use super::engine::{self, Memory, Term, play};
 use super::generate::VARIABLES;
 use super::traced::{Origin, Point, Traced};
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 use std::ops::{Add, Mul};
 
 /// A number and how far it may be off.

@@ -11,7 +11,7 @@ use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
 use leastwise::device::{Device, KernelSource, Kind, Precision};
-use leastwise::kernel::wgsl;
+use leastwise::program::wgsl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 

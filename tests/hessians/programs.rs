@@ -6,7 +6,7 @@ use leastwise::device::binding::{ARENA, DATA, INDEX, VECTOR_IN, VECTOR_OUT};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Command, Device, KernelSource, Kind, Precision, Recording, Slice};
-use leastwise::kernel::{Address, ColumnMap, EnergyPrograms, NEGATIVE, Program, Signature, SlotShape, wgsl};
+use leastwise::program::{Address, ColumnMap, EnergyPrograms, NEGATIVE, Program, Signature, SlotShape, wgsl};
 use leastwise::solve::dispatch;
 
 /// Where everything is: slot k has an index column of its own, and its table is part k of the arena.

@@ -6,7 +6,7 @@ use super::double_double::Double;
 use super::play::{Case, WHOLE, play};
 use super::random::{Random, case};
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 use std::f64::consts::FRAC_PI_2;
 
 /// One operation on a list of operands.

@@ -2,7 +2,7 @@
 
 use super::accuracy::{apply, ulps, ulps_f32};
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// Numbers at which something happens in one function or another.
 fn edges() -> Vec<f64> {

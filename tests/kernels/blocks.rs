@@ -6,7 +6,7 @@ use super::random::{Random, case, program};
 use super::reference::evaluate;
 use leastwise::device::Precision;
 use leastwise::device::cpu::block::{BlockProgram, Instructions};
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 const COUNTS: [u32; 6] = [0, 1, 63, 64, 65, 1000];
 

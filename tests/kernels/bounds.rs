@@ -1,7 +1,7 @@
 //! A scalar interpreter in f64 that carries, with every value, a bound on how far another evaluation may be from it
 //! (running error analysis: Higham, *Accuracy and Stability of Numerical Algorithms*, 3.3).
 
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// A value and its error bound. The bound is infinite where nothing can be said: a comparison or the edge of a domain
 /// within the error, an overflow, a NaN.

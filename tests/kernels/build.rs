@@ -1,6 +1,6 @@
 //! Programs written by hand.
 
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 pub struct Builder {
     pub program: Program,

@@ -1,7 +1,7 @@
 //! Whole texts, reviewed like code. `LEASTWISE_BLESS=1 cargo test --test kernels golden` writes them anew.
 
 use super::build::{cross_product, rescale, spring};
-use leastwise::kernel::{Program, wgsl};
+use leastwise::program::{Program, wgsl};
 use std::path::Path;
 
 fn compare(name: &str, program: &Program) {

@@ -5,7 +5,7 @@ use super::modules_support::{Buffers, Ran, run};
 use super::play::{Case, Outputs, POISON, WHOLE, play};
 use super::random::{Random, case, program};
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -3,7 +3,7 @@
 use leastwise::device::cpu::block::BlockProgram;
 use leastwise::device::cpu::{Body, CpuDevice};
 use leastwise::device::*;
-use leastwise::kernel::Program;
+use leastwise::program::Program;
 use std::sync::Arc;
 
 /// What outputs hold before a run.

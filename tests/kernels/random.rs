@@ -1,7 +1,7 @@
 //! Random programs over every instruction, load and store, with something to run them on.
 
 use super::play::Case;
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// SplitMix64 (Steele, Lea & Flood 2014).
 pub struct Random(pub u64);

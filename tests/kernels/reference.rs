@@ -3,7 +3,7 @@
 use super::bounds::{self, Arithmetic, Bounded};
 use super::play::Case;
 use leastwise::device::Precision;
-use leastwise::kernel::*;
+use leastwise::program::*;
 
 /// Every stored value of one instance, in the order of the stores.
 pub fn evaluate(case: &Case, instance: usize, precision: Precision) -> Vec<Bounded> {

@@ -2,9 +2,9 @@
 
 use super::build::{Builder, cross_product, rescale, spring};
 use super::random::{Random, program};
-use leastwise::kernel::wgsl::embedded::without_comments;
-use leastwise::kernel::*;
 use leastwise::kernels::{Real, StaticKernel};
+use leastwise::program::wgsl::embedded::without_comments;
+use leastwise::program::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 /// The whole of a program.

@@ -1,8 +1,8 @@
 //! Random problems: tables, batches of instances that touch them, and the Jacobians of these.
 
 use crate::support::{Random, at_once};
+use leastwise::linear::matrix::BlockMatrix;
 use leastwise::problem::{BlockList, Pattern, PatternBatch, Target, pair_bits};
-use leastwise::solve::linear::matrix::BlockMatrix;
 use std::sync::Arc;
 
 /// What is between two tables.

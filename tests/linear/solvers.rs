@@ -3,17 +3,17 @@
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::base::task::{Pace, Task, UNIT};
+use leastwise::linear::conjugate::{self, Blocks, Inexact, Solution};
+use leastwise::linear::dense::{Algorithm, DenseCholesky};
+use leastwise::linear::elimination::{Linked, check, detect, work};
+use leastwise::linear::frozen::Frozen;
+use leastwise::linear::left_looking::LeftLooking;
+use leastwise::linear::matrix::{BlockMatrix, System, Unsolved, Unsolved::Singular};
+use leastwise::linear::qr::Triangle;
+use leastwise::linear::schur::{Refused, Schur};
+use leastwise::linear::sparse::{Factorization, SparseCholesky};
+use leastwise::linear::supernodal::Supernodal;
 use leastwise::problem::Pattern;
-use leastwise::solve::linear::conjugate::{self, Blocks, Inexact, Solution};
-use leastwise::solve::linear::dense::{Algorithm, DenseCholesky};
-use leastwise::solve::linear::elimination::{Linked, check, detect, work};
-use leastwise::solve::linear::frozen::Frozen;
-use leastwise::solve::linear::left_looking::LeftLooking;
-use leastwise::solve::linear::matrix::{BlockMatrix, System, Unsolved, Unsolved::Singular};
-use leastwise::solve::linear::qr::Triangle;
-use leastwise::solve::linear::schur::{Refused, Schur};
-use leastwise::solve::linear::sparse::{Factorization, SparseCholesky};
-use leastwise::solve::linear::supernodal::Supernodal;
 use std::pin::Pin;
 
 #[derive(Clone)]

@@ -3,7 +3,7 @@
 use crate::linear::random::{Sampled, sample};
 use crate::support::Random;
 use leastwise::base::task::Task;
-use leastwise::solve::linear::sparse::Ordering;
+use leastwise::linear::sparse::Ordering;
 
 fn samples(random: &mut Random) -> Vec<(&'static str, Sampled)> {
     vec![

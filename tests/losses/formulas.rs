@@ -3,8 +3,8 @@
 use crate::losses::samples::{Sample, built_in, traced, user_traced};
 use crate::support::Random;
 use leastwise::expr::{Expr, Graph, Leaf, Node, Opcode::*, Scope, Symbol};
-use leastwise::kernel::{LossKind, Step};
 use leastwise::problem::Loss;
+use leastwise::program::{LossKind, Step};
 use leastwise::session::wire;
 
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -8,11 +8,11 @@ use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Access, Command, Device, KernelSource, Kind, Precision, Recording, Slice};
 use leastwise::expr::tape::{self, Source};
 use leastwise::expr::{Graph, Leaf, Opcode::*};
-use leastwise::kernel::{
+use leastwise::problem::Loss;
+use leastwise::program::{
     Address, ColumnMap, ColumnShape, EnergyPrograms, Guards, LEAST_CURVATURE, NEGATIVE, Program, ResidualPrograms, RobustShape, Signature,
     SlotShape, wgsl,
 };
-use leastwise::problem::Loss;
 use leastwise::solve::dispatch;
 
 const COUNT: usize = 9;

@@ -7,8 +7,8 @@ use leastwise::device::cpu::CpuDevice;
 use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{Command, Device, KernelSource, Kind, Precision, Recording, Slice};
 use leastwise::expr::{Graph, Leaf, Manifold, Opcode};
-use leastwise::kernel::Retraction;
 use leastwise::problem::Shape;
+use leastwise::program::Retraction;
 use leastwise::solve::dispatch;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn retracted(device: &mut Device, manifold: &Arc<Manifold>, points: &[f64], step
     let mut buffer = |kind: Kind, len: u32| Slice { buffer: device.allocate(kind, len, "a buffer").unwrap(), offset: 0, len };
     let [arena, vector] = [points, steps].map(|values| buffer(Kind::Real, values.len() as u32));
     let (index, out) =
-        (buffer(Kind::Index, COUNT + 2), buffer(Kind::Real, retraction.scratch(Some(leastwise::kernel::wgsl::Cut::Coarse)) * COUNT));
+        (buffer(Kind::Index, COUNT + 2), buffer(Kind::Real, retraction.scratch(Some(leastwise::program::wgsl::Cut::Coarse)) * COUNT));
     let mut recording = Recording::new();
     for (slice, values) in [(arena, points), (vector, steps)] {
         recording.push(Command::UploadReals { buffer: slice.buffer, offset: 0, data: values.to_vec() });

@@ -2,8 +2,8 @@
 
 use super::Tape;
 use leastwise::expr::Opcode::{self, *};
-use leastwise::kernel::Objective;
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 
 /// A residual over scalars x₀, x₁, …, written as in the books.

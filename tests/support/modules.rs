@@ -6,7 +6,7 @@ use leastwise::device::Precision;
 use leastwise::device::cpu::block::{Lanes, View};
 use leastwise::device::cpu::real::Real;
 use leastwise::device::cpu::wasm::{Frame, Module, Span, apply};
-use leastwise::kernel::{Program, Store};
+use leastwise::program::{Program, Store};
 use std::ops::Range;
 use wasmi::{Caller, Config, Engine, Func, Linker, Memory, MemoryType};
 

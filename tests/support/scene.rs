@@ -2,8 +2,8 @@
 
 use super::*;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
 use leastwise::problem::{Column, EntryColumn, Loss, RaggedSlot, Reals, Shape, Slot, SummedSpec, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 
 /// What a scene has besides springs and pulls.

@@ -3,7 +3,7 @@
 use super::support::{Random, fresh_seed};
 use super::{Bench, benches, compare, reference};
 use leastwise::device::Precision;
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 use std::collections::HashMap;
 

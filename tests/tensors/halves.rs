@@ -6,7 +6,7 @@ use super::{Bench, benches, beside_the_cpu, compare};
 use half::f16;
 use leastwise::device::Precision;
 use leastwise::device::cpu::half as halves;
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::routing::{Mode, Place};
 use std::sync::Arc;

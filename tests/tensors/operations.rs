@@ -3,7 +3,7 @@
 use super::support::{Random, fresh_seed as fresh};
 use super::{Bench, benches};
 use leastwise::device::Precision;
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::operations::elementwise;
 
 const UNARY: [&str; 22] = [

@@ -3,7 +3,7 @@
 use super::support::{Random, fresh_seed};
 use super::{Bench, benches};
 use leastwise::device::Precision;
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 
 const SIZES: [u32; 6] = [1, 2, 3, 5, 7, 31];

@@ -1,7 +1,7 @@
 //! Another evaluator of the same graphs: node by node, element by element, in f64, without views, fusion or kernels.
 
 use half::f16;
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Data, Graph, Groups, Node, Op, Special};
 use leastwise::tensor::view::Movement;
 use std::collections::HashMap;

@@ -3,7 +3,7 @@
 use super::bench::DIVIDED;
 use super::support::Random;
 use super::{Bench, benches, compare};
-use leastwise::kernel::fused::Fold;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::routing::{Mode, Place};
 

@@ -1,13 +1,13 @@
 //! What covariances are made of: √W J or JᵀWJ at the values of a [snapshot](Problem::snapshot), brought back from an f64 device.
 
 use super::super::assembly::{Assembly, Structure};
-use super::super::linear::matrix::BlockMatrix;
-use super::super::linear::qr::Triangle;
 use super::super::linear::rows::Rows;
 use super::super::{Needs, SnapshotLayout, Workspace, state};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Recording, Slice};
 use leastwise_error::Error;
+use leastwise_linear::matrix::BlockMatrix;
+use leastwise_linear::qr::Triangle;
 use leastwise_problem::{Pattern, Problem, Registry, Table};
 use std::sync::Arc;
 

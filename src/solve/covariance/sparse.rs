@@ -6,12 +6,12 @@
 //! many unknowns as there are such directions are held, those that are told apart best, which gives an inverse G on the
 //! rest; (I − NNᵀ)G(I − NNᵀ) is the pseudo-inverse.
 
-use super::super::linear::left_looking::LeftLooking;
-use super::super::linear::matrix::{BlockMatrix, System, Unsolved, packed};
-use super::super::linear::sparse::{Ordering, SparseCholesky, TooLarge, Unfactorised};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
 use leastwise_base::task::{Pace, Stopped};
+use leastwise_linear::left_looking::LeftLooking;
+use leastwise_linear::matrix::{BlockMatrix, System, Unsolved, packed};
+use leastwise_linear::sparse::{Ordering, SparseCholesky, TooLarge, Unfactorised};
 use std::sync::OnceLock;
 
 /// Directions that are looked for at first, and at most; and rounds of inverse iteration.

@@ -6,9 +6,9 @@
 //! from the last panel to the first. Z_II lies in panels behind, since a factor's structure is closed: that takes about as
 //! many operations as the factor, for all diagonal blocks and those of all variables that meet in a residual.
 
-use super::super::linear::left_looking::LeftLooking;
 use super::jacobi::{add, dot};
 use leastwise_base::task::{Pace, Stopped, UNIT};
+use leastwise_linear::left_looking::LeftLooking;
 
 /// Z, in the places of the factor's entries.
 pub struct Subset {

@@ -2,13 +2,14 @@
 
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
-use super::sparse::{Ordering, Unfactorised};
 use super::two_level::space::Space;
 use super::two_level::{self, Plan, TwoLevel};
-use super::{Choice, Linear, Preconditioner, Wanted, elimination, sizes};
+use super::{Choice, Linear, Preconditioner, Wanted, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
+use leastwise_linear::elimination;
+use leastwise_linear::sparse::{Ordering, Unfactorised};
 use leastwise_problem::{Batch, LinkedBatch, Links, Pattern, Problem, Registry, runs};
 
 /// Thresholds between linear solvers.

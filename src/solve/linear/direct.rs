@@ -3,20 +3,20 @@
 
 use super::super::assembly::{Assembled, Assembly, Structure};
 use super::super::{Workspace, state};
-use super::conjugate::{self, Blocks, Inexact};
-use super::dense::DenseCholesky;
-use super::elimination::{self, Linked};
-use super::frozen::Frozen;
-use super::matrix::{BlockMatrix, System, Unsolved};
-use super::qr::Triangle;
 use super::rows::Rows;
-use super::schur::{Refused, Schur};
-use super::sparse::{SparseCholesky, Unfactorised};
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device};
 use leastwise_error::Error;
+use leastwise_linear::conjugate::{self, Blocks, Inexact};
+use leastwise_linear::dense::DenseCholesky;
+use leastwise_linear::elimination::{self, Linked};
+use leastwise_linear::frozen::Frozen;
+use leastwise_linear::matrix::{BlockMatrix, System, Unsolved};
+use leastwise_linear::qr::Triangle;
+use leastwise_linear::schur::{Refused, Schur};
+use leastwise_linear::sparse::{SparseCholesky, Unfactorised};
 use leastwise_problem::file::bytes::{Reader, Writer};
 use leastwise_problem::{Pattern, Problem, Registry};
 

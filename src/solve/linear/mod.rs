@@ -14,24 +14,10 @@
 //! Which one a problem gets is decided in [`choose`]; docs/SOLVERS.md says what each is for.
 
 pub mod choose;
-pub mod conjugate;
-pub mod dense;
 pub mod direct;
-pub mod elimination;
-pub mod frozen;
-pub mod left_looking;
-pub mod matrix;
-mod minimum_degree;
-pub mod panels;
-mod parallel;
 pub mod pcg;
-pub mod qr;
 pub mod rows;
-pub mod schur;
 mod sizes;
-pub mod sparse;
-#[cfg(not(target_arch = "wasm32"))]
-pub mod supernodal;
 pub mod two_level;
 
 use super::Workspace;

@@ -2,10 +2,10 @@
 //! of J itself can be afforded.
 
 use super::super::{Workspace, assembly::Assembled, state};
-use super::qr::Triangle;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, Kind, Slice};
 use leastwise_error::Error;
+use leastwise_linear::qr::Triangle;
 use leastwise_problem::{Pattern, Problem};
 use leastwise_program::{Curvature, Entry, ResidualPrograms, Signature};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Sizes of what linear solvers on the host keep, found before anything is allocated: what has no place is an error of the solve.
 
-use super::elimination;
 use leastwise_base::memory;
 use leastwise_error::Error;
+use leastwise_linear::elimination;
 use leastwise_problem::{BlockRows, Pattern};
 
 /// Bytes that a linear solver may take: in WebAssembly those of the largest array there can be.

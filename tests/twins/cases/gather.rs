@@ -1,7 +1,7 @@
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::NEGATIVE;
 use leastwise::kernels::{StaticKernel, system};
+use leastwise::program::NEGATIVE;
 use leastwise::solve::state::{ALWAYS, SOLVED};
 
 /// One incidence list of a chunk.

@@ -4,8 +4,8 @@ use super::mask::free;
 use super::{Spread, entry};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::NEGATIVE;
 use leastwise::kernels::{StaticKernel, two_level};
+use leastwise::program::NEGATIVE;
 use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};
 
 const NONE: u32 = u32::MAX;

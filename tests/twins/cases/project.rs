@@ -1,7 +1,7 @@
 use crate::twins::harness::Case;
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::NEGATIVE;
 use leastwise::kernels::{StaticKernel, system};
+use leastwise::program::NEGATIVE;
 
 /// A few roundings of f64; for f32 it is as good as none.
 const TOLERANCE: f64 = 2e-15;

@@ -4,11 +4,11 @@ use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, row, squared_distance};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::state::cluster::MERGED;
 use leastwise::kernels::{
     StaticKernel,
     clustering::{lloyd, moves},
 };
+use leastwise::program::state::cluster::MERGED;
 
 /// Up to 150 anchors: one workgroup looks at all pairs.
 pub fn merge(size: usize, group: usize, random: &mut Random) -> Vec<Case> {

@@ -4,8 +4,8 @@ use super::half::nearest_half;
 use super::{Members, Shape, Table, bound_of_sum, guard, only, row, square, squared_distance};
 use crate::twins::harness::{Case, poison};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::state::cluster::*;
 use leastwise::kernels::{StaticKernel, clustering::lloyd};
+use leastwise::program::state::cluster::*;
 
 pub fn weigh(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |trims: bool| {

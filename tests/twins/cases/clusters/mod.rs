@@ -20,7 +20,7 @@ pub use start::{adopt, elect, farthest, pick, potentials, seed};
 use crate::twins::harness::{Case, POISONED_WORD, poison, random_state};
 use crate::twins::value::{Random, Value};
 use leastwise::device::binding::STATE;
-use leastwise::kernel::state::cluster::{ALWAYS, DONE};
+use leastwise::program::state::cluster::{ALWAYS, DONE};
 
 const DIMENSIONS: [usize; 5] = [1, 2, 3, 8, 37];
 const CLUSTERS: [usize; 5] = [1, 2, 5, 33, 70];

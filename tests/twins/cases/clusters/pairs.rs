@@ -1,8 +1,8 @@
 use super::{DIMENSIONS, row};
 use crate::twins::harness::{Case, POISONED_WORD, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::state::cluster::NUDGE;
 use leastwise::kernels::{StaticKernel, clustering::anneal};
+use leastwise::program::state::cluster::NUDGE;
 
 /// "pcg" (Jarzynski & Olano 2020) modulo 2³², as a number between −1 and 1.
 fn noise(seed: u32, pair: usize, k: usize) -> f64 {

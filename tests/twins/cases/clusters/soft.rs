@@ -3,11 +3,11 @@
 use super::{Shape, bound_of_sum, only, row, tile};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
-use leastwise::kernel::state::cluster::*;
 use leastwise::kernels::{
     StaticKernel,
     clustering::{anneal, lloyd},
 };
+use leastwise::program::state::cluster::*;
 
 /// Points of a chunk of which a block has some.
 fn block_of(shape: &Shape, random: &mut Random) -> (Vec<f64>, Vec<f64>) {

@@ -6,11 +6,11 @@
 //! S = C − YᵀY, S x = c − YᵀL⁻¹e, and back, x_e = L⁻ᵀ(L⁻¹e − Yx). Eliminated variables are worked on in pieces, rows
 //! of S one by one; each has its own results, so that the bits are the same on any number of threads.
 
-use super::dense::DenseCholesky;
-use super::elimination::{Elimination, Group, Linked, Neighbour};
-use super::matrix::{BlockMatrix, System, Unsolved, packed};
-use super::parallel;
-use super::sparse::{SparseCholesky, Unfactorised};
+use crate::dense::DenseCholesky;
+use crate::elimination::{Elimination, Group, Linked, Neighbour};
+use crate::matrix::{BlockMatrix, System, Unsolved, packed};
+use crate::parallel;
+use crate::sparse::{SparseCholesky, Unfactorised};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_problem::Pattern;

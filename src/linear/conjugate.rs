@@ -2,8 +2,8 @@
 //! for Sparse Linear Systems*, 2nd ed., algorithm 9.1): for problems with many more residuals than blocks, whose factor
 //! would be too large.
 
-use super::matrix::{System, Unsolved, packed};
-use super::sparse::{Factorization, SparseCholesky};
+use crate::matrix::{System, Unsolved, packed};
+use crate::sparse::{Factorization, SparseCholesky};
 use leastwise_base::task::{Pace, Stopped};
 
 /// How long to go on.

@@ -4,7 +4,7 @@
 //! can several tables between whose variables there are no blocks either. What is left — cameras, in bundle adjustment —
 //! has blocks where two variables share an eliminated neighbour, besides those that it had.
 
-use super::schur::Refused;
+use crate::schur::Refused;
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
 

@@ -1,21 +1,21 @@
 //! Sparse Cholesky factors on the host, by faer. What does not depend on values — the order of elimination, the factor's
 //! structure, the place of every block — is found out once, while the structure stays. Natively factors are made block by
-//! block ([`Supernodal`](super::supernodal)), in wasm panel by panel ([`LeftLooking`](super::left_looking)), in code of a tenth of the size.
+//! block ([`Supernodal`](crate::supernodal)), in wasm panel by panel ([`LeftLooking`](crate::left_looking)), in code of a tenth of the size.
 //!
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
 
-use super::matrix::{BlockMatrix, System, Unsolved, packed};
-use super::minimum_degree;
+use crate::matrix::{BlockMatrix, System, Unsolved, packed};
+use crate::minimum_degree;
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::Pattern;
 
 #[cfg(target_arch = "wasm32")]
-pub use super::left_looking::LeftLooking as Best;
+pub use crate::left_looking::LeftLooking as Best;
 #[cfg(not(target_arch = "wasm32"))]
-pub use super::supernodal::Supernodal as Best;
+pub use crate::supernodal::Supernodal as Best;
 
 /// What makes factors of matrices of one structure, and solves with the last one.
 pub trait Factorization: Sized + Send {

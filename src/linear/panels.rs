@@ -1,7 +1,7 @@
 //! Cholesky's factor of a panel: columns that follow each other, of which the first rows are a lower triangle. Small code,
 //! of whose inner loops compilers make vector instructions.
 
-use super::matrix::Unsolved;
+use crate::matrix::Unsolved;
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use std::ops::Range;

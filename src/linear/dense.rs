@@ -1,7 +1,7 @@
 //! Cholesky's factor of a whole matrix, for few unknowns: by faer's products natively, in wasm by a small kernel of our own.
 
-use super::matrix::{System, Unsolved};
-use super::panels;
+use crate::matrix::{System, Unsolved};
+use crate::panels;
 use leastwise_base::task::{Pace, Stopped};
 
 /// H + λD = L Lᵀ.

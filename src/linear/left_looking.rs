@@ -2,9 +2,9 @@
 //! panels before it that reach it are subtracted when its turn comes (Ng & Peyton, "Block sparse Cholesky algorithms on
 //! advanced uniprocessor computers", 1993).
 
-use super::matrix::Unsolved;
-use super::panels;
-use super::sparse::{Factorization, TooLarge, Unfactorised};
+use crate::matrix::Unsolved;
+use crate::panels;
+use crate::sparse::{Factorization, TooLarge, Unfactorised};
 use faer::perm::PermRef;
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use leastwise_base::task::{Pace, Stopped, UNIT};

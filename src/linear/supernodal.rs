@@ -2,8 +2,8 @@
 //! products. Fast where these have registers, and a lot of code. A factor is one piece of work: natively, where threads keep
 //! sessions from event loops, none is larger than seconds.
 
-use super::matrix::Unsolved;
-use super::sparse::{Factorization, TooLarge, Unfactorised};
+use crate::matrix::Unsolved;
+use crate::sparse::{Factorization, TooLarge, Unfactorised};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::perm::PermRef;
 use faer::sparse::linalg::cholesky::{CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};

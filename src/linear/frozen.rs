@@ -1,9 +1,9 @@
 //! A sparse Cholesky factor that stays while conjugate gradients make do with it: between two steps, or after an edit of targets and
 //! weights, JᵀWJ + λD changes little, and the factor of what it was leaves few iterations. A factor costs as much as many of them.
 
-use super::conjugate::{self, Inexact, Solution};
-use super::matrix::{System, Unsolved};
-use super::sparse::{SparseCholesky, Unfactorised};
+use crate::conjugate::{self, Inexact, Solution};
+use crate::matrix::{System, Unsolved};
+use crate::sparse::{SparseCholesky, Unfactorised};
 use leastwise_base::task::Pace;
 use leastwise_problem::Pattern;
 
