@@ -2,6 +2,7 @@
 
 use leastwise::expr::Opcode;
 use leastwise::expr::rules::{Function, markdown, rules};
+use leastwise::kernel::{BuiltInLoss, Range};
 use std::fmt::Write;
 
 /// The file is this text, which is written where golden files are blessed.
@@ -56,4 +57,52 @@ fn the_facade_has_the_functions() {
 #[test]
 fn the_page_of_operations_is_their_table() {
     hold("docs/OPERATIONS.md", &markdown());
+}
+
+/// Lines of documentation of TypeScript.
+fn documentation(text: &str) -> String {
+    format!("/**\n * {}\n */", text.replace('\n', "\n * ")).replace(" * \n", " *\n")
+}
+
+#[test]
+fn the_facade_has_the_losses() {
+    let mut text = String::from(
+        "/** Built-in losses. Generated from `src/program/losses/` (`npm run generate`), and held to it by a test. */\nimport { atMost, builtIn, NOT_NEGATIVE, SCALE, type Loss } from \"./loss.js\";\n",
+    );
+    for &loss in BuiltInLoss::ALL {
+        let (mut declared, mut given, mut ranges) = (Vec::new(), Vec::new(), Vec::new());
+        for parameter in loss.parameters() {
+            let (range, said) = match parameter.range {
+                Range::Scale => ("SCALE".into(), "a number from 1e-9 to 1e9".into()),
+                Range::NotNegative => ("NOT_NEGATIVE".into(), "0 or more".into()),
+                Range::AtMost(most) => (format!("atMost({most:e})"), format!("at most {most:e} or `-Infinity`")),
+            };
+            declared.push(format!("{}: number", parameter.name));
+            given.push(format!("[\"{0}\", {0}, {range}]", parameter.name));
+            ranges.push(format!("`{}` is {said}", parameter.name));
+        }
+        let (name, number) = (loss.name(), loss.number());
+        let (declared, given, ranges) = (declared.join(", "), given.join(", "), ranges.join(" and "));
+        let [description, example] = loss.documentation();
+        let said = documentation(&format!("{description}\n\n@throws `invalid-option` unless {ranges}\n@example\n{example}"));
+        writeln!(text, "\n{said}\nexport function {name}({declared}): Loss {{ return builtIn({number}, \"{name}\", [{given}]); }}")
+            .unwrap();
+    }
+    hold("ts/src/losses.ts", &text);
+}
+
+#[test]
+fn the_page_of_losses_has_a_line_for_each() {
+    const PAGE: &str = "docs/LOSSES.md";
+    let page = std::fs::read_to_string(format!("{}/{PAGE}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let start = page.find("| `trivial()` |").unwrap();
+    let first = start + page[start..].find('\n').unwrap() + 1;
+    let last = page.find("| `scaled(").unwrap();
+    let line = |loss: &BuiltInLoss| {
+        let symbols: Vec<&str> = loss.parameters().iter().map(|parameter| parameter.symbol).collect();
+        let cells = loss.row().map(|cell| cell.replace('|', "\\|"));
+        format!("| `{}({})` | {} |\n", loss.name(), symbols.join(", "), cells.join(" | "))
+    };
+    let lines: String = BuiltInLoss::ALL.iter().map(line).collect();
+    hold(PAGE, &format!("{}{lines}{}", &page[..first], &page[last..]));
 }
