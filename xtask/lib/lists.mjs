@@ -111,5 +111,25 @@ ${found.map(({ name }) => `    ${name},`).join("\n")}
 `;
 }
 
+/** `src/solve/descent/rules/mod.rs` */
+function rules() {
+  const modules = modulesOf("src/solve/descent/rules");
+  const found = numbered("rules", modules, /impl DescentRule for (?<name>\w+) \{\n    const NUMBER: u32 = (?<number>\d+);/g);
+  return `//! The rules of descents: a file each, which declares what [\`DescentRule\`] asks for.
+//!
+//! This list is generated from the files (\`npm run generate\`), and a test holds it to them.
+
+${modules.map(({ name }) => `mod ${name};`).join("\n")}
+
+use super::rule::{Command, DescentRule, Error, Options, Problem, RuleEntry, Turn, Workspace, descent_rules};
+
+${modules.map(({ name }) => `use ${name}::*;`).join("\n")}
+
+descent_rules! {
+${found.map(({ name }) => `    ${name},`).join("\n")}
+}
+`;
+}
+
 /** The generated lists: a path, and its text. */
-export const LISTS = [["src/expr/operations/mod.rs", operations], ["src/program/losses/mod.rs", losses]];
+export const LISTS = [["src/expr/operations/mod.rs", operations], ["src/program/losses/mod.rs", losses], ["src/solve/descent/rules/mod.rs", rules]];

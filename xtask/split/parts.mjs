@@ -8,7 +8,7 @@ const RULES = [
   // What calls that wait for nothing may come to, whatever is loaded: devices are made and freed, options checked, bounds kept.
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
   ["", /leastwise_program::wgsl::split::(columns|cost|is_small)\b/],
-  ["", /leastwise_solve::(active_set|descent::Rule|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
+  ["", /leastwise_solve::(active_set|descent::rules?|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
   ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b|leastwise_session::evaluations\b/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)$/],
@@ -19,7 +19,7 @@ const RULES = [
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|of::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|of::TwoLevel\w+)\b|leastwise_solve::solver::resources::.*SetUp::resume::\{\{closure/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|of::(Descent|LineSearch)\w+)\b/],
-  ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate)\b/],
+  ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],
   ["direct", /leastwise_(session::covariances|outer::covariance)\b|\bfaer\b/],
   ["seldom", /leastwise_outer::(mixed_precision|sibling_solve)\b/],

@@ -25,6 +25,7 @@ mod minimum_degree;
 pub mod panels;
 mod parallel;
 pub mod pcg;
+mod preconditioner;
 pub mod qr;
 pub mod rows;
 pub mod schur;
@@ -33,6 +34,8 @@ pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;
 pub mod two_level;
+
+pub use preconditioner::Preconditioner;
 
 use super::Workspace;
 use leastwise_device::Command;
@@ -66,39 +69,6 @@ pub enum Linear {
     Schur,
     /// Methods that know only the gradient have no system to be solved.
     None,
-}
-
-/// What conjugate gradients are preconditioned by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Preconditioner {
-    /// The inverted diagonal blocks.
-    BlockJacobi,
-    /// The same, and the motions of patches: see [`two_level`].
-    TwoLevel,
-    /// A sparse factor of what the matrix was some steps ago: see [`frozen`].
-    FrozenFactor,
-}
-
-impl Preconditioner {
-    pub const ALL: [Self; 3] = [Self::BlockJacobi, Self::TwoLevel, Self::FrozenFactor];
-
-    /// The name that options and reports have for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BlockJacobi => "block-jacobi",
-            Self::TwoLevel => "two-level",
-            Self::FrozenFactor => "frozen-factor",
-        }
-    }
-
-    /// The linear solvers that it is for, the usual one first.
-    pub fn linears(self) -> &'static [Linear] {
-        match self {
-            Self::BlockJacobi => &[Linear::Pcg, Linear::AssembledPcg],
-            Self::TwoLevel => &[Linear::Pcg],
-            Self::FrozenFactor => &[Linear::AssembledPcg],
-        }
-    }
 }
 
 /// What a caller asked for.
