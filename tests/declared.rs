@@ -6,6 +6,7 @@ use leastwise::kernel::{BuiltInLoss, Range};
 use leastwise::solve::Method;
 use leastwise::solve::descent::{Rule, RuleEntry};
 use leastwise::solve::linear::Preconditioner;
+use leastwise::tensor::operations::{ELEMENTWISE, NAMED, Takes};
 use std::fmt::Write;
 
 /// The file is this text, which is written where golden files are blessed.
@@ -192,4 +193,29 @@ fn methods_and_preconditioners_are_named_everywhere() {
     hold_lines("docs/OPTIONS.md", "## `problem.solve(options)`", "| `linear` |", &row);
     let row = format!("| `preconditioner` | {} | `\"auto\"` |\n", coded(&preconditioners));
     hold_lines("docs/OPTIONS.md", "| `linear` |", "| `eliminate` |", &row);
+}
+
+#[test]
+fn the_facade_has_the_operations_of_tensors() {
+    let names: Vec<&str> = ELEMENTWISE.iter().map(|entry| entry.0).chain(NAMED.iter().copied()).collect();
+    let mut text = String::from(
+        "/** Operations of tensors by name. Generated from `src/tensor/operations/` (`npm run generate`), and held to it by a test. */\n\n/** @internal */\nexport type Operation =\n",
+    );
+    let lines: Vec<String> = names.chunks(10).map(|names| format!("  | {}", quoted(names, " | "))).collect();
+    writeln!(text, "{};", lines.join("\n")).unwrap();
+    hold("ts/src/tensor/operations.ts", &text);
+
+    let mut text = String::new();
+    for (name, takes, description) in ELEMENTWISE {
+        let (declared, given) = match takes {
+            Takes::One => ("", "this"),
+            Takes::Two => ("o: Kept<D> | number", "this, o"),
+            Takes::Free => continue,
+        };
+        if !description.is_empty() {
+            writeln!(text, "  /** {description} */").unwrap();
+        }
+        writeln!(text, "  {name}({declared}): Tensor<D> {{ return apply(\"{name}\", [{given}]); }}").unwrap();
+    }
+    hold_lines("ts/src/tensor/tensor.ts", "  // ── element by element", "  // ── element by element, by hand", &text);
 }
