@@ -147,7 +147,7 @@ fn methods_and_preconditioners_are_named_everywhere() {
         "/** Names of methods and preconditioners. Generated from `src/solve/` (`npm run generate`), and held to it by a test. */\n",
     );
     for (name, names) in [("METHODS", &methods), ("PRECONDITIONERS", &preconditioners)] {
-        writeln!(text, "/** @internal */\nexport const {name} = [{}] as const;", quoted(names, ", ")).unwrap();
+        writeln!(text, "\n/** @internal */\nexport const {name} = [{}] as const;", quoted(names, ", ")).unwrap();
     }
     hold("ts/src/methods.ts", &text);
 

@@ -11,8 +11,10 @@ pub use leastwise_problem::Problem;
 
 /// Method that knows nothing but the gradient: the way in which it makes directions.
 pub trait DescentRule: Copy {
-    /// Number that `line_search.wgsl` and `two_loop.wgsl` have for it.
+    /// Number by which `two_loop.wgsl` knows it.
     const NUMBER: u32;
+    /// Number by which `line_search.wgsl` knows it, or another rule that looks for its points in the same way.
+    const SEARCH: u32 = Self::NUMBER;
     /// Name in options and reports.
     const NAME: &'static str;
     /// Line in the documentation of `SolveOptions.method`.
@@ -114,6 +116,10 @@ macro_rules! descent_rules {
 
             pub fn start(self) -> Vec<(u32, f64)> {
                 match self { $(Self::$name(rule) => rule.start()),* }
+            }
+
+            pub(super) fn search(self) -> u32 {
+                match self { $(Self::$name(_) => <$name as DescentRule>::SEARCH),* }
             }
 
             pub(super) fn number(self) -> u32 {

@@ -88,7 +88,7 @@ impl Descent {
             partial_count: partials,
             distance: work.partial_distance,
             limited: bounded,
-            rule: self.rule.number(),
+            rule: self.rule.search(),
             pairs: self.pairs,
         }));
     }
