@@ -1,5 +1,5 @@
-// `npm run generate`: writes what comes from src/session/surface.idl and from the declarations of operations. `-- --check` only says what is stale of the former;
-// tests say it of the latter.
+// `npm run generate`: writes what comes from src/session/surface.idl and from declarations of the engine (HACKING.md lists them). `-- --check`
+// only says what is stale of the former; tests say it of the latter.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LISTS } from "./lib/lists.mjs";

@@ -2,7 +2,7 @@
 
 use leastwise_error::Error;
 use leastwise_expr::{Graph, Leaf, tape};
-use leastwise_program::{LossCode, LossKind, Range, TracedLoss};
+use leastwise_program::{BuiltInLoss, LossKind, Parameter, Range, TracedLoss};
 use std::sync::Arc;
 
 /// ρ in ½ w ρ(‖r‖²).
@@ -14,7 +14,7 @@ pub struct Loss {
 
 /// Scales may be so small, and their inverse so large, that their squares are still squared in f32.
 const LEAST_SCALE: f64 = 1e-9;
-/// Number that stands for α = −∞ in Barron's loss: to both precisions there is no difference.
+/// Number that stands for −∞ in a parameter that has no least value: to both precisions there is no difference.
 const MINUS_INFINITY: f64 = -1e18;
 
 impl Loss {
@@ -23,64 +23,54 @@ impl Loss {
         Self { kind: Arc::new(LossKind::Trivial), parameters: Vec::new() }
     }
 
-    /// A loss with none inside it, by its parameters in their order.
-    pub fn plain(code: LossCode, parameters: &[f64]) -> Result<Self, Error> {
-        let names = code.parameters();
-        let Some(kind) = LossKind::plain(code).filter(|_| names.len() == parameters.len()) else {
-            let (name, given) = (code.name(), parameters.len());
+    /// A built-in loss with these values of its parameters, in their order.
+    pub fn built_in(loss: BuiltInLoss, values: &[f64]) -> Result<Self, Error> {
+        let parameters = loss.parameters();
+        if values.len() != parameters.len() {
+            let (name, given) = (loss.name(), values.len());
             return Err(Error::InvalidOption(format!("loss {name}: {given} parameters do not make one")));
-        };
-        let parameter = |(number, (name, &value)): (usize, (&&str, &f64))| match kind.range(number) {
-            Range::Scale => scale(code.name(), name, value),
-            Range::NotNegative => checked(code.name(), name, value, |value| value >= 0.0, "must not be negative"),
-            Range::Exponent if value.is_nan() || value > 1e6 => {
-                let calls = names.join(", ");
-                let must = "must be a number of at most 1e6 or −Infinity";
-                Err(Error::InvalidOption(format!("{}({calls}): {name} {must}, not {value}", code.name())))
-            }
-            Range::Exponent => Ok(value.max(MINUS_INFINITY)),
-        };
-        let parameters = names.iter().zip(parameters).enumerate().map(parameter).collect::<Result<_, _>>()?;
-        Ok(Self { kind: Arc::new(kind), parameters })
+        }
+        let values = parameters.iter().zip(values).map(|(parameter, &value)| within(loss, parameter, value));
+        Ok(Self { parameters: values.collect::<Result<_, _>>()?, kind: Arc::new(LossKind::BuiltIn(loss)) })
     }
 
     pub fn huber(delta: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Huber, &[delta])
+        Self::built_in(BuiltInLoss::Huber, &[delta])
     }
 
     pub fn soft_l1(c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::SoftL1, &[c])
+        Self::built_in(BuiltInLoss::SoftL1, &[c])
     }
 
     pub fn cauchy(c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Cauchy, &[c])
+        Self::built_in(BuiltInLoss::Cauchy, &[c])
     }
 
     /// `a` is compared with s, not with ‖r‖.
     pub fn arctan(a: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Arctan, &[a])
+        Self::built_in(BuiltInLoss::Arctan, &[a])
     }
 
     pub fn tukey(c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Tukey, &[c])
+        Self::built_in(BuiltInLoss::Tukey, &[c])
     }
 
     pub fn geman_mc_clure(c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::GemanMcClure, &[c])
+        Self::built_in(BuiltInLoss::GemanMcClure, &[c])
     }
 
     pub fn welsch(c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Welsch, &[c])
+        Self::built_in(BuiltInLoss::Welsch, &[c])
     }
 
     /// `a` and `b` are compared with s, not with ‖r‖.
     pub fn tolerant(a: f64, b: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Tolerant, &[a, b])
+        Self::built_in(BuiltInLoss::Tolerant, &[a, b])
     }
 
     /// α may be −∞.
     pub fn barron(alpha: f64, c: f64) -> Result<Self, Error> {
-        Self::plain(LossCode::Barron, &[alpha, c])
+        Self::built_in(BuiltInLoss::Barron, &[alpha, c])
     }
 
     /// factor · ρ(s)
@@ -126,9 +116,21 @@ impl Loss {
     }
 }
 
-fn scale(loss: &str, parameter: &str, value: f64) -> Result<f64, Error> {
-    let range = LEAST_SCALE..=1.0 / LEAST_SCALE;
-    checked(loss, parameter, value, |value| range.contains(&value), "must be positive, from 1e-9 to 1e9")
+/// The value of a parameter, in its range.
+fn within(loss: BuiltInLoss, Parameter { name, range, .. }: &Parameter, value: f64) -> Result<f64, Error> {
+    match *range {
+        Range::Scale => {
+            let range = LEAST_SCALE..=1.0 / LEAST_SCALE;
+            checked(loss.name(), name, value, |value| range.contains(&value), "must be positive, from 1e-9 to 1e9")
+        }
+        Range::NotNegative => checked(loss.name(), name, value, |value| value >= 0.0, "must not be negative"),
+        Range::AtMost(most) if value.is_nan() || value > most => {
+            let names: Vec<&str> = loss.parameters().iter().map(|parameter| parameter.name).collect();
+            let must = format!("must be a number of at most {most:e} or −Infinity");
+            Err(Error::InvalidOption(format!("{}({}): {name} {must}, not {value}", loss.name(), names.join(", "))))
+        }
+        Range::AtMost(_) => Ok(value.max(MINUS_INFINITY)),
+    }
 }
 
 fn checked(loss: &str, parameter: &str, value: f64, holds: impl Fn(f64) -> bool, must: &str) -> Result<f64, Error> {

@@ -53,6 +53,9 @@ const FIRST_RADIUS: f64 = 1e4;
 const NEXT_TO_NO_DAMPING: [f64; 2] = [1e-8, 1e-6];
 
 impl Method {
+    /// Methods that solve a linear system.
+    pub const OF_SYSTEMS: [Self; 4] = [Self::LevenbergMarquardt, Self::GaussNewton, Self::Newton, Self::Dogleg(Dogleg::Traditional)];
+
     /// The name that options and reports have for it.
     pub fn name(self) -> &'static str {
         match self {

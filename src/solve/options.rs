@@ -1,6 +1,6 @@
 //! What a caller may ask of a solve.
 
-use super::descent::{Rates, Rule};
+use super::descent::Rule;
 use super::lagrangian::OuterSettings;
 use super::linear::{Linear, Preconditioner, Wanted};
 use super::method::{Dogleg, Method};
@@ -12,8 +12,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Options {
-    /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"newton"`; `"dogleg"`. By the gradient alone: `"lbfgs"`,
-    /// `"nonlinear-cg"`, `"gradient-descent"`, `"adam"`.
+    /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"newton"`; `"dogleg"`; by the gradient alone, the name of a [`Rule`].
     pub method: Option<String>,
     /// Pairs of steps and changes of the gradient that `"lbfgs"` keeps, from 1 to 20; 10 unless told.
     pub memory: Option<f64>,
@@ -25,7 +24,7 @@ pub struct Options {
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
     /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
     pub linear: Option<String>,
-    /// `"auto"`; `"block-jacobi"`, `"two-level"` or `"frozen-factor"`: what conjugate gradients are preconditioned by.
+    /// `"auto"`, or the name of a [`Preconditioner`].
     pub preconditioner: Option<String>,
     /// The tables that `"schur"` eliminates; the best unless told.
     pub eliminate: Option<Vec<u32>>,
@@ -102,7 +101,7 @@ impl Settings {
         let usual = match linear {
             Linear::Dense => Tolerances::of_few_unknowns(precision),
             Linear::None => match self.method.descent() {
-                Some(Rule::GradientDescent | Rule::Adam(_)) => {
+                Some(rule) if !rule.remembers() => {
                     Tolerances { max_iterations: Tolerances::MOST_ITERATIONS, ..Tolerances::OF_DESCENTS[single] }
                 }
                 _ => Tolerances::OF_DESCENTS[single],
@@ -123,17 +122,9 @@ const FORCING: [f64; 2] = [1e-3, 0.1];
 
 impl Options {
     pub fn settings(&self) -> Result<Settings, Error> {
-        let methods = [
-            Method::LevenbergMarquardt,
-            Method::GaussNewton,
-            Method::Newton,
-            Method::Dogleg(Dogleg::Traditional),
-            Method::Descent(Rule::Lbfgs(self.pairs()?)),
-            Method::Descent(Rule::ConjugateGradients),
-            Method::Descent(Rule::GradientDescent),
-            Method::Descent(Rule::Adam(self.rates()?)),
-        ];
-        let method = one_of("method", &self.method, &methods.map(|method| (method.name(), method)))?;
+        let descents = Rule::all(self)?.into_iter().map(Method::Descent);
+        let methods: Vec<_> = Method::OF_SYSTEMS.into_iter().chain(descents).map(|method| (method.name(), method)).collect();
+        let method = one_of("method", &self.method, &methods)?;
         self.only_with(method)?;
         let dogleg = one_of("dogleg", &self.dogleg, &[("traditional", Dogleg::Traditional), ("subspace", Dogleg::Subspace)])?;
         let method = match method {
@@ -149,8 +140,9 @@ impl Options {
             let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
             return Err(Error::InvalidOption(message.into()));
         }
-        let known = Preconditioner::ALL.map(|preconditioner| (preconditioner.name(), Some(preconditioner)));
-        let preconditioner = one_of("preconditioner", &self.preconditioner, &[&[("auto", None)], &known[..]].concat())?;
+        let known = Preconditioner::ALL.iter().map(|&preconditioner| (preconditioner.name(), Some(preconditioner)));
+        let known: Vec<_> = [("auto", None)].into_iter().chain(known).collect();
+        let preconditioner = one_of("preconditioner", &self.preconditioner, &known)?;
         if let (Some(preconditioner), Some(other)) = (preconditioner, linear)
             && !preconditioner.linears().contains(&other)
         {
@@ -223,26 +215,6 @@ impl Options {
 }
 
 impl Options {
-    fn pairs(&self) -> Result<u32, Error> {
-        match self.memory {
-            None => Ok(Rule::USUAL_PAIRS),
-            Some(pairs) if pairs.fract() == 0.0 && (1.0..=f64::from(Rule::MOST_PAIRS)).contains(&pairs) => Ok(pairs as u32),
-            Some(pairs) => Err(Error::InvalidOption(format!("memory must be a whole number from 1 to {}, not {pairs}", Rule::MOST_PAIRS))),
-        }
-    }
-
-    fn rates(&self) -> Result<Rates, Error> {
-        let usual = Rates::default();
-        let rates = Rates { learning_rate: self.learning_rate.unwrap_or(usual.learning_rate), decays: self.decays.unwrap_or(usual.decays) };
-        if !(rates.learning_rate > 0.0 && rates.learning_rate.is_finite()) {
-            return Err(Error::InvalidOption(format!("learningRate must be a positive number, not {}", rates.learning_rate)));
-        }
-        if let Some(decay) = rates.decays.iter().find(|decay| !(0.0..1.0).contains(*decay)) {
-            return Err(Error::InvalidOption(format!("decays must be two numbers from 0 to less than 1, not {decay}")));
-        }
-        Ok(rates)
-    }
-
     /// Refuses what the method would not look at.
     fn only_with(&self, method: Method) -> Result<(), Error> {
         let rule = method.descent();
@@ -258,13 +230,13 @@ impl Options {
         if let Some((option, _)) = of_systems.iter().find(|(_, given)| *given && rule.is_some()) {
             return Err(Error::InvalidOption(format!("{option}: method \"{name}\" solves no linear system; leave it out")));
         }
-        let of_rules = [
-            ("memory", self.memory.is_some(), matches!(rule, Some(Rule::Lbfgs(_))), "lbfgs"),
-            ("learningRate", self.learning_rate.is_some(), matches!(rule, Some(Rule::Adam(_))), "adam"),
-            ("decays", self.decays.is_some(), matches!(rule, Some(Rule::Adam(_))), "adam"),
-        ];
-        match of_rules.iter().find(|(_, given, known, _)| *given && !known) {
-            Some((option, _, _, of)) => Err(Error::InvalidOption(format!("{option}: the method is \"{name}\"; say method: \"{of}\""))),
+        let of_rules =
+            [("memory", self.memory.is_some()), ("learningRate", self.learning_rate.is_some()), ("decays", self.decays.is_some())];
+        match of_rules.iter().find(|(option, given)| *given && !rule.is_some_and(|rule| rule.takes(option))) {
+            Some((option, _)) => {
+                let taking: Vec<&str> = Rule::TABLE.iter().filter(|rule| rule.options.contains(option)).map(|rule| rule.name).collect();
+                Err(Error::InvalidOption(format!("{option}: the method is \"{name}\"; say method: \"{}\"", taking.join("\" or \""))))
+            }
             None => Ok(()),
         }
     }

@@ -11,9 +11,7 @@ import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 import { entriesOf } from "./options.js";
-import {
-  lossArctan, lossBarron, lossCauchy, lossComposed, lossGemanMcClure, lossHuber, lossScaled, lossSoftL1, lossTolerant, lossTraced, lossTrivial, lossTukey, lossWelsch, type Packed,
-} from "./packed.js";
+import { lossComposed, lossOther, lossScaled, lossTraced, lossTrivial, type Packed } from "./packed.js";
 import { Scalar } from "./scalar.js";
 import { Trace } from "./trace.js";
 import { Words } from "./words.js";
@@ -60,16 +58,29 @@ function refuse(message: string): never {
   throw new LeastwiseError("invalid-option", message);
 }
 
-function number(call: string, name: string, value: unknown, holds: (value: number) => boolean, must: string): number {
+/** Values that a parameter may have, and the message for others. @internal */
+export interface Range { readonly holds: (value: number) => boolean; readonly must: string }
+
+/** @internal */
+export const SCALE: Range = { holds: (x) => x >= 1e-9 && x <= 1e9, must: "must be positive, from 1e-9 to 1e9" };
+/** @internal */
+export const NOT_NEGATIVE: Range = { holds: (x) => x >= 0 && x <= 3e38, must: "must not be negative" };
+const FINITE: Range = { holds: (x) => Math.abs(x) <= 3.4e38, must: "must be finite" };
+
+/** @internal */
+export const atMost = (most: number): Range => ({ holds: (x) => x <= most, must: `must be at most ${most.toExponential().replace("+", "")}, or -Infinity` });
+
+function number(call: string, name: string, value: unknown, { holds, must }: Range): number {
   if (typeof value !== "number" || !holds(value)) refuse(`${call}: ${name} ${must}, but is ${typeof value === "number" ? value : describe(value)}`);
   return value;
 }
 
-const scale = (call: string, name: string, value: unknown): number => number(call, name, value, (x) => x >= 1e-9 && x <= 1e9, "must be positive, from 1e-9 to 1e9");
-
-function withScale(pack: (value: number) => Packed, call: string, name: string, value: number): Loss {
-  scale(`${call}(${name})`, name, value);
-  return new LossOf(`${call}(${value})`, pack(value));
+/** A built-in loss, by its number in the engine: `losses.ts` has their functions. @internal */
+export function builtIn(kind: number, name: string, parameters: readonly (readonly [name: string, value: number, range: Range])[]): Loss {
+  const call = `${name}(${parameters.map(([parameter]) => parameter).join(", ")})`;
+  const values = parameters.map(([parameter, value, range]) => number(call, parameter, value, range));
+  // No JSON, no f32 has -Infinity; the engine takes the least number for it.
+  return new LossOf(`${name}(${values.join(", ")})`, lossOther(kind, values.map((value) => Math.max(value, -1e18))));
 }
 
 /**
@@ -79,100 +90,6 @@ function withScale(pack: (value: number) => Packed, call: string, name: string, 
  * term.set({ loss: trivial() });  // plain squares, of a term that was made with trivial()
  */
 export function trivial(): Loss { return new LossOf("trivial()", lossTrivial()); }
-
-/**
- * s for ‖r‖ ≤ δ, then 2δ‖r‖ − δ²: squares within δ, lengths beyond.
- *
- * @throws `invalid-option` unless `delta` is a number from 1e-9 to 1e9
- * @example
- * const term = problem.residuals("fit", { of: [scale], loss: huber(1) }, ([s]) => s.sub(1));
- * term.set({ loss: huber(0.1) });  // live, without compiling
- */
-export function huber(delta: number): Loss { return withScale(lossHuber, "huber", "delta", delta); }
-
-/**
- * 2c²(√(1 + s/c²) − 1): squares within c, lengths beyond, smoothly.
- *
- * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: softL1(0.5) }, ([s]) => s.sub(1));
- */
-export function softL1(c: number): Loss { return withScale(lossSoftL1, "softL1", "c", c); }
-
-/**
- * c² ln(1 + s/c²): grows like the logarithm of the length.
- *
- * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: cauchy(0.05) }, ([s]) => s.sub(1));
- */
-export function cauchy(c: number): Loss { return withScale(lossCauchy, "cauchy", "c", c); }
-
-/**
- * a arctan(s/a): at most aπ/2. Mind that `a` is compared with s, not with ‖r‖.
- *
- * @throws `invalid-option` unless `a` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: arctan(0.5) }, ([s]) => s.sub(1));
- */
-export function arctan(a: number): Loss { return withScale(lossArctan, "arctan", "a", a); }
-
-/**
- * c²(1 − (1 − s/c²)³)/3 for ‖r‖ ≤ c, then c²/3: outliers have no say at all.
- *
- * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: tukey(4.685) }, ([s]) => s.sub(1));
- */
-export function tukey(c: number): Loss { return withScale(lossTukey, "tukey", "c", c); }
-
-/**
- * s/(1 + s/c²): at most c².
- *
- * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: gemanMcClure(0.5) }, ([s]) => s.sub(1));
- */
-export function gemanMcClure(c: number): Loss { return withScale(lossGemanMcClure, "gemanMcClure", "c", c); }
-
-/**
- * c²(1 − e^(−s/c²)): at most c².
- *
- * @throws `invalid-option` unless `c` is a number from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: welsch(2) }, ([s]) => s.sub(1));
- */
-export function welsch(c: number): Loss { return withScale(lossWelsch, "welsch", "c", c); }
-
-/**
- * b ln(1 + e^((s − a)/b)) − b ln(1 + e^(−a/b)): next to nothing until s comes to a, then s − a; b says how sharply one
- * becomes the other. Mind that both are compared with s, not with ‖r‖.
- *
- * @throws `invalid-option` unless `a` is 0 or more and `b` from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: tolerant(1, 0.1) }, ([s]) => s.sub(1));
- */
-export function tolerant(a: number, b: number): Loss {
-  number("tolerant(a, b)", "a", a, (x) => x >= 0 && x <= 3e38, "must not be negative");
-  scale("tolerant(a, b)", "b", b);
-  return new LossOf(`tolerant(${a}, ${b})`, lossTolerant(a, b));
-}
-
-/**
- * Barron's general loss, 2c² |α − 2|/α ((s/(c²|α − 2|) + 1)^(α/2) − 1) and its limits: s for α = 2, {@link softL1} for 1,
- * {@link cauchy} for 0, {@link gemanMcClure} for −2, {@link welsch} for `-Infinity`; for the last three c is that of the
- * other times √½, ½ and √½. α may change from one to the other while a problem is being solved.
- *
- * @throws `invalid-option` unless `alpha` is at most 1e6 or `-Infinity`, and `c` from 1e-9 to 1e9
- * @example
- * problem.residuals("fit", { of: [scale], loss: barron(-2, 0.5) }, ([s]) => s.sub(1));  // Geman and McClure's
- */
-export function barron(alpha: number, c: number): Loss {
-  number("barron(alpha, c)", "alpha", alpha, (x) => x <= 1e6, "must be at most 1e6, or -Infinity");
-  scale("barron(alpha, c)", "c", c);
-  // No JSON, no f32 has it; the engine takes the least number for it.
-  return new LossOf(`barron(${alpha}, ${c})`, lossBarron(Math.max(alpha, -1e18), c));
-}
 
 function inside(call: string, given: unknown): LossOf {
   if (!isA(given, LossOf)) refuse(`${call} takes a loss made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`);
@@ -197,7 +114,7 @@ function nested(made: LossOf, parts: readonly LossOf[]): Loss {
  */
 export function scaled(loss: Loss, factor: number): Loss {
   const of = inside("scaled(loss, factor)", loss);
-  number("scaled(loss, factor)", "factor", factor, (x) => x >= 0 && x <= 3e38, "must not be negative");
+  number("scaled(loss, factor)", "factor", factor, NOT_NEGATIVE);
   return nested(new LossOf(`scaled(${of.loss}, ${factor})`, lossScaled(factor, of)), [of]);
 }
 
@@ -236,7 +153,7 @@ export type LossParameters<P> = { readonly [K in keyof P]: Scalar };
 export function loss<const P extends Readonly<Record<string, number>> = {}>(rho: (s: Scalar, parameters: LossParameters<P>) => Scalar, parameters?: P): Loss {
   if (typeof rho !== "function") refuse(`loss(function, parameters) takes a function of s, not ${describe(rho)}`);
   const given = parameters === undefined ? [] : entriesOf("loss(function, parameters): parameters", parameters) as readonly (readonly [string, number])[];
-  for (const [name, value] of given) number("loss(function, parameters)", `parameter "${name}"`, value, (x) => Math.abs(x) <= 3.4e38, "must be finite");
+  for (const [name, value] of given) number("loss(function, parameters)", `parameter "${name}"`, value, FINITE);
   const tape = new Words();
   const trace = new Trace("loss(…)", tape);
   const input = (source: number) => new Scalar(trace, trace.write1(Opcode.Input, source));

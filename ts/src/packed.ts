@@ -177,56 +177,11 @@ export function shapeTraced(ambient: number, tangent: number, tape: ArrayLike<nu
   return { words: [8, ambient, tangent, tape.length, ...tape, outputs.length, ...outputs], reals: [] };
 }
 
-// Robust loss: ρ and its parameters.
+// Robust loss: ρ and its parameters. Those of `src/program/losses/` have numbers that are not here.
 
 /** @internal */
 export function lossTrivial(): Packed {
   return { words: [0], reals: [] };
-}
-
-/** @internal */
-export function lossHuber(delta: number): Packed {
-  return { words: [1], reals: [delta] };
-}
-
-/** @internal */
-export function lossSoftL1(c: number): Packed {
-  return { words: [2], reals: [c] };
-}
-
-/** @internal */
-export function lossCauchy(c: number): Packed {
-  return { words: [3], reals: [c] };
-}
-
-/** @internal */
-export function lossArctan(a: number): Packed {
-  return { words: [4], reals: [a] };
-}
-
-/** @internal */
-export function lossTukey(c: number): Packed {
-  return { words: [5], reals: [c] };
-}
-
-/** @internal */
-export function lossGemanMcClure(c: number): Packed {
-  return { words: [6], reals: [c] };
-}
-
-/** @internal */
-export function lossWelsch(c: number): Packed {
-  return { words: [7], reals: [c] };
-}
-
-/** @internal */
-export function lossTolerant(a: number, b: number): Packed {
-  return { words: [8], reals: [a, b] };
-}
-
-/** @internal */
-export function lossBarron(alpha: number, c: number): Packed {
-  return { words: [9], reals: [alpha, c] };
 }
 
 /** @internal */
@@ -242,4 +197,9 @@ export function lossComposed(outer: Packed, inner: Packed): Packed {
 /** @internal */
 export function lossTraced(parameters: ArrayLike<number> & Iterable<number>, output: number, tape: ArrayLike<number> & Iterable<number>): Packed {
   return { words: [12, parameters.length, output, tape.length, ...tape], reals: [...parameters] };
+}
+
+/** @internal */
+export function lossOther(number: number, parameters: readonly number[]): Packed {
+  return { words: [number], reals: parameters };
 }

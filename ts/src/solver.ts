@@ -3,6 +3,7 @@ import { bytesOf, listOf, numbersOf } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import type { Host } from "./host.js";
+import { METHODS, PRECONDITIONERS } from "./methods.js";
 import type { NativeEngine, NativeOptions } from "./native.js";
 import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
 import { NEEDS, type Part } from "./parts.js";
@@ -18,6 +19,7 @@ import type { Tasks, Watch } from "./tasks.js";
  * const report = await problem.solve(options);
  */
 export interface SolveOptions {
+  // Names, and what stands below "By the gradient alone", are generated from `src/solve/descent/rules/` (`npm run generate`).
   /**
    * - `"lm"`: Levenberg–Marquardt with Nielsen's damping.
    * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its predicted reduction is halved, without another linear solve.
@@ -69,6 +71,7 @@ export interface SolveOptions {
    * @defaultValue `"auto"`
    */
   linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
+  // Generated from `src/solve/linear/preconditioner.rs` (`npm run generate`).
   /**
    * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
@@ -218,10 +221,10 @@ const decays: Kind<readonly [number, number]> = (name, value) => {
 
 /** Ranges that depend on the method are the engine's to check. @internal */
 export const SOLVE = {
-  method: oneOf("lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"),
+  method: oneOf(...METHODS),
   dogleg: oneOf("traditional", "subspace"),
   linear: oneOf("auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"),
-  preconditioner: oneOf("auto", "block-jacobi", "two-level", "frozen-factor"),
+  preconditioner: oneOf(...PRECONDITIONERS),
   eliminate: given(),
   decays,
   memory: measure, learningRate: measure, feasibilityTolerance: measure, penalty: measure, maxOuterIterations: measure, nonmonotone: measure,

@@ -2,6 +2,7 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./run.mjs";
+import { surface } from "./surface/generated.mjs";
 
 /** The texts of a folder's files, by the names of their modules. */
 function modulesOf(folder) {
@@ -85,5 +86,50 @@ macro_rules! functions_of_two {
 `;
 }
 
+/** `src/program/losses/mod.rs` */
+function losses() {
+  const modules = modulesOf("src/program/losses");
+  const found = declared(modules, /impl LossFunction for (?<name>\w+) \{\n    const NUMBER: u32 = (?<number>\d+);/g);
+  const taken = new Map(surface().find(({ item, name }) => item === "packed" && name === "Loss").variants.map(({ name, number }) => [number, name]));
+  for (const { name, number } of found) {
+    if (taken.has(number)) throw new Error(`${number} is the number of the loss ${taken.get(number)}: ${name} needs another`);
+    taken.set(number, name);
+  }
+  return `//! The built-in losses: a file each, which declares what [\`LossFunction\`] asks for.
+//!
+//! This list is generated from the files (\`npm run generate\`), and a test holds it to them.
+
+${modules.map(({ name }) => `mod ${name};`).join("\n")}
+
+${modules.map(({ name }) => `use ${name}::*;`).join("\n")}
+
+use crate::loss_function::{LossFunction, Parameter, Symbol, built_in_losses};
+
+built_in_losses! {
+${found.map(({ name }) => `    ${name},`).join("\n")}
+}
+`;
+}
+
+/** `src/solve/descent/rules/mod.rs` */
+function rules() {
+  const modules = modulesOf("src/solve/descent/rules");
+  const found = numbered("rules", modules, /impl DescentRule for (?<name>\w+) \{\n    const NUMBER: u32 = (?<number>\d+);/g);
+  return `//! The rules of descents: a file each, which declares what [\`DescentRule\`] asks for.
+//!
+//! This list is generated from the files (\`npm run generate\`), and a test holds it to them.
+
+${modules.map(({ name }) => `mod ${name};`).join("\n")}
+
+use super::rule::{Command, DescentRule, Error, Options, Problem, RuleEntry, Turn, Workspace, descent_rules};
+
+${modules.map(({ name }) => `use ${name}::*;`).join("\n")}
+
+descent_rules! {
+${found.map(({ name }) => `    ${name},`).join("\n")}
+}
+`;
+}
+
 /** The generated lists: a path, and its text. */
-export const LISTS = [["src/expr/operations/mod.rs", operations]];
+export const LISTS = [["src/expr/operations/mod.rs", operations], ["src/program/losses/mod.rs", losses], ["src/solve/descent/rules/mod.rs", rules]];

@@ -94,7 +94,12 @@ fn table(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
         let Kernel { file, bindings, .. } = kernel;
         let slots: String = bindings.iter().map(slot).collect();
         writeln!(out, "            Self::{} => &Module {{", camel(&file.path))?;
-        writeln!(out, "                path: {:?}, name: {:?}, slots: &[{slots}],\n            }},", file.path, file.path.replace('/', "_"))?;
+        writeln!(
+            out,
+            "                path: {:?}, name: {:?}, slots: &[{slots}],\n            }},",
+            file.path,
+            file.path.replace('/', "_")
+        )?;
     }
     writeln!(out, "        }}\n    }}\n}}")
 }
@@ -106,7 +111,10 @@ fn texts(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
     // By address, so that no optimiser makes one function of all.
     writeln!(out, "    static FOLDERS: [fn(StaticKernel) -> &'static Text; {}] = [", families.len())?;
     families.iter().try_for_each(|family| writeln!(out, "        {family},"))?;
-    writeln!(out, "    ];\n    pub fn of(kernel: StaticKernel) -> &'static Text {{\n        FOLDERS[kernel.family() as usize](kernel)\n    }}")?;
+    writeln!(
+        out,
+        "    ];\n    pub fn of(kernel: StaticKernel) -> &'static Text {{\n        FOLDERS[kernel.family() as usize](kernel)\n    }}"
+    )?;
     for of in families {
         writeln!(out, "    fn {of}(kernel: StaticKernel) -> &'static Text {{\n        match kernel {{")?;
         for Kernel { file, text, roots, .. } in kernels.iter().filter(|kernel| family(kernel) == of) {

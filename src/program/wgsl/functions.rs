@@ -56,7 +56,7 @@ fn is_comment(line: &str) -> bool {
 }
 
 /// The name that a paragraph declares.
-fn declared(paragraph: &str) -> Option<&str> {
+pub fn declared(paragraph: &str) -> Option<&str> {
     let first = paragraph.lines().find(|line| !is_comment(line))?;
     let after = ["fn ", "struct ", "const "].iter().find_map(|keyword| first.strip_prefix(keyword))?;
     after.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()

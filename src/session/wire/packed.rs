@@ -206,13 +206,9 @@ impl<'a> Read<'a> for Shape<'a> {
     }
 }
 
-/// Robust loss: ρ and its parameters.
+/// Robust loss: ρ and its parameters. Those of `src/program/losses/` have numbers that are not here.
 pub enum Loss<'a> {
-    /// One of reals alone.
-    Plain {
-        code: leastwise_program::LossCode,
-        parameters: &'a [f64],
-    },
+    Trivial,
     Scaled {
         factor: f64,
         of: Box<Loss<'a>>,
@@ -226,17 +222,23 @@ pub enum Loss<'a> {
         output: u32,
         tape: &'a [u32],
     },
+    /// One that the declaration does not list, of reals alone.
+    Other {
+        kind: leastwise_program::BuiltInLoss,
+        parameters: &'a [f64],
+    },
 }
 
 impl<'a> Read<'a> for Loss<'a> {
     fn read(from: &mut Reader<'a>) -> Result<Self, Error> {
         Ok(match from.word()? {
+            0 => Self::Trivial,
             10 => Self::Scaled { factor: from.read()?, of: from.read()? },
             11 => Self::Composed { outer: from.read()?, inner: from.read()? },
             12 => Self::Traced { parameters: from.read()?, output: from.read()?, tape: from.read()? },
             other => {
-                let code = leastwise_program::LossCode::of(other).ok_or_else(|| from.unknown(other))?;
-                Self::Plain { code, parameters: from.reals(code.parameters().len() as u32)? }
+                let kind = leastwise_program::BuiltInLoss::of(other).ok_or_else(|| from.unknown(other))?;
+                Self::Other { kind, parameters: from.reals(kind.parameters().len() as u32)? }
             }
         })
     }

@@ -20,10 +20,11 @@ pub fn loss(words: &[u32], reals: &[f64]) -> Result<Loss, Error> {
 
 fn made(packed: packed::Loss) -> Result<Loss, Error> {
     match packed {
-        packed::Loss::Plain { code, parameters } => Loss::plain(code, parameters),
+        packed::Loss::Trivial => Ok(Loss::trivial()),
         packed::Loss::Scaled { factor, of } => Loss::scaled(&made(*of)?, factor),
         packed::Loss::Composed { outer, inner } => Ok(Loss::composed(&made(*outer)?, &made(*inner)?)),
         packed::Loss::Traced { parameters, output, tape } => Loss::traced(tape, output, parameters),
+        packed::Loss::Other { kind, parameters } => Loss::built_in(kind, parameters),
     }
 }
 

@@ -65,8 +65,8 @@ fn ending(rule: Rule, tolerances: &Tolerances, step: &Iteration, arrival: &Arriv
         let reason = format!("line search: no point along −g satisfies the Wolfe conditions; the slope is {:.3e}", arrival.slope);
         return Some((Termination::NoProgress, reason));
     }
-    // Adam's cost rises and falls.
-    if !step.accepted || matches!(rule, Rule::Adam(_)) {
+    // Without a search the cost rises and falls.
+    if !step.accepted || !rule.searches() {
         return None;
     }
     tests.still = if step.cost_change.abs() <= tolerances.cost * cost { tests.still + 1 } else { 0 };

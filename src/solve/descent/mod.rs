@@ -1,14 +1,8 @@
 //! Methods that know nothing but the gradient: they solve no linear system.
 //!
-//! - *L-BFGS* (Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, algorithms 7.4 and 7.5) in Gram form (Chen, Wang & Zhou,
-//!   *Large-scale L-BFGS using MapReduce*, 2014): the two loops run over the inner products of the history's vectors, so that a
-//!   direction takes one pass for products and one for the sum, whatever the memory.
-//! - *Nonlinear conjugate gradients* with Hager & Zhang's β (*A New Conjugate Gradient Method with Guaranteed Descent and an
-//!   Efficient Line Search*, SIAM J. Optim. 16, 2005).
-//! - *Gradient descent*, whose first trials have Barzilai & Borwein's length (IMA J. Numer. Anal. 8, 1988).
-//! - *Adam* (Kingma & Ba 2015), without a line search.
+//! How directions are made of gradients, a [`Rule`] says: [`rules`] has a file for each.
 //!
-//! The first three look for a point with the strong Wolfe conditions along their direction, or, where rounding hides the
+//! Rules that search look for a point with the strong Wolfe conditions along their direction, or, where rounding hides the
 //! difference of costs, with Hager & Zhang's approximate ones (`shaders/line_search/line_search.wgsl`). A recording is one trial: the
 //! point, the change of its cost, its gradient, the decision and, where it is taken, the next direction; one small readback
 //! tells the host. r and J are those of the last trial point, not of the accepted one, so the change of the cost adds up
@@ -22,75 +16,19 @@
 //! On manifolds, vectors of the history are those of their tangent spaces taken as they are, as in Ceres.
 
 mod judge;
+mod rule;
+mod rules;
 mod trials;
 
 pub use judge::{Arrival, judge};
+pub use rule::RuleEntry;
+pub use rules::Rule;
 
+use super::Workspace;
 use super::linear::{Choice, Linear};
-use super::{Workspace, state};
 use leastwise_device::{BufferId, Device, Kind, Slice};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
-
-/// How directions are made of gradients. The numbers are those that `line_search.wgsl` and `two_loop.wgsl` have.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Rule {
-    /// With so many pairs.
-    Lbfgs(u32),
-    ConjugateGradients,
-    GradientDescent,
-    Adam(Rates),
-}
-
-/// Adam's η, β₁ and β₂.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Rates {
-    pub learning_rate: f64,
-    pub decays: [f64; 2],
-}
-
-impl Default for Rates {
-    /// The authors' decays; their η = 0.001 is for what is sampled.
-    fn default() -> Self {
-        Self { learning_rate: 0.01, decays: [0.9, 0.999] }
-    }
-}
-
-impl Rule {
-    /// Pairs of L-BFGS unless told, and at most (`two_loop.wgsl`).
-    pub const USUAL_PAIRS: u32 = 10;
-    pub const MOST_PAIRS: u32 = 20;
-
-    /// The name that options and reports have for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lbfgs(_) => "lbfgs",
-            Self::ConjugateGradients => "nonlinear-cg",
-            Self::GradientDescent => "gradient-descent",
-            Self::Adam(_) => "adam",
-        }
-    }
-
-    fn number(self) -> u32 {
-        match self {
-            Self::Lbfgs(_) => 0,
-            Self::ConjugateGradients => 1,
-            Self::GradientDescent => 2,
-            Self::Adam(_) => 3,
-        }
-    }
-
-    /// Pairs s, y that are kept; Adam's moments are as long as one.
-    fn pairs(self) -> u32 {
-        if let Self::Lbfgs(pairs) = self { pairs } else { 1 }
-    }
-
-    /// The state that the first trial finds.
-    pub fn start(self) -> Vec<(u32, f64)> {
-        let Self::Adam(Rates { learning_rate, decays }) = self else { return Vec::new() };
-        vec![(state::LEARNING_RATE, learning_rate), (state::BETA_1, decays[0]), (state::BETA_2, decays[1])]
-    }
-}
 
 /// The buffers of such a method, beside the workspace: there, d is z and the trial point's gradient q.
 pub struct Descent {
@@ -111,13 +49,16 @@ pub struct Descent {
 const MOST_RUNS: u32 = 128;
 
 impl Descent {
+    /// Pairs of a history at most (`two_loop.wgsl`).
+    pub const MOST_PAIRS: u32 = 20;
+
     /// Pairs of a history of this problem, at most as many as a rule asks for. A device that has room for none is refused.
     pub fn pairs(device: &Device, problem: &Problem, rule: Rule) -> Result<u32, Error> {
         let limits = device.limits();
         let elements = problem.vector_len();
         let most = (limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes()).min(u64::from(u32::MAX));
         let stride = elements.next_multiple_of(limits.offset_alignment);
-        let fits = (most / (2 * u64::from(stride)).max(1)).min(u64::from(Rule::MOST_PAIRS)) as u32;
+        let fits = (most / (2 * u64::from(stride)).max(1)).min(u64::from(Self::MOST_PAIRS)) as u32;
         if fits == 0 {
             let message = format!(
                 "method \"{}\" keeps pairs of vectors of {elements} numbers, of which one binding of this device holds less than one: use \"lm\" with linear \"pcg\"",

@@ -1,7 +1,8 @@
 //! One trial of a line search, as commands.
 
 use super::super::{Workspace, state};
-use super::{Descent, Rule};
+use super::Descent;
+use super::rule::Turn;
 use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
 use leastwise_kernels::{bounds, descent, line_search, step};
@@ -39,7 +40,7 @@ impl Descent {
         work.clip(problem, point, trial, commands);
         work.evaluate_sums(problem, trial, commands);
         let sums = work.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
-        let takes_all = u32::from(matches!(self.rule, Rule::Adam(_)));
+        let takes_all = u32::from(!self.rule.searches());
         commands.push(work.reduce(line_search::Changed { partial_count: sums, distance: work.partial_distance, unconditional: takes_all }));
     }
 
@@ -87,7 +88,7 @@ impl Descent {
             partial_count: partials,
             distance: work.partial_distance,
             limited: bounded,
-            rule: self.rule.number(),
+            rule: self.rule.search(),
             pairs: self.pairs,
         }));
     }
@@ -111,12 +112,9 @@ impl Descent {
                 state: work.state,
             },
         ));
-        if let Rule::Adam(_) = self.rule {
-            commands.push(work.fixed(
-                descent::Adam { distance: stride, masked },
-                elements,
-                descent::AdamBindings { gradient: work.gradient, free, moments: self.history, direction: work.z, state: work.state },
-            ));
+        let turn = Turn { history: self.history, stride, free, is_masked: masked == 1 };
+        if let Some(direction) = self.rule.direction(&turn, work, problem) {
+            commands.push(direction);
             return;
         }
         let vectors = 2 * pairs + 1;

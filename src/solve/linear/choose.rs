@@ -205,11 +205,11 @@ pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Res
     let has_sums = problem.enabled_batches().any(|batch| batch.sums.is_some());
     if let Some(preconditioner) = wanted.preconditioner {
         let space = match preconditioner {
-            Preconditioner::BlockJacobi | Preconditioner::FrozenFactor => None,
             Preconditioner::TwoLevel if has_sums => {
                 return Err(two_level::refused(OF_SUMS));
             }
             Preconditioner::TwoLevel => Some(Space::new(problem).map_err(|why| two_level::refused(&why))?),
+            _ => None,
         };
         return Ok(((preconditioner, "it was asked for".into()), space));
     }

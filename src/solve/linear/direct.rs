@@ -41,10 +41,15 @@ enum Factor {
     Dense,
     Sparse(Box<SparseCholesky>),
     Schur(Box<Schur>),
-    /// Conjugate gradients, preconditioned by an older factor or by diagonal blocks.
+    /// Conjugate gradients, with a preconditioner that is made in every step.
     Iterative {
         max_iterations: u32,
-        frozen: Option<Box<Frozen>>,
+        preconditioner: Preconditioner,
+    },
+    /// Conjugate gradients, preconditioned by an older factor.
+    Frozen {
+        max_iterations: u32,
+        frozen: Box<Frozen>,
     },
 }
 
@@ -162,7 +167,10 @@ impl Direct {
                 Linear::AssembledPcg if wanted.preconditioner == Some(Preconditioner::FrozenFactor) => {
                     Factor::Planned(Plan::Frozen { max_iterations })
                 }
-                Linear::AssembledPcg => Factor::Iterative { max_iterations, frozen: None },
+                Linear::AssembledPcg => {
+                    let preconditioner = wanted.preconditioner.unwrap_or(Preconditioner::BlockJacobi);
+                    Factor::Iterative { max_iterations, preconditioner }
+                }
                 Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
@@ -195,7 +203,7 @@ impl Direct {
             Plan::Frozen { max_iterations } => {
                 let max_iterations = *max_iterations;
                 let frozen = Frozen::new(&pattern, pace).await.map_err(|why| unfinished(Linear::AssembledPcg, why))?;
-                Factor::Iterative { max_iterations, frozen: Some(Box::new(frozen)) }
+                Factor::Frozen { max_iterations, frozen: Box::new(frozen) }
             }
         };
         Ok(())
@@ -329,15 +337,14 @@ impl Direct {
                     }
                     Factor::Planned(_) => return Err(Unsolved::Singular),
                     Factor::Schur(schur) => schur.solve(&system, &mut x, pace).await?,
-                    Factor::Iterative { max_iterations, frozen } => {
+                    Factor::Iterative { max_iterations, preconditioner } => {
                         let inexact = Inexact { forcing: damping_state.forcing, max_iterations: *max_iterations };
-                        let solution = match frozen {
-                            Some(frozen) => frozen.solve(&system, inexact, pace).await?,
-                            None => {
-                                let mut blocks = Blocks::new(&system, pace).await?;
-                                conjugate::solve(&system, inexact, &mut blocks, pace).await?
-                            }
-                        };
+                        let solution = preconditioner.solve(&system, inexact, pace).await?;
+                        (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
+                    }
+                    Factor::Frozen { max_iterations, frozen } => {
+                        let inexact = Inexact { forcing: damping_state.forcing, max_iterations: *max_iterations };
+                        let solution = frozen.solve(&system, inexact, pace).await?;
                         (x, residual, iterations) = (solution.x, Some(solution.residual), solution.iterations);
                     }
                 }
@@ -357,7 +364,7 @@ impl Direct {
     pub fn factorizations(&self) -> Option<u64> {
         match &self.source {
             Source::Matrix(_, Factor::Planned(Plan::Frozen { .. })) => Some(0),
-            Source::Matrix(_, Factor::Iterative { frozen, .. }) => frozen.as_ref().map(|frozen| frozen.factorizations),
+            Source::Matrix(_, Factor::Frozen { frozen, .. }) => Some(frozen.factorizations),
             _ => None,
         }
     }

@@ -16,9 +16,12 @@
 pub mod choose;
 pub mod direct;
 pub mod pcg;
+mod preconditioner;
 pub mod rows;
 mod sizes;
 pub mod two_level;
+
+pub use preconditioner::Preconditioner;
 
 use super::Workspace;
 use leastwise_device::Command;
@@ -52,39 +55,6 @@ pub enum Linear {
     Schur,
     /// Methods that know only the gradient have no system to be solved.
     None,
-}
-
-/// What conjugate gradients are preconditioned by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Preconditioner {
-    /// The inverted diagonal blocks.
-    BlockJacobi,
-    /// The same, and the motions of patches: see [`two_level`].
-    TwoLevel,
-    /// A sparse factor of what the matrix was some steps ago: see [`frozen`].
-    FrozenFactor,
-}
-
-impl Preconditioner {
-    pub const ALL: [Self; 3] = [Self::BlockJacobi, Self::TwoLevel, Self::FrozenFactor];
-
-    /// The name that options and reports have for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::BlockJacobi => "block-jacobi",
-            Self::TwoLevel => "two-level",
-            Self::FrozenFactor => "frozen-factor",
-        }
-    }
-
-    /// The linear solvers that it is for, the usual one first.
-    pub fn linears(self) -> &'static [Linear] {
-        match self {
-            Self::BlockJacobi => &[Linear::Pcg, Linear::AssembledPcg],
-            Self::TwoLevel => &[Linear::Pcg],
-            Self::FrozenFactor => &[Linear::AssembledPcg],
-        }
-    }
 }
 
 /// What a caller asked for.

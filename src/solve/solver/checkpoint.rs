@@ -4,7 +4,6 @@
 //! solve that goes on, J and g still hold, and so does the solution that methods keep: then the next step begins with
 //! differentiating, at the same point and to the same bits, and with uploading the rest ([`CheckpointedSystem`]).
 
-use super::super::descent::{Rates, Rule};
 use super::super::{Dogleg, Method, state};
 use super::iterate::{CheckpointedSystem, Iterate};
 use super::saved::{Extent, Known, Running};
@@ -112,8 +111,7 @@ impl Solver {
         let manner = match self.settings.method {
             Method::Dogleg(Dogleg::Traditional) => "dogleg: \"traditional\"".into(),
             Method::Dogleg(Dogleg::Subspace) => "dogleg: \"subspace\"".into(),
-            Method::Descent(Rule::Lbfgs(pairs)) => format!("memory: {pairs}"),
-            Method::Descent(Rule::Adam(Rates { learning_rate, decays })) => format!("learningRate: {learning_rate}, decays: {decays:?}"),
+            Method::Descent(rule) => rule.manner(),
             _ => String::new(),
         };
         Ways {

@@ -6,8 +6,7 @@
 
 use super::Solver;
 use super::stepping::{Next, Phase};
-use crate::descent::Rule;
-use crate::{Method, Report};
+use crate::Report;
 use leastwise_device::{Command, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
@@ -48,7 +47,7 @@ impl Solver {
         let start = std::mem::take(&mut self.start);
         let magnitude: f64 = report.cost_by_term.iter().map(|term| term.1.abs()).sum();
         let rise = report.cost - report.initial_cost;
-        let goes_downhill = !matches!(self.settings.method, Method::Descent(Rule::Adam(_)));
+        let goes_downhill = self.settings.method.descent().is_none_or(|rule| rule.searches());
         if start.returned {
             report.initial_cost = report.cost;
             report

@@ -1,6 +1,6 @@
 //! Element by element.
 
-use super::super::formula::{Formula, known};
+use super::super::formula::Formula;
 use super::super::graph::{Graph, Node, Op};
 use super::super::view::Movement;
 use super::refuse;
@@ -9,49 +9,97 @@ use leastwise_error::Error;
 use leastwise_expr::{Binary, Unary};
 use std::sync::Arc;
 
-/// The formula of an operation by its name.
-pub fn elementwise(name: &str) -> Option<Arc<Formula>> {
-    let unary = |operation| Some(Formula::unary(operation));
-    let binary = |operation| Some(Formula::binary(operation));
-    match name {
-        "neg" => unary(Unary::Neg),
-        "abs" => unary(Unary::Abs),
-        "floor" => unary(Unary::Floor),
-        "ceil" => unary(Unary::Ceil),
-        "round" => unary(Unary::Round),
-        "sqrt" => unary(Unary::Sqrt),
-        "cbrt" => unary(Unary::Cbrt),
-        "exp" => unary(Unary::Exp),
-        "exp2" => unary(Unary::Exp2),
-        "expm1" => unary(Unary::Expm1),
-        "log" => unary(Unary::Log),
-        "log1p" => unary(Unary::Log1p),
-        "sin" => unary(Unary::Sin),
-        "cos" => unary(Unary::Cos),
-        "tan" => unary(Unary::Tan),
-        "tanh" => unary(Unary::Tanh),
-        "erf" => unary(Unary::Erf),
-        "sigmoid" => unary(Unary::Sigmoid),
-        "softplus" => unary(Unary::Softplus),
-        "add" => binary(Binary::Add),
-        "sub" => binary(Binary::Sub),
-        "mul" => binary(Binary::Mul),
-        "div" => binary(Binary::Div),
-        "pow" => binary(Binary::Pow),
-        "less" => binary(Binary::Lt),
-        "lessEqual" => binary(Binary::Le),
-        "relu" => Some(known::relu()),
-        "gelu" => Some(known::gelu()),
-        "silu" => Some(known::silu()),
-        "square" => Some(known::square()),
-        "rsqrt" => Some(known::reciprocal_root()),
-        "sign" => Some(known::sign()),
-        "maximum" => Some(known::maximum()),
-        "minimum" => Some(known::minimum()),
-        "equal" => Some(known::equal()),
-        "where" => Some(known::select()),
-        _ => None,
-    }
+/// Method of tensors that applies an operation, by its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Takes {
+    /// The tensor alone.
+    One,
+    /// The tensor, and another or a number.
+    Two,
+    /// Not generated: methods or functions by hand apply it.
+    Free,
+}
+
+/// Elementwise operations by name: operands of the method that applies each, its documentation in TypeScript, and the formula,
+/// whose derivative is taken symbolically.
+macro_rules! elementwise {
+    ($($name:literal, $takes:expr, $description:literal => $formula:expr;)*) => {
+        /// Name, operands and documentation of every operation, in the order of the methods.
+        pub const ELEMENTWISE: &[(&str, Takes, &str)] = &[$(($name, $takes, $description)),*];
+
+        /// The formula of an operation by its name.
+        pub fn elementwise(name: &str) -> Option<Arc<Formula>> {
+            Some(match name {
+                $($name => $formula,)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+elementwise! {
+    "add", Takes::Two, "this + o" => Formula::binary(Binary::Add);
+    "sub", Takes::Two, "this − o" => Formula::binary(Binary::Sub);
+    "mul", Takes::Two, "this · o, element by element" => Formula::binary(Binary::Mul);
+    "div", Takes::Two, "this / o" => Formula::binary(Binary::Div);
+    "maximum", Takes::Two, "The larger one. Where both are equal, the gradient goes to the left one." => Formula::new(2, |graph, x| graph.max(x[0], x[1]));
+    "minimum", Takes::Two, "The smaller one. Where both are equal, the gradient goes to the left one." => Formula::new(2, |graph, x| graph.min(x[0], x[1]));
+    "less", Takes::Two, "1 where this < o, else 0." => Formula::binary(Binary::Lt);
+    "lessEqual", Takes::Two, "1 where this ≤ o, else 0." => Formula::binary(Binary::Le);
+    "equal", Takes::Two, "1 where both are equal, else 0." => Formula::new(2, |graph, x| graph.equal(x[0], x[1]));
+    "neg", Takes::One, "" => Formula::unary(Unary::Neg);
+    "abs", Takes::One, "|x|; its slope at 0 is 0." => Formula::unary(Unary::Abs);
+    "sign", Takes::One, "" => Formula::new(1, |graph, x| graph.sign(x[0]));
+    "floor", Takes::One, "" => Formula::unary(Unary::Floor);
+    "ceil", Takes::One, "" => Formula::unary(Unary::Ceil);
+    "round", Takes::One, "To the nearest whole number; halves to the even one." => Formula::unary(Unary::Round);
+    "square", Takes::One, "" => Formula::new(1, |graph, x| graph.square(x[0]));
+    "sqrt", Takes::One, "√x; its slope at 0 is 0." => Formula::unary(Unary::Sqrt);
+    "rsqrt", Takes::One, "1/√x" => Formula::new(1, |graph, x| {
+        let root = graph.unary(Unary::Sqrt, x[0]);
+        graph.reciprocal(root)
+    });
+    "cbrt", Takes::One, "" => Formula::unary(Unary::Cbrt);
+    "exp", Takes::One, "" => Formula::unary(Unary::Exp);
+    "exp2", Takes::One, "" => Formula::unary(Unary::Exp2);
+    "expm1", Takes::One, "exp(x) − 1, exact for small x" => Formula::unary(Unary::Expm1);
+    "log", Takes::One, "" => Formula::unary(Unary::Log);
+    "log1p", Takes::One, "log(1 + x), exact for small x" => Formula::unary(Unary::Log1p);
+    "sin", Takes::One, "" => Formula::unary(Unary::Sin);
+    "cos", Takes::One, "" => Formula::unary(Unary::Cos);
+    "tan", Takes::One, "" => Formula::unary(Unary::Tan);
+    "tanh", Takes::One, "" => Formula::unary(Unary::Tanh);
+    "erf", Takes::One, "2/√π ∫₀ˣ exp(−t²) dt" => Formula::unary(Unary::Erf);
+    "relu", Takes::One, "max(x, 0); its slope at 0 is 0." => Formula::new(1, |graph, x| {
+        // What is not a number stays so.
+        let zero = graph.constant(0.0);
+        let is_out = graph.less_equal(x[0], zero);
+        graph.select(is_out, zero, x[0])
+    });
+    "sigmoid", Takes::One, "1/(1 + exp(−x))" => Formula::unary(Unary::Sigmoid);
+    "gelu", Takes::One, "x Φ(x), Φ the normal distribution's, in the form with tanh (Hendrycks & Gimpel 2016): ½x(1 + tanh(√(2/π)(x + 0.044715x³)))." => gelu();
+    "silu", Takes::One, "x · sigmoid(x)" => Formula::new(1, |graph, x| {
+        let gate = graph.unary(Unary::Sigmoid, x[0]);
+        graph.mul(x[0], gate)
+    });
+    "softplus", Takes::One, "log(1 + exp(x))" => Formula::unary(Unary::Softplus);
+    "pow", Takes::Free, "" => Formula::binary(Binary::Pow);
+    "where", Takes::Free, "" => Formula::new(3, |graph, x| graph.select(x[0], x[1], x[2]));
+}
+
+/// ½x(1 + tanh(√(2/π)(x + 0.044715 x³))) (Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016).
+pub fn gelu() -> Arc<Formula> {
+    Formula::new(1, |graph, x| {
+        let cube = graph.power(x[0], 3);
+        let bent = graph.times(cube, 0.044715);
+        let sum = graph.add(x[0], bent);
+        let scaled = graph.times(sum, (2.0 / std::f64::consts::PI).sqrt());
+        let tanh = graph.unary(Unary::Tanh, scaled);
+        let one = graph.constant(1.0);
+        let gate = graph.add(one, tanh);
+        let half = graph.times(x[0], 0.5);
+        graph.mul(half, gate)
+    })
 }
 
 impl Graph {

@@ -7,7 +7,8 @@ mod named;
 mod networks;
 mod reductions;
 
-pub use elementwise::elementwise;
+pub use elementwise::{ELEMENTWISE, Takes, elementwise, gelu};
+pub use named::NAMED;
 
 use super::graph::{Graph, Node, elements};
 use leastwise_error::Error;

@@ -18,61 +18,75 @@ fn sizes(name: &str, numbers: &[f64]) -> Result<Vec<u32>, Error> {
     numbers.iter().map(|&size| Graph::whole(name, "a size", size, 0.0)).collect()
 }
 
-impl Graph {
-    /// An operation of tensors and numbers.
-    pub fn operation(&mut self, name: &str, inputs: &[Node], numbers: &[f64]) -> Result<Node, Error> {
-        let shape_error = || refuse(name, format!("it does not take {} tensors and {} numbers", inputs.len(), numbers.len()));
-        if let Some(formula) = elementwise(name) {
-            return self.map(name, &formula, inputs);
-        }
-        let fold = match name {
-            "sum" => Some(Fold::Sum),
-            "max" => Some(Fold::Max),
-            "min" => Some(Fold::Min),
-            _ => None,
-        };
-        match (name, inputs, numbers) {
-            ("constant", [], [value, shape @ ..]) => {
-                let shape = Self::checked(name, sizes(name, shape)?)?;
-                Ok(self.constant(*value, &shape))
-            }
-            ("count", [], shape) => self.count(&sizes(name, shape)?),
-            ("powInt", [x], [exponent]) => self.whole_power(*x, *exponent),
-            ("detach", [x], []) => self.detach(*x),
-            ("f16", [x], []) => self.half(*x),
-            ("f32", [x], []) => Ok(self.widened(self.known(*x)?)),
-            ("reshape", [x], shape) => self.reshape(*x, shape),
-            ("transpose", [x], order) => self.transpose(*x, order),
-            ("broadcastTo", [x], shape) => {
-                let shape = Self::checked(name, sizes(name, shape)?)?;
-                self.broadcast_to(name, *x, &shape)
-            }
-            ("slice", [x], [axis, start, stop, step]) => self.slice(*x, *axis, *start, *stop, *step),
-            ("flip", [x], [axis]) => self.flip(*x, *axis),
-            ("pad", [x], [axis, low, high, value]) => self.pad(*x, *axis, *low, *high, *value),
-            ("window", [x], [axis, size, step, dilation]) => self.window(*x, *axis, *size, *step, *dilation),
-            ("concat", all, [axis]) => self.concat(all, *axis),
-            ("gather", [table, rows], []) => self.gather(*table, *rows),
-            ("sum" | "max" | "min", [x], [keep, axes @ ..]) => self.reduce(name, fold.unwrap_or(Fold::Sum), *x, axes, *keep != 0.0),
-            ("mean", [x], [keep, axes @ ..]) => self.mean(*x, axes, *keep != 0.0),
-            ("argmax", [x], [axis]) => self.argmax(*x, *axis),
-            ("softmax", [x], [axis]) => self.softmax(*x, *axis),
-            ("logSoftmax", [x], [axis]) => self.log_softmax(*x, *axis),
-            ("layerNorm", [x, others @ ..], [epsilon, scaled, shifted]) => {
-                let mut others = others.iter().copied();
-                let scale = if *scaled == 0.0 { None } else { others.next() };
-                let shift = if *shifted == 0.0 { None } else { others.next() };
-                if others.next().is_some() { shape_error() } else { self.layer_norm(*x, scale, shift, *epsilon) }
-            }
-            ("crossEntropy", [logits, labels], []) => self.cross_entropy(*logits, *labels),
-            ("matmul", [a, b], []) => self.matmul(*a, *b),
-            ("attention", [q, k, v], [scale, causal]) => self.attention(*q, *k, *v, *scale, *causal != 0.0),
-            ("conv2d", [images, filters], &[a, b, c, d, e, f]) => self.conv2d(*images, *filters, [a, b], [c, d], [e, f]),
-            ("maxPool2d", [images], &[a, b, c, d, e, f]) => self.max_pool2d(*images, [a, b], [c, d], [e, f]),
-            _ => shape_error(),
-        }
-    }
+/// Operations that are not elementwise, by name: their tensors, their numbers, and what is made of them.
+macro_rules! operations {
+    (($graph:ident, $name:ident, $inputs:ident, $numbers:ident) $($known:literal, $tensors:pat, $with:pat => $made:expr;)*) => {
+        /// Names of the operations that are not elementwise.
+        pub const NAMED: &[&str] = &[$($known),*];
 
+        impl Graph {
+            /// Operation of tensors and numbers, by its name.
+            pub fn operation(&mut $graph, $name: &str, $inputs: &[Node], $numbers: &[f64]) -> Result<Node, Error> {
+                if let Some(formula) = elementwise($name) {
+                    return $graph.map($name, &formula, $inputs);
+                }
+                match ($name, $inputs, $numbers) {
+                    $(($known, $tensors, $with) => $made,)*
+                    _ => refused($name, $inputs, $numbers),
+                }
+            }
+        }
+    };
+}
+
+fn refused(name: &str, inputs: &[Node], numbers: &[f64]) -> Result<Node, Error> {
+    refuse(name, format!("it does not take {} tensors and {} numbers", inputs.len(), numbers.len()))
+}
+
+operations! {
+    (self, name, inputs, numbers)
+    "constant", [], [value, shape @ ..] => {
+        let shape = Self::checked(name, sizes(name, shape)?)?;
+        Ok(self.constant(*value, &shape))
+    };
+    "count", [], shape => self.count(&sizes(name, shape)?);
+    "powInt", [x], [exponent] => self.whole_power(*x, *exponent);
+    "detach", [x], [] => self.detach(*x);
+    "f16", [x], [] => self.half(*x);
+    "f32", [x], [] => Ok(self.widened(self.known(*x)?));
+    "reshape", [x], shape => self.reshape(*x, shape);
+    "transpose", [x], order => self.transpose(*x, order);
+    "broadcastTo", [x], shape => {
+        let shape = Self::checked(name, sizes(name, shape)?)?;
+        self.broadcast_to(name, *x, &shape)
+    };
+    "slice", [x], [axis, start, stop, step] => self.slice(*x, *axis, *start, *stop, *step);
+    "flip", [x], [axis] => self.flip(*x, *axis);
+    "pad", [x], [axis, low, high, value] => self.pad(*x, *axis, *low, *high, *value);
+    "window", [x], [axis, size, step, dilation] => self.window(*x, *axis, *size, *step, *dilation);
+    "concat", all, [axis] => self.concat(all, *axis);
+    "gather", [table, rows], [] => self.gather(*table, *rows);
+    "sum", [x], [keep, axes @ ..] => self.reduce(name, Fold::Sum, *x, axes, *keep != 0.0);
+    "max", [x], [keep, axes @ ..] => self.reduce(name, Fold::Max, *x, axes, *keep != 0.0);
+    "min", [x], [keep, axes @ ..] => self.reduce(name, Fold::Min, *x, axes, *keep != 0.0);
+    "mean", [x], [keep, axes @ ..] => self.mean(*x, axes, *keep != 0.0);
+    "argmax", [x], [axis] => self.argmax(*x, *axis);
+    "softmax", [x], [axis] => self.softmax(*x, *axis);
+    "logSoftmax", [x], [axis] => self.log_softmax(*x, *axis);
+    "layerNorm", [x, others @ ..], [epsilon, scaled, shifted] => {
+        let mut others = others.iter().copied();
+        let scale = if *scaled == 0.0 { None } else { others.next() };
+        let shift = if *shifted == 0.0 { None } else { others.next() };
+        if others.next().is_some() { refused(name, inputs, numbers) } else { self.layer_norm(*x, scale, shift, *epsilon) }
+    };
+    "crossEntropy", [logits, labels], [] => self.cross_entropy(*logits, *labels);
+    "matmul", [a, b], [] => self.matmul(*a, *b);
+    "attention", [q, k, v], [scale, causal] => self.attention(*q, *k, *v, *scale, *causal != 0.0);
+    "conv2d", [images, filters], &[a, b, c, d, e, f] => self.conv2d(*images, *filters, [a, b], [c, d], [e, f]);
+    "maxPool2d", [images], &[a, b, c, d, e, f] => self.max_pool2d(*images, [a, b], [c, d], [e, f]);
+}
+
+impl Graph {
     /// xⁿ by multiplication, for every x.
     fn whole_power(&mut self, x: Node, exponent: f64) -> Result<Node, Error> {
         if exponent.fract() != 0.0 || exponent.abs() > MOST_FACTORS {

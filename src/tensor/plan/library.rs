@@ -3,8 +3,8 @@
 use super::fuse::Draft;
 use super::layout::{Grouped, grouped};
 use super::stage::{Origin, Reading};
-use crate::formula::known;
 use crate::graph::{Groups, Node};
+use crate::operations::gelu;
 use crate::view::{Axis, View};
 use leastwise_device::{After, Form, Strided};
 use leastwise_expr::{Expr, Leaf};
@@ -94,7 +94,7 @@ pub fn finish(draft: &Draft, members: &[Node], columns: u32) -> Option<(After, O
         }
         _ => return None,
     };
-    let gelu = known::gelu().write(&mut scalars, &[plain]);
+    let gelu = gelu().write(&mut scalars, &[plain]);
     match bias {
         None if value == plain => Some((After::Nothing, None)),
         None if value == gelu => Some((After::Gelu, None)),

@@ -4,11 +4,12 @@ import { isA, LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
+import type { Operation } from "./operations.js";
 import { elementsOf, shown } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Storage, Tensor } from "./tensor.js";
 
 /** An operation and its numbers. @internal */
-export type Step = readonly [name: string, numbers: readonly number[]];
+export type Step = readonly [name: Operation, numbers: readonly number[]];
 
 /** What may be an operand. @internal */
 export type Operand<D extends DType> = Kept<D> | number;
@@ -45,7 +46,7 @@ export function mustBeNumber(what: string, value: unknown, dtype: Storage): asse
 }
 
 /** A tensor by one operation, of tensors and numbers, of which one at least is a tensor. @internal */
-export function apply<D extends DType>(name: string, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
+export function apply<D extends DType>(name: Operation, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
   const first = operands.find((operand) => isTensor(operand)) as Tensor<D> | undefined;
   if (!first) {
     const odd = operands.find((operand) => typeof operand !== "number");

@@ -4,6 +4,7 @@ import { shownValue } from "../instruction.js";
 import type { NativeEngine } from "../native.js";
 import type { Tasks } from "../tasks.js";
 import { Evaluations } from "./evaluations.js";
+import type { Operation } from "./operations.js";
 import type { AnyTensor, Storage, Tensor } from "./tensor.js";
 
 /** A tensor's id in the engine, and its shape. @internal */
@@ -25,7 +26,7 @@ export class TensorContext {
   }
 
   /** An operation's one result. */
-  apply(name: string, inputs: readonly number[], numbers: readonly number[], dtype: Storage): Made {
+  apply(name: Operation, inputs: readonly number[], numbers: readonly number[], dtype: Storage): Made {
     // The odd one may be undefined itself.
     const odd = numbers.findIndex((number) => typeof number !== "number");
     if (odd >= 0) throw new LeastwiseError("invalid-option", `${name}(): ${shownValue(numbers[odd])} is not a number`);

@@ -10,6 +10,7 @@ import { isWholeExponent } from "../power.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
+import type { Operation } from "./operations.js";
 import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
 
 /**
@@ -102,7 +103,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** How many axes there are. */
   get rank(): number { return this.shape.length; }
 
-  // ── element by element, of tensors whose shapes broadcast ──
+  // ── element by element, of tensors whose shapes broadcast: generated from `src/tensor/operations/elementwise.rs` (`npm run generate`) ──
   /** this + o */
   add(o: Kept<D> | number): Tensor<D> { return apply("add", [this, o]); }
   /** this − o */
@@ -111,11 +112,6 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   mul(o: Kept<D> | number): Tensor<D> { return apply("mul", [this, o]); }
   /** this / o */
   div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
-  /**
-   * this to the power of o. A whole number from −1024 to 1024 is a product of factors; otherwise, below 0, there is a power where o is whole,
-   * and NaN elsewhere. The gradient by an exponent is NaN below 0.
-   */
-  pow(o: Kept<D> | number): Tensor<D> { return isWholeExponent(o) ? apply("powInt", [this], [o]) : apply("pow", [this, o]); }
   /** The larger one. Where both are equal, the gradient goes to the left one. */
   maximum(o: Kept<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
   /** The smaller one. Where both are equal, the gradient goes to the left one. */
@@ -124,13 +120,8 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   less(o: Kept<D> | number): Tensor<D> { return apply("less", [this, o]); }
   /** 1 where this ≤ o, else 0. */
   lessEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [this, o]); }
-  /** 1 where this > o, else 0. */
-  greater(o: Kept<D> | number): Tensor<D> { return apply("less", [o, this]); }
-  /** 1 where this ≥ o, else 0. */
-  greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
   /** 1 where both are equal, else 0. */
   equal(o: Kept<D> | number): Tensor<D> { return apply("equal", [this, o]); }
-
   neg(): Tensor<D> { return apply("neg", [this]); }
   /** |x|; its slope at 0 is 0. */
   abs(): Tensor<D> { return apply("abs", [this]); }
@@ -168,6 +159,16 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   silu(): Tensor<D> { return apply("silu", [this]); }
   /** log(1 + exp(x)) */
   softplus(): Tensor<D> { return apply("softplus", [this]); }
+  // ── element by element, by hand ──
+  /**
+   * this to the power of o. A whole number from −1024 to 1024 is a product of factors; otherwise, below 0, there is a power where o is whole,
+   * and NaN elsewhere. The gradient by an exponent is NaN below 0.
+   */
+  pow(o: Kept<D> | number): Tensor<D> { return isWholeExponent(o) ? apply("powInt", [this], [o]) : apply("pow", [this, o]); }
+  /** 1 where this > o, else 0. */
+  greater(o: Kept<D> | number): Tensor<D> { return apply("less", [o, this]); }
+  /** 1 where this ≥ o, else 0. */
+  greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
 
   // ── products, and the same elements elsewhere ──
   /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
@@ -330,7 +331,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (this.#disposed) throw new LeastwiseError("disposed", `${what}: the tensor ${shown(this.shape)} was disposed (by dispose(), or at the end of lw.scope: return what is to stay)`);
   }
 
-  #reduce(name: string, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D> {
+  #reduce(name: Operation, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D> {
     const what = `${name}(axis)`;
     const { keepDims = false } = checked(`${what}: options`, options, REDUCE, { prefix: `${what}: ` });
     const axes = axesOf(what, axis, this.rank);
@@ -340,7 +341,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   }
 
   /** One more operation, after which this is not needed. */
-  #into(name: string, numbers: readonly number[]): Tensor<D> {
+  #into(name: Operation, numbers: readonly number[]): Tensor<D> {
     try {
       return apply(name, [this], numbers);
     } finally {

@@ -89,13 +89,16 @@ function packedFields(scan) {
 function packed(scan) {
   const name = scan.expect(NAME, "a name")[0];
   if (!scan.next(/one of/)) return { item: "packed", name, fields: packedFields(scan) };
+  let next = 0;
   const variants = list(scan, () => {
     const variant = scan.expect(NAME, "a variant")[0];
     const word = scan.next(/= "([^"]*)"/)?.[1];
+    const number = Number(scan.next(/= (\d+)/)?.[1] ?? next);
+    next = number + 1;
     const opened = word === undefined && scan.next(/(?=\{)/);
-    return { name: variant, word, fields: opened ? packedFields(scan) : [] };
+    return { name: variant, word, number, fields: opened ? packedFields(scan) : [] };
   });
-  return { item: "packed", name, variants, codes: scan.next(/coded in (\S+)/)?.[1] };
+  return { item: "packed", name, variants, others: scan.next(/others of ([\w:]+)/)?.[1] };
 }
 
 /** A type in TypeScript's notation, as a tree that values are held to. */

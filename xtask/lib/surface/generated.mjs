@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { root, StepError } from "../run.mjs";
 import { nodeBindings, wasmBindings } from "./bindings.mjs";
 import { readDeclaration, readType } from "./declaration.mjs";
-import { codes, readers } from "./rust.mjs";
+import { readers } from "./rust.mjs";
 import { nativeInterface, packingFunctions } from "./script.mjs";
 
 const SURFACE = "src/session/surface.idl";
@@ -40,7 +40,6 @@ export function generated(items = surface()) {
     ["ts/src/native.ts", nativeInterface(items)],
     ["ts/src/packed.ts", packingFunctions(items)],
     ["src/session/wire/packed.rs", formatted(readers(items))],
-    ...items.filter(({ codes }) => codes).map((item) => [item.codes, formatted(codes(item))]),
     ["src/js/generated.rs", formatted(wasmBindings(items))],
     ["native_cuda/addon/src/generated.rs", formatted(nodeBindings(items))],
     ["pkg_tests/node/surface.json", described(items)],

@@ -1,4 +1,4 @@
-// Rust of the surface: what reads words, and the numbers of losses.
+// Rust of the surface: what reads words.
 import { camel, snake } from "./declaration.mjs";
 
 export const HEADER = "// Written by `npm run generate` from src/session/surface.idl. Do not edit.\n";
@@ -39,24 +39,21 @@ function typed(items, type, of) {
 }
 
 function packed(items, item) {
-  const { name, docs, fields } = item;
+  const { name, docs, fields, variants } = item;
   const generic = borrows(items, name) ? "<'a>" : "";
   const declare = (fields, visible) => fields.map(({ name: field, type, docs }) => `${documented(docs)}${visible}${field}: ${typed(items, type, name)},\n`).join("");
   const read = (fields) => fields.map(({ name }) => `${name}: from.read()?,\n`).join("");
   const head = `impl<'a> Read<'a> for ${name}${generic} {\n    fn read(from: &mut Reader<'a>) -> Result<Self, Error> {\n`;
   if (fields) return `${documented(docs)}pub struct ${name}${generic} {\n${declare(fields, "pub ")}}\n\n${head}Ok(Self {\n${read(fields)}})\n}\n}\n`;
-  // Of one that has codes, variants of reals alone are one: whoever knows the codes knows what they mean.
-  const isPlain = ({ fields }) => item.codes !== undefined && fields.every(({ type }) => type === "f64");
-  const own = item.variants.map((variant, number) => ({ ...variant, number })).filter((variant) => !isPlain(variant));
-  const code = item.codes && `leastwise_${item.codes.split("/")[1]}::${name}Code`;
-  const plain = code ? `/// One of reals alone.\nPlain { code: ${code}, parameters: &'a [f64] },\n` : "";
-  const variants = own.map(({ name, fields, docs }) => `${documented(docs)}${name}${fields.length ? ` {\n${declare(fields, "")}}` : ""},\n`).join("");
-  const arms = own.map(({ name, fields, number }) => `${number} => Self::${name}${fields.length ? ` {\n${read(fields)}}` : ""},\n`).join("");
-  const others = !code ? "other => return Err(from.unknown(other)),\n" : `other => {
-    let code = ${code}::of(other).ok_or_else(|| from.unknown(other))?;
-    Self::Plain { code, parameters: from.reals(code.parameters().len() as u32)? }
+  const known = item.others && within(item.others);
+  const other = known ? `/// One that the declaration does not list, of reals alone.\nOther { kind: ${known}, parameters: &'a [f64] },\n` : "";
+  const declared = variants.map(({ name, fields, docs }) => `${documented(docs)}${name}${fields.length ? ` {\n${declare(fields, "")}}` : ""},\n`).join("");
+  const arms = variants.map(({ name, fields, number }) => `${number} => Self::${name}${fields.length ? ` {\n${read(fields)}}` : ""},\n`).join("");
+  const others = !known ? "other => return Err(from.unknown(other)),\n" : `other => {
+    let kind = ${known}::of(other).ok_or_else(|| from.unknown(other))?;
+    Self::Other { kind, parameters: from.reals(kind.parameters().len() as u32)? }
 }\n`;
-  return `${documented(docs)}pub enum ${name}${generic} {\n${plain}${variants}}\n\n${head}Ok(match from.word()? {\n${arms}${others}})\n}\n}\n`;
+  return `${documented(docs)}pub enum ${name}${generic} {\n${declared}${other}}\n\n${head}Ok(match from.word()? {\n${arms}${others}})\n}\n}\n`;
 }
 
 /** src/session/wire/packed.rs. */
@@ -69,40 +66,4 @@ use super::reader::{Read, Reader};
 use leastwise_error::Error;
 
 ${[...words, ...[...items.values()].map((item) => packed(items, item))].join("\n")}`;
-}
-
-/** A file with the numbers and names of one of several, and of what reals they have. */
-export function codes({ name, variants }) {
-  const code = `${name}Code`;
-  const named = variants.map(({ name, fields }) => ({ name, reals: fields.filter(({ type }) => type === "f64").map(({ name }) => `"${name}"`).join(", ") }));
-  const lists = [...new Set(named.map(({ reals }) => reals).filter(Boolean))];
-  const having = (list) => named.filter(({ reals }) => reals === list).map(({ name }) => `Self::${name}`).join(" | ");
-  return `${HEADER}//! Numbers and names of what is packed as a \`${name}\`.
-
-/// Kind of a ${camel(name)}, by its number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ${code} {
-${variants.map(({ name }, number) => `    ${name} = ${number},\n`).join("")}}
-
-impl ${code} {
-    const ALL: [Self; ${variants.length}] = [${variants.map(({ name }) => `Self::${name}`).join(", ")}];
-
-    /// The kind of this number.
-    pub fn of(number: u32) -> Option<Self> {
-        Self::ALL.get(number as usize).copied()
-    }
-
-    /// Name of the function that makes one.
-    pub fn name(self) -> &'static str {
-        match self {
-${variants.map(({ name }) => `            Self::${name} => "${camel(name)}",\n`).join("")}        }
-    }
-
-    /// Names of its parameters.
-    pub fn parameters(self) -> &'static [&'static str] {
-        match self {
-${lists.map((list) => `            ${having(list)} => &[${list}],\n`).join("")}            _ => &[],
-        }
-    }
-}\n`;
 }

@@ -131,8 +131,8 @@ function structure(items, { name, docs, fields }) {
 }
 
 /** Functions that pack the variants of one of several: their numbers, then their fields. */
-function variants(items, { name, docs, variants }) {
-  const one = ({ name: variant, fields }, number) => {
+function variants(items, { name, docs, variants, others }) {
+  const one = ({ name: variant, fields, number }) => {
     const parameters = fields.map(({ name, type }) => {
       const typed = type.list ? "ArrayLike<number> & Iterable<number>" : packedType(items, { type });
       return `${name}: ${typed}`;
@@ -146,7 +146,8 @@ function variants(items, { name, docs, variants }) {
     }
     return `/** @internal */\nexport function ${camel(name)}${variant}(${parameters.join(", ")}): Packed {\n  return { words: [${words.join(", ")}], reals: [${reals.join(", ")}] };\n}\n`;
   };
-  return `// ${docs.join(" ")}\n\n${variants.map(one).join("\n")}`;
+  const other = others ? `\n/** @internal */\nexport function ${camel(name)}Other(number: number, parameters: readonly number[]): Packed {\n  return { words: [number], reals: parameters };\n}\n` : "";
+  return `// ${docs.join(" ")}\n\n${variants.map(one).join("\n")}${other}`;
 }
 
 /** ts/src/packed.ts. */

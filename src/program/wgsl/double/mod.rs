@@ -15,8 +15,9 @@ mod statements;
 mod tokens;
 mod types;
 
-use super::functions::{Library, paragraphs};
+use super::functions::{Library, declared, paragraphs};
 use crate::shader;
+use leastwise_expr::{Binary, Numerics, Unary};
 use leastwise_kernels::{function, is_of_library};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -31,8 +32,17 @@ pub const PRELUDE: &str = shader!("../../../../shaders/double/prelude.wgsl");
 
 const LIBRARY: [&str; 2] = [shader!("../../../../shaders/double/arithmetic.wgsl"), shader!("../../../../shaders/double/functions.wgsl")];
 
-/// Functions whose formula in `f32` is right in double-floats too, being made of others.
-const SHARED: [&str; 5] = ["sine", "cosine", "inverse_hyperbolic_tangent", "sigmoid", "softplus"];
+/// Functions of operations that `shaders/double/` does not declare: their formula in `f32` is right in double-floats too, being made
+/// of others.
+static SHARED: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let own: BTreeSet<&str> = LIBRARY.iter().flat_map(|file| paragraphs(file)).filter_map(declared).collect();
+    let numerics = Unary::ALL.map(Unary::numerics).into_iter().chain(Binary::ALL.map(Binary::numerics));
+    let named = numerics.filter_map(|numerics| match numerics {
+        Numerics::Function(name) | Numerics::OfTurn(name) | Numerics::SinCos(name) => Some(name),
+        Numerics::Instruction | Numerics::BuiltIn(_) => None,
+    });
+    named.filter(|name| !own.contains(name)).collect()
+});
 
 /// What every module may use.
 fn declaration(name: &str) -> &'static str {
@@ -41,7 +51,7 @@ fn declaration(name: &str) -> &'static str {
 
 static GLOBALS: LazyLock<Globals> = LazyLock::new(|| {
     let mut globals = Globals::default();
-    for text in [PRELUDE].into_iter().chain(LIBRARY).chain(SHARED.map(declaration)) {
+    for text in [PRELUDE].into_iter().chain(LIBRARY).chain(SHARED.iter().map(|name| declaration(name))) {
         globals.note(text).expect("our own text");
     }
     globals
@@ -54,7 +64,7 @@ static BY_HALVES: LazyLock<Library> = LazyLock::new(|| library(Products::Halves)
 fn library(products: Products) -> Library {
     let rewrite = |text: &'static str| Writer::new(text, GLOBALS.clone(), products).written(|_| false).expect("our own text").0;
     // A remark is no declaration.
-    let texts = LIBRARY.iter().flat_map(|file| paragraphs(file)).chain(SHARED.map(declaration));
+    let texts = LIBRARY.iter().flat_map(|file| paragraphs(file)).chain(SHARED.iter().map(|name| declaration(name)));
     Library::new(texts.map(|text| Cow::Owned(rewrite(text))))
 }
 

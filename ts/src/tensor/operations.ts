@@ -1,0 +1,11 @@
+/** Operations of tensors by name. Generated from `src/tensor/operations/` (`npm run generate`), and held to it by a test. */
+
+/** @internal */
+export type Operation =
+  | "add" | "sub" | "mul" | "div" | "maximum" | "minimum" | "less" | "lessEqual" | "equal" | "neg"
+  | "abs" | "sign" | "floor" | "ceil" | "round" | "square" | "sqrt" | "rsqrt" | "cbrt" | "exp"
+  | "exp2" | "expm1" | "log" | "log1p" | "sin" | "cos" | "tan" | "tanh" | "erf" | "relu"
+  | "sigmoid" | "gelu" | "silu" | "softplus" | "pow" | "where" | "constant" | "count" | "powInt" | "detach"
+  | "f16" | "f32" | "reshape" | "transpose" | "broadcastTo" | "slice" | "flip" | "pad" | "window" | "concat"
+  | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "softmax" | "logSoftmax" | "layerNorm" | "crossEntropy"
+  | "matmul" | "attention" | "conv2d" | "maxPool2d";
