@@ -86,7 +86,7 @@ fn played(name: &str, graph: &Graph, output: Node, leaves: &[Vec<u32>]) -> Vec<u
     let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None }], false).expect("a plan");
     let [step] = &plan.steps[..] else { panic!("{name} is {} kernels", plan.steps.len()) };
     let launch = step.launches[0].kernel.as_ref().expect("a kernel");
-    let kernel = written(&launch.source.texts()[0], Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
+    let kernel = written(&launch.source.texts().unwrap()[0], Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
     let groups = launch.count.div_ceil(limits.group_size);
     let params =
         Params { count: launch.count, grid_width: groups * limits.group_size, zero: 0, group_count: groups, words: [0; PARAM_WORDS] };

@@ -50,7 +50,7 @@ fn programs(build: impl Fn(&mut Tape) -> u32, slots: &[(usize, u32)], columns: &
         ("product", all.product.clone()),
         ("diagonal", all.diagonal.clone()),
     ];
-    (programs, wgsl::owner_module(&owner))
+    (programs, wgsl::owner_module(&owner, wgsl::Format::Single).unwrap())
 }
 
 fn spring() -> (Vec<(&'static str, Program)>, KernelText) {

@@ -57,7 +57,7 @@ fn values(session: &mut Session, problem: u32, term: u32) -> Vec<f64> {
 #[test]
 fn pieces_compute_what_the_whole_does() {
     let (tape, output) = web(160);
-    assert!(wgsl::modules(&programs(&tape, output).linearize, wgsl::Cut::Coarse).len() > 1, "linearize is in pieces");
+    assert!(wgsl::modules(&programs(&tape, output).linearize, wgsl::Format::Single).unwrap().len() > 1, "linearize is in pieces");
     let mut results = Vec::new();
     for mut session in [cpu(Precision::F64).into(), shared_gpu(None), shared_gpu(Some(Limits::SMALL))] {
         let problem = session.problem();
@@ -98,7 +98,7 @@ fn programs(tape: &Tape, output: u32) -> ResidualPrograms {
 fn no_piece_is_too_large() {
     let (tape, output) = web(3000);
     let programs = programs(&tape, output);
-    let modules = wgsl::modules(&programs.linearize, wgsl::Cut::Coarse);
+    let modules = wgsl::modules(&programs.linearize, wgsl::Format::Single).unwrap();
     assert!(modules.len() > 3, "{} modules", modules.len());
     for module in &modules {
         // Besides its own instructions it may have to load all that they work on.

@@ -4,15 +4,14 @@
 //! test writes them to `target/wgsl/`, and the package's tests in Node compile them.
 
 use leastwise::device::{Access, KernelSource, binding};
-use leastwise::kernels::{Real, StaticKernel};
-use leastwise::program::wgsl::double::{self, Products};
+use leastwise::kernels::{Products, Real, StaticKernel, doubles};
 use naga::proc::Layouter;
 use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validator};
 use naga::{AddressSpace, Module, Scalar, StorageAccess, TypeInner};
 
 /// The module as WebGPU makes it.
 fn module(source: &KernelSource, group_size: u32) -> String {
-    source.texts()[0].module(Real::F32, group_size)
+    source.texts().unwrap()[0].module(Real::F32, group_size)
 }
 
 fn validated(name: &str, text: &str, capabilities: Capabilities) -> (Module, ModuleInfo) {
@@ -33,8 +32,21 @@ fn every_source() -> impl Iterator<Item = KernelSource> {
 
 /// The module where reals are double-floats.
 fn module_double(source: &KernelSource, group_size: u32, products: Products) -> String {
-    let own = double::rewritten(&source.texts()[0].body(Real::F32), products).unwrap_or_else(|error| panic!("`{}`: {error}", source.name));
-    format!("alias real = vec2<f32>;\nconst group_size: u32 = {group_size}u;\n{}\n{own}", double::PRELUDE)
+    doubles::module(&source.clone().in_doubles().texts().unwrap()[0], products, group_size)
+}
+
+#[test]
+fn kernels_of_solvers_have_double_floats_and_no_others() {
+    for kernel in StaticKernel::ALL {
+        let source = KernelSource::of_static(*kernel).in_doubles();
+        match source.texts() {
+            Ok(texts) => assert!(kernel.has_doubles() && texts[0].is_double, "`{}`", source.name),
+            Err(error) => {
+                let words = format!("`{0}` was refused by the device's compiler: `{0}` has no double-float form", source.name);
+                assert_eq!((kernel.has_doubles(), error.to_string()), (false, format!("kernel {words}")));
+            }
+        }
+    }
 }
 
 #[test]
@@ -65,7 +77,7 @@ fn modules_are_valid_and_dawn_gets_them_too() {
 #[test]
 fn modules_are_valid_in_f64() {
     for source in every_source() {
-        let (module, _) = validated(&source.name, &source.texts()[0].module(Real::F64, 256), Capabilities::FLOAT64);
+        let (module, _) = validated(&source.name, &source.texts().unwrap()[0].module(Real::F64, 256), Capabilities::FLOAT64);
         // What looks at bits is the only thing that goes by way of an f32.
         let f32s = module.types.iter().any(|(_, ty)| ty.inner.scalar() == Some(Scalar::F32));
         assert!(!f32s, "`{}`: something stays f32", source.name);

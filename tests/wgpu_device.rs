@@ -37,7 +37,7 @@ fn internals(device: &Device) -> Internals {
 
 /// The kernel with another text or other access.
 fn with(written: Written, wgsl: Option<&str>, access: [Access; binding::COUNT]) -> Written {
-    let wgsl = wgsl.map_or(written.source.texts()[0].wgsl.to_string(), Into::into);
+    let wgsl = wgsl.map_or(written.source.texts().unwrap()[0].wgsl.to_string(), Into::into);
     Written { source: KernelSource { structure: Structure::Text(KernelText::new(&wgsl, access)), ..written.source }, ..written }
 }
 

@@ -142,7 +142,14 @@ impl Kernels {
         for &id in kernels {
             let Some(state @ State::Asked(_)) = self.list.get_mut(id.0 as usize) else { continue };
             if let State::Asked(source) = std::mem::replace(state, State::Compiling) {
-                let (texts, variants) = (source.texts(), self.compiler.variants(&source));
+                let texts = match source.texts() {
+                    Ok(texts) => texts,
+                    Err(error) => {
+                        *state = State::Refused(error);
+                        continue;
+                    }
+                };
+                let variants = self.compiler.variants(&source);
                 let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor };
                 jobs.extend(texts.iter().map(|text| job(text, source.name.clone(), None)));
                 // What may stand in for it has the bindings of its text.

@@ -1,5 +1,5 @@
 // Operations on double-floats that are too long to be written out each time, and those that loops need in their heads.
-// `sealed`, `two_sum`, `quick_sum` and `two_product` of f32s are written out: `src/program/wgsl/double/arithmetic.rs`.
+// `sealed`, `two_sum`, `quick_sum` and `two_product` of f32s are written out: `src/kernels/arithmetic.rs`.
 
 fn add(a: real, b: real) -> real {
     return a + b;

@@ -1,5 +1,6 @@
 // Put in front of every kernel whose reals are double-floats: pairs of f32s, x.x + x.y with |x.y| at most half a unit in the
-// last place of x.x. What stands between them is written by `src/program/wgsl/double`. The device adds before this
+// last place of x.x. What stands between them is written by `src/kernels/build/double/` and `src/program/wgsl/writer.rs`. The device
+// adds before this
 //   alias real = vec2<f32>;
 //   const group_size: u32 = 256u;
 //

@@ -107,7 +107,7 @@ impl Device {
     }
 
     /// Whether there are double-floats, beside reals that are `f32`; or why not.
-    pub fn has_doubles(&self) -> Result<leastwise_program::wgsl::double::Products, &str> {
+    pub fn has_doubles(&self) -> Result<leastwise_kernels::Products, &str> {
         match self {
             Self::Wgpu(device) => device.has_doubles(),
             _ => Err(NO_NEED_OF_DOUBLES),

@@ -6,7 +6,7 @@
 use super::values::{Values, refuse};
 use leastwise_device::{Device, Signal, Slice};
 use leastwise_error::Error;
-use leastwise_program::wgsl::double::Products;
+use leastwise_kernels::Products;
 use leastwise_session::wire::{self, State};
 use leastwise_session::{Progress, Session};
 use wasm_bindgen::prelude::*;

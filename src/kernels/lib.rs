@@ -5,6 +5,9 @@
 //! modules, with the set of their kernels. `#import shared/reduce` at the top of a file brings declarations of another file; [`KernelText`]
 //! links those that are used.
 //!
+//! The same script writes each text that solvers need [in double-floats](doubles), as [operations] that are written out when a device
+//! compiles it. So nothing reads WGSL at run time.
+//!
 //! It knows nothing of expressions, programs and devices.
 //!
 //! ```
@@ -17,12 +20,19 @@
 //! assert_eq!((p.name, p.access), ("p", Access::Read));
 //! ```
 
+mod arithmetic;
+#[cfg(test)]
+#[path = "build/double/mod.rs"]
+mod double;
+pub mod doubles;
 mod interface;
 mod link;
+pub mod operations;
 
+pub use arithmetic::Products;
 pub use interface::{ARGUMENT_WORDS, Access, Arguments, Elements, FromSlots, Reduction, Scalars, Slot, Slots, binding};
 use link::{Declaration, Text};
-pub use link::{KernelText, Real, function, is_of_library};
+pub use link::{KernelText, Real};
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 

@@ -10,13 +10,12 @@ use std::sync::{Arc, LazyLock};
 /// A declaration that kernels share.
 pub(crate) struct Declaration {
     pub name: &'static str,
-    /// True for those of `shaders/functions/`.
-    pub is_function: bool,
     /// True if generated kernels see it.
     pub is_open: bool,
     pub single: Option<Text>,
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Text {
     pub text: &'static str,
     /// The numbers of what it names.
@@ -58,23 +57,15 @@ static OPEN: LazyLock<HashMap<&str, u16>> = LazyLock::new(|| {
     open.map(|(number, declaration)| (declaration.name, number)).collect()
 });
 
-/// Whether a name is a function of `shaders/functions/`, or what these are made of.
-pub fn is_of_library(name: &str) -> bool {
-    OPEN.get(name).is_some_and(|number| DECLARATIONS[usize::from(*number)].is_function)
-}
-
-/// The text in f32 of a function of `shaders/functions/`.
-pub fn function(name: &str) -> Option<&'static str> {
-    Some(Real::F32.text(*OPEN.get(name)?)?.text)
-}
-
 /// One kernel's own declarations, with the entry point `main`; what it shares with others, a device [puts in front](KernelText::module).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KernelText {
     pub wgsl: Arc<str>,
     pub access: [Access; binding::COUNT],
     /// The shared declarations that it names.
-    roots: Arc<[u16]>,
+    pub(crate) roots: Arc<[u16]>,
+    /// True for a text [in double-floats](crate::doubles).
+    pub is_double: bool,
 }
 
 impl KernelText {
@@ -85,11 +76,11 @@ impl KernelText {
             words.windows(2).filter(|pair| ["fn", "struct", "const"].contains(&pair[0])).map(|pair| pair[1]).collect();
         let named: BTreeSet<&str> = words.into_iter().collect();
         let roots = named.difference(&own).filter_map(|word| OPEN.get(word).copied()).collect();
-        Self { wgsl: wgsl.into(), access, roots }
+        Self { wgsl: wgsl.into(), access, roots, is_double: false }
     }
 
     pub(crate) fn linked(wgsl: &str, access: [Access; binding::COUNT], roots: &[u16]) -> Self {
-        Self { wgsl: wgsl.into(), access, roots: roots.into() }
+        Self { wgsl: wgsl.into(), access, roots: roots.into(), is_double: false }
     }
 
     /// The whole module.
@@ -100,24 +91,24 @@ impl KernelText {
     /// What stands before every text: what a real is, the invocations of a workgroup, and the prelude.
     pub fn head(real: Real, group_size: u32) -> String {
         let name = real.name();
-        let prelude: Vec<&str> = needed(PRELUDE, real).filter_map(|number| Some(real.text(number)?.text)).collect();
+        let prelude: Vec<&str> = needed(PRELUDE, |number| real.text(number)).filter_map(|number| Some(real.text(number)?.text)).collect();
         format!("alias real = {name};\nconst group_size: u32 = {group_size}u;\n{}", prelude.join("\n"))
     }
 
     /// The text and the shared declarations that it needs, without the prelude.
     pub fn body(&self, real: Real) -> String {
-        let shared = needed(&self.roots, real).filter(|number| !PRELUDE.contains(number));
+        let shared = needed(&self.roots, |number| real.text(number)).filter(|number| !PRELUDE.contains(number));
         let texts: Vec<&str> = [&*self.wgsl].into_iter().chain(shared.filter_map(|number| Some(real.text(number)?.text))).collect();
         texts.join("\n")
     }
 }
 
 /// Declarations and what they name in turn.
-fn needed(roots: &[u16], real: Real) -> impl Iterator<Item = u16> {
+pub(crate) fn needed(roots: &[u16], text: impl Fn(u16) -> Option<&'static Text>) -> impl Iterator<Item = u16> {
     let (mut needed, mut open) = (BTreeSet::new(), roots.to_vec());
     while let Some(number) = open.pop() {
         if needed.insert(number) {
-            open.extend(real.text(number).map_or(&[][..], |text| text.uses));
+            open.extend(text(number).map_or(&[][..], |text| text.uses));
         }
     }
     needed.into_iter()

@@ -75,7 +75,7 @@ pub enum Reals {
     /// `f32`.
     #[default]
     Single,
-    /// Double-floats ([`leastwise_program::wgsl::double`]).
+    /// Double-floats ([`leastwise_kernels::doubles`]).
     Double,
     /// Double-floats, but for what conjugate gradients do in every inner iteration, which is in `f32`: an outer iteration that
     /// knows its residual well needs no exact solution (iterative refinement; Wilkinson, *Rounding Errors in Algebraic

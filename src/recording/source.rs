@@ -1,8 +1,8 @@
 //! Kernels as devices are asked for them: what they are made of. A GPU makes text of it when it compiles them, and the CPU a body that it runs.
 
-use super::{Access, Elements, KernelText, Reals, binding};
-use leastwise_kernels::StaticKernel;
-use leastwise_program::wgsl::{self, Cut};
+use super::{Access, DeviceError, Elements, KernelText, Reals, binding};
+use leastwise_kernels::{StaticKernel, doubles};
+use leastwise_program::wgsl::{self, Cut, Format};
 use leastwise_program::{Fused, OwnerProgram, Program};
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl KernelSource {
         }
     }
 
-    /// The same kernel where reals are double-floats ([`leastwise_program::wgsl::double`]). It may be bound to buffers of either
+    /// The same kernel where reals are double-floats ([`leastwise_kernels::doubles`]). It may be bound to buffers of either
     /// kind: what it reads of [`Kind::Real`](super::Kind::Real) has no low part, what it writes there is rounded. In pieces that are no larger to compilers.
     pub fn in_doubles(self) -> Self {
         Self { doubles: true, ..self }
@@ -120,26 +120,34 @@ impl KernelSource {
         KernelKey { structure: self.structure.clone(), doubles: self.doubles }
     }
 
-    fn cut(&self) -> Cut {
-        if self.doubles { Cut::Fine } else { Cut::Coarse }
+    fn format(&self) -> Format {
+        if self.doubles { Format::Double } else { Format::Single }
     }
 
     /// True if it is one module.
     pub fn is_whole(&self) -> bool {
-        if let Structure::Program(program) = &self.structure { wgsl::is_small(program, self.cut()) } else { true }
+        if let Structure::Program(program) = &self.structure { wgsl::is_small(program, Cut::of(self.format())) } else { true }
     }
 
     /// The modules to run one after the other, with the same bindings. They are written at every call.
-    pub fn texts(&self) -> Vec<KernelText> {
-        let texts = match &self.structure {
-            Structure::Static(kernel) => vec![kernel.text()],
-            Structure::Program(program) => wgsl::modules(program, self.cut()),
-            Structure::Owner(owner) => vec![wgsl::owner_module(owner)],
-            Structure::Fused(fused) => vec![wgsl::fused_module(fused)],
-            Structure::Text(text) => vec![text.clone()],
+    ///
+    /// # Errors
+    /// A kernel without a text in double-floats, where its reals are these; a constant beyond their range.
+    pub fn texts(&self) -> Result<Vec<KernelText>, DeviceError> {
+        let format = self.format();
+        let none = || format!("`{}` has no double-float form", self.name);
+        let texts = match (&self.structure, format) {
+            (Structure::Static(kernel), Format::Single) => Ok(vec![kernel.text()]),
+            (Structure::Static(kernel), Format::Double) => doubles::text_of(*kernel).map(|text| vec![text]).ok_or_else(none),
+            (Structure::Program(program), _) => wgsl::modules(program, format),
+            (Structure::Owner(owner), _) => wgsl::owner_module(owner, format).map(|text| vec![text]),
+            (Structure::Fused(fused), Format::Single) => Ok(vec![wgsl::fused_module(fused)]),
+            (Structure::Text(text), _) if text.is_double == self.doubles => Ok(vec![text.clone()]),
+            (Structure::Fused(_) | Structure::Text(_), _) => Err(none()),
         };
+        let texts = texts.map_err(|message| DeviceError::Kernel { kernel: self.name.clone(), message })?;
         debug_assert!(self.declares(&texts), "`{}` is said to use other slots than its text does", self.name);
-        texts
+        Ok(texts)
     }
 
     /// Whether all of these together use the slots that the structure says, for the elements that it says.
@@ -212,7 +220,7 @@ mod tests {
         let mut words = 0;
         for kernel in StaticKernel::ALL {
             let source = KernelSource::of_static(*kernel);
-            assert!(source.declares(&source.texts()), "`{}`", source.name);
+            assert!(source.declares(&source.texts().unwrap()), "`{}`", source.name);
             for (slot, (access, elements)) in source.access().iter().zip(source.elements()).enumerate().skip(1) {
                 assert_eq!(*access != Access::Unused, elements.is_some(), "`{}`, binding {slot}", source.name);
                 words += usize::from(elements == Some(Elements::Indices));
@@ -244,7 +252,7 @@ mod tests {
         for (length, pieces) in [(10, [1, 1]), (900, [1, 5]), (1500, [2, 8])] {
             let source = KernelSource::of(&program("long", 1.0, length));
             for (source, pieces) in [source.clone(), source.in_doubles()].into_iter().zip(pieces) {
-                let texts = source.texts();
+                let texts = source.texts().unwrap();
                 assert!(source.declares(&texts) && texts.len() >= pieces, "{length}: {} modules", texts.len());
                 let spills = source.access()[binding::VECTOR_OUT] == Access::ReadWrite;
                 assert_eq!((spills, source.is_whole()), (pieces > 1, pieces == 1), "{length}");

@@ -5,10 +5,9 @@
 //! numbers and products of any two are exact.
 
 use super::{Play, WgpuDevice};
-use leastwise_program::shader;
-use leastwise_program::wgsl::double::Products;
+use leastwise_kernels::{Products, doubles};
 use leastwise_recording::{
-    Access, BufferId, Command, DeviceError, Dispatch, KernelSource, Kind, PARAM_WORDS, Playing, Recording, Slice, binding,
+    BufferId, Command, DeviceError, Dispatch, KernelSource, Kind, PARAM_WORDS, Playing, Recording, Slice, Structure, binding,
 };
 
 /// Pairs of numbers.
@@ -19,8 +18,6 @@ const RESULTS: usize = 5;
 
 /// How far quotients, roots and chains may be off: what `shaders/double/arithmetic.wgsl` promises, and a few bits.
 const ROUNDING: f64 = 1.0 / (1u64 << 42) as f64;
-
-const CHECK: &str = shader!("../../shaders/double/check.wgsl");
 
 impl WgpuDevice {
     /// Checks double-floats; from then on [`has_doubles`](Self::has_doubles) knows. Fails where the device is lost, and only there.
@@ -48,11 +45,10 @@ impl WgpuDevice {
 
     /// What the adapter makes of the numbers.
     async fn checked(&mut self, numbers: &[f64], products: Products) -> Result<Vec<f64>, DeviceError> {
-        let mut access = [Access::Unused; binding::COUNT];
-        (access[binding::VECTOR_IN], access[binding::VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
+        let mut text = doubles::check();
         // Texts are known by their words, and these come to different kernels.
-        let wgsl = format!("{CHECK}\n// {products:?}");
-        let source = KernelSource::new("self-check of double-floats", &wgsl, access).in_doubles();
+        text.wgsl = format!("{}\n// {products:?}", text.wgsl).into();
+        let source = KernelSource::made_of("self-check of double-floats", Structure::Text(text)).in_doubles();
         let kernel = self.kernels(&[source])?[0];
         let mut slice = |kind, len: usize| {
             let buffer = self.allocate(kind, len as u32, "self-check of double-floats")?;

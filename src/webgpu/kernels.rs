@@ -8,8 +8,7 @@
 use super::Health;
 use super::pool::Block;
 use super::{Scopes, WgpuDevice};
-use leastwise_kernels::{KernelText, Real};
-use leastwise_program::wgsl::{double, double::Products};
+use leastwise_kernels::{KernelText, Products, Real, doubles};
 use leastwise_recording::{
     Access, Command, DeviceError, Dispatch, Interface, KernelId, KernelKey, KernelSource, Recording, Signal, Structure, binding,
 };
@@ -80,22 +79,18 @@ impl Kernels {
 
     /// The whole module.
     fn text(&self, source: &KernelSource) -> Result<String, DeviceError> {
-        let refused = |message: String| DeviceError::Kernel { kernel: source.name.clone(), message };
-        let [text] = &source.texts()[..] else { return Err(refused("a kernel in parts has no text of its own".into())) };
-        if !source.doubles {
-            return Ok(text.module(Real::F32, self.group_size));
-        }
-        let own = double::rewritten(&text.body(Real::F32), self.products).map_err(refused)?;
-        Ok(format!("{}\n{own}", self.head_of_doubles()))
-    }
-
-    /// What stands before a text whose reals are double-floats.
-    fn head_of_doubles(&self) -> String {
-        format!("alias real = vec2<f32>;\nconst group_size: u32 = {}u;\n{}", self.group_size, double::PRELUDE)
+        let [text] = &source.texts()?[..] else {
+            let message = "a kernel in parts has no text of its own".into();
+            return Err(DeviceError::Kernel { kernel: source.name.clone(), message });
+        };
+        Ok(match source.doubles {
+            true => doubles::module(text, self.products, self.group_size),
+            false => text.module(Real::F32, self.group_size),
+        })
     }
 
     fn refused(&self, kernel: &str, doubles: bool, message: &str) -> DeviceError {
-        let head = if doubles { self.head_of_doubles() } else { KernelText::head(Real::F32, self.group_size) };
+        let head = if doubles { doubles::head(self.group_size) } else { KernelText::head(Real::F32, self.group_size) };
         let lines = head.lines().count();
         let message = format!("{}\n(the kernel's own text begins after line {lines})", message.trim());
         DeviceError::Kernel { kernel: kernel.into(), message }
@@ -237,7 +232,7 @@ impl WgpuDevice {
             Kernel { interface, doubles: source.doubles, layout, state: State::Asked(source.clone()) }
         } else {
             let part = |text| KernelSource { structure: Structure::Text(text), ..source.clone() };
-            let parts = source.texts().into_iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
+            let parts = source.texts()?.into_iter().map(|text| self.kernel(&part(text))).collect::<Result<_, _>>()?;
             Kernel { interface, doubles: false, layout: 0, state: State::Parts(parts) }
         };
         let id = KernelId(self.kernels.list.len() as u32);

@@ -27,7 +27,7 @@ mod web;
 pub use play::Play;
 
 use health::{Fate, Health, Scopes};
-use leastwise_program::wgsl::double::Products;
+use leastwise_kernels::Products;
 use leastwise_recording::validation::{Held, Inventory};
 use leastwise_recording::{BufferId, Counters, DeviceError, Interface, KernelId, Kind, Limits, Precision, Reals};
 use std::{collections::HashMap, sync::Arc};

@@ -263,7 +263,7 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
 #[test]
 fn kernels_are_compiled_in_the_background_and_refused_by_name() {
     let mut device = device(Precision::F64);
-    let text = |more: &str| format!("{}\n{more}", KernelSource::of_static(StaticKernel::MeasureCopy).texts()[0].wgsl);
+    let text = |more: &str| format!("{}\n{more}", KernelSource::of_static(StaticKernel::MeasureCopy).texts().unwrap()[0].wgsl);
     let source = |name: &str, text: &str| {
         let copy = KernelSource::of_static(StaticKernel::MeasureCopy);
         KernelSource::new(name, text, copy.access())

@@ -39,7 +39,7 @@ pub const BINARY: [(Binary, f64); 3] = [(Binary::Div, 2.5), (Binary::Pow, 6.0), 
 
 pub fn measure_unary(device: &mut Device, operation: Unary) -> Worst {
     let columns = [samples::one()];
-    let results = play(device, &unary(operation), &columns);
+    let results = play(device, unary(operation), &columns);
     // Below −1 the library's arcosh has values, which are not.
     let exact = |x: &[f64]| if operation == Unary::Acosh && x[0] < 1.0 { f64::NAN } else { operation.apply(x[0]) };
     if operation != Unary::Sqrt {
@@ -50,7 +50,7 @@ pub fn measure_unary(device: &mut Device, operation: Unary) -> Worst {
 
 pub fn measure_binary(device: &mut Device, operation: Binary) -> Worst {
     let columns = if operation == Binary::Pow { samples::powers() } else { samples::points() };
-    let results = play(device, &binary(operation), &columns);
+    let results = play(device, binary(operation), &columns);
     if operation == Binary::Pow {
         refused(operation, &results, &columns, |x| operation.apply(x[0], x[1]));
     }

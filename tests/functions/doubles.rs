@@ -2,10 +2,10 @@
 //!
 //! `cargo test --test functions doubles -- --nocapture` prints how far off each is.
 
-use super::harness::{adapter_of_doubles, binary, built_in, play_in, unary};
+use super::harness::{adapter_of_doubles, binary, kernel_of, play_in, unary};
 use super::samples::{self, Random};
-use leastwise::device::{Device, Kind};
-use leastwise::program::{Binary, Unary};
+use leastwise::device::{Device, KernelSource, Kind};
+use leastwise::program::{Binary, Instruction, Load, Unary};
 
 /// What errors are measured in: the rounding of a double-float.
 const UNIT: f64 = 1.0 / (1u64 << 48) as f64;
@@ -51,8 +51,8 @@ fn worst(results: &[f64], columns: &[Vec<f64>], exact: impl Fn(&[f64]) -> f64) -
     (worst, at, compared)
 }
 
-fn check(device: &mut Device, name: &str, module: &str, columns: &[Vec<f64>], exact: impl Fn(&[f64]) -> f64) {
-    let results = play_in(device, Kind::Double, module, columns);
+fn check(device: &mut Device, name: &str, source: KernelSource, columns: &[Vec<f64>], exact: impl Fn(&[f64]) -> f64) {
+    let results = play_in(device, Kind::Double, source, columns);
     let (error, at, compared) = worst(&results, columns, exact);
     println!("{name}: {error:.1} units of 2⁻⁴⁸ at {at:?}, of {compared}");
     assert!(compared > columns[0].len() / 8, "{name}: too little was compared: {compared}");
@@ -80,7 +80,7 @@ fn functions_of_one_are_right_to_a_hundredth_of_the_promise() {
             _ => true,
         };
         let column: Vec<f64> = values.iter().copied().filter(|value| fits(*value)).collect();
-        check(&mut device, &format!("{operation:?}"), &unary(operation), &[column], |a| operation.apply(a[0]));
+        check(&mut device, &format!("{operation:?}"), unary(operation), &[column], |a| operation.apply(a[0]));
     }
 }
 
@@ -101,7 +101,7 @@ fn functions_of_two_are_right_to_a_hundredth_of_the_promise() {
         let stays = |a: f64, b: f64| operation == Binary::Pow && a < 0.0 && b.fract() == 0.0;
         let (left, right): (Vec<f64>, Vec<f64>) =
             pairs.into_iter().map(|(a, b)| (widened(a, &mut random), if stays(a, b) { b } else { widened(b, &mut random) })).unzip();
-        check(&mut device, &format!("{operation:?}"), &binary(operation), &[left, right], |a| operation.apply(a[0], a[1]));
+        check(&mut device, &format!("{operation:?}"), binary(operation), &[left, right], |a| operation.apply(a[0], a[1]));
     }
 }
 
@@ -110,21 +110,36 @@ fn functions_of_two_are_right_to_a_hundredth_of_the_promise() {
 fn literals_are_as_good_as_operands() {
     let mut device = adapter_of_doubles();
     let mut random = Random::new(11);
-    let columns: [Vec<f64>; 3] = std::array::from_fn(|_| (0..1000).map(|_| widened(random.between(0.5, 2.0), &mut random)).collect());
+    let columns: [Vec<f64>; 2] = std::array::from_fn(|_| (0..1000).map(|_| widened(random.between(0.5, 2.0), &mut random)).collect());
     type Exact = fn(f64, f64) -> f64;
-    let expressions: [(&str, Exact); 8] = [
-        ("real(4.0) / real(3.0)", |_, _| 4.0 / 3.0),
-        ("a * (real(4.0) / real(3.0))", |a, _| a * 4.0 / 3.0),
-        ("select(real(1.6), real(4.0) / real(3.0), a > 0.0) / b", |_, b| 4.0 / 3.0 / b),
-        ("select(real(1.6), real(4.0) / real(3.0), a < 0.0) / b", |_, b| 1.6 / b),
-        ("a / 3.0", |a, _| a / 3.0),
-        ("real(2.0) / b", |_, b| 2.0 / b),
-        ("a + 1.0 / 3.0", |a, _| a + 1.0 / 3.0),
-        ("sqrt(real(2.0)) * b", |_, b| 2f64.sqrt() * b),
+    // Values 0 and 1 are a and b; the constants come next.
+    let divide = |a, b| Instruction::Binary(Binary::Div, a, b);
+    let multiply = |a, b| Instruction::Binary(Binary::Mul, a, b);
+    let choose = |less, greater| {
+        [
+            divide(3, 4),
+            Instruction::Binary(Binary::Lt, less, greater),
+            Instruction::Select { condition: 7, then: 6, otherwise: 5 },
+            divide(8, 1),
+        ]
+    };
+    let chosen = [0.0, 4.0, 3.0, 1.6];
+    let expressions: [(&str, &[f64], Vec<Instruction>, Exact); 8] = [
+        ("4 / 3", &[4.0, 3.0], vec![divide(2, 3)], |_, _| 4.0 / 3.0),
+        ("a (4 / 3)", &[4.0, 3.0], vec![divide(2, 3), multiply(0, 4)], |a, _| a * 4.0 / 3.0),
+        ("(0 < a ? 4 / 3 : 1.6) / b", &chosen, choose(2, 0).to_vec(), |_, b| 4.0 / 3.0 / b),
+        ("(a < 0 ? 4 / 3 : 1.6) / b", &chosen, choose(0, 2).to_vec(), |_, b| 1.6 / b),
+        ("a / 3", &[3.0], vec![divide(0, 2)], |a, _| a / 3.0),
+        ("2 / b", &[2.0], vec![divide(2, 1)], |_, b| 2.0 / b),
+        ("a + 1 / 3", &[1.0, 3.0], vec![divide(2, 3), Instruction::Binary(Binary::Add, 0, 4)], |a, _| a + 1.0 / 3.0),
+        ("√2 b", &[2.0], vec![Instruction::Unary(Unary::Sqrt, 2), multiply(3, 1)], |_, b| 2f64.sqrt() * b),
     ];
-    for (text, exact) in expressions {
-        let results = play_in(&mut device, Kind::Double, &built_in(text), &columns);
-        let (error, at, compared) = worst(&results, &columns[..2], |a| exact(a[0], a[1]));
+    for (text, constants, operations, exact) in expressions {
+        let operands = [0, 1].map(|column| Instruction::Load(Load::Data(column)));
+        let constants = constants.iter().map(|value| Instruction::Const(*value));
+        let source = kernel_of(operands.into_iter().chain(constants).chain(operations).collect());
+        let results = play_in(&mut device, Kind::Double, source, &columns);
+        let (error, at, compared) = worst(&results, &columns, |a| exact(a[0], a[1]));
         println!("{text}: {error:.1} units of 2⁻⁴⁸ at {at:?}");
         assert_eq!(compared, 1000);
         assert!(error <= MOST, "{text} of {at:?} is off by {error} units");

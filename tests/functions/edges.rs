@@ -47,11 +47,11 @@ fn functions_of_one_are_exact_where_they_should_be() {
     for (operation, values) in cases {
         let operands = values.iter().map(|[x, _]| *x).collect();
         let expected: Vec<f64> = values.iter().map(|[_, y]| *y).collect();
-        assert_eq!(play(&mut device, &unary(*operation), &[operands]), expected, "{operation:?}");
+        assert_eq!(play(&mut device, unary(*operation), &[operands]), expected, "{operation:?}");
     }
     let exponents: Vec<f64> = (-126..128).map(f64::from).collect();
     let powers: Vec<f64> = exponents.iter().map(|k| k.exp2()).collect();
-    assert_eq!(play(&mut device, &unary(Unary::Exp2), &[exponents]), powers);
+    assert_eq!(play(&mut device, unary(Unary::Exp2), &[exponents]), powers);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn functions_of_two_are_exact_where_they_should_be() {
     for (operation, values) in cases {
         let columns = [0, 1].map(|k| values.iter().map(|value| value[k]).collect());
         let expected: Vec<f64> = values.iter().map(|value| value[2]).collect();
-        assert_eq!(play(&mut device, &binary(*operation), &columns), expected, "{operation:?} of {values:?}");
+        assert_eq!(play(&mut device, binary(*operation), &columns), expected, "{operation:?} of {values:?}");
     }
 }
 
@@ -90,7 +90,7 @@ fn what_is_not_finite_stays_so() {
     let limits = [Unary::Not, Unary::Finite, Unary::Atan, Unary::Tanh, Unary::Erf, Unary::Sigmoid, Unary::Exp, Unary::Exp2, Unary::Expm1];
     for operation in Unary::ALL.into_iter().filter(|operation| !limits.contains(operation) && *operation != Unary::Detach) {
         let operands = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
-        let results = play(&mut device, &unary(operation), &[operands.to_vec()]);
+        let results = play(&mut device, unary(operation), &[operands.to_vec()]);
         for (x, result) in operands.into_iter().zip(results) {
             assert!(!result.is_finite() || operation.apply(x).is_finite(), "{operation:?} of {x} is {result}");
         }

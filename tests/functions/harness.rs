@@ -4,7 +4,7 @@ use leastwise::device::wgpu::WgpuDevice;
 use leastwise::device::{
     Access, Command, Device, Dispatch, KernelSource, Kind, PARAM_WORDS, Recording, Slice, binding, binding::DATA, binding::VECTOR_OUT,
 };
-use leastwise::program::{Binary, Instruction, Load, Program, Store, Unary, wgsl};
+use leastwise::program::{Binary, Instruction, Load, Program, Store, Unary};
 
 pub fn adapter() -> Device {
     Device::Wgpu(Box::new(WgpuDevice::open_blocking(None).expect("a WebGPU adapter")))
@@ -18,23 +18,24 @@ pub fn adapter_of_doubles() -> Device {
     Device::Wgpu(Box::new(device))
 }
 
-/// The module of one operation, as programs have it.
-pub fn unary(operation: Unary) -> String {
-    module(&[Instruction::Load(Load::Data(0)), Instruction::Unary(operation, 0)])
+/// The kernel of one operation, as programs have it.
+pub fn unary(operation: Unary) -> KernelSource {
+    kernel_of(vec![Instruction::Load(Load::Data(0)), Instruction::Unary(operation, 0)])
 }
 
-pub fn binary(operation: Binary) -> String {
-    module(&[Instruction::Load(Load::Data(0)), Instruction::Load(Load::Data(1)), Instruction::Binary(operation, 0, 1)])
+pub fn binary(operation: Binary) -> KernelSource {
+    kernel_of(vec![Instruction::Load(Load::Data(0)), Instruction::Load(Load::Data(1)), Instruction::Binary(operation, 0, 1)])
 }
 
-fn module(instructions: &[Instruction]) -> String {
+/// The kernel of instructions of which the last one's result is stored.
+pub fn kernel_of(instructions: Vec<Instruction>) -> KernelSource {
     let stores = vec![(Store::Column(0), instructions.len() as u32 - 1)];
-    wgsl::write(&Program { name: "function".into(), instructions: instructions.to_vec(), stores, ..Program::default() })
+    KernelSource::of(&Program { name: "function".into(), instructions, stores, ..Program::default() })
 }
 
-/// The module of an expression of `a`, `b` and `c` in WGSL itself.
-pub fn built_in(expression: &str) -> String {
-    format!(
+/// The kernel of an expression of `a`, `b` and `c` in WGSL itself.
+pub fn built_in(expression: &str) -> KernelSource {
+    let wgsl = format!(
         "@group(0) @binding({DATA}) var<storage, read> data: array<real>;
         @group(0) @binding({VECTOR_OUT}) var<storage, read_write> vector_out: array<real>;
         struct Args {{ none: u32 }}
@@ -47,19 +48,19 @@ pub fn built_in(expression: &str) -> String {
             let c = data[2u * params.count + i];
             vector_out[i] = {expression};
         }}"
-    )
+    );
+    let mut access = [Access::Unused; binding::COUNT];
+    (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
+    KernelSource::new("function", &wgsl, access)
 }
 
-/// What a module makes of every item of its columns.
-pub fn play(device: &mut Device, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
-    play_in(device, Kind::Real, module, columns)
+/// What a kernel makes of every item of its columns.
+pub fn play(device: &mut Device, source: KernelSource, columns: &[Vec<f64>]) -> Vec<f64> {
+    play_in(device, Kind::Real, source, columns)
 }
 
 /// The same in reals of a kind.
-pub fn play_in(device: &mut Device, kind: Kind, module: &str, columns: &[Vec<f64>]) -> Vec<f64> {
-    let mut access = [Access::Unused; binding::COUNT];
-    (access[DATA], access[VECTOR_OUT]) = (Access::Read, Access::ReadWrite);
-    let source = KernelSource::new("function", module, access);
+pub fn play_in(device: &mut Device, kind: Kind, source: KernelSource, columns: &[Vec<f64>]) -> Vec<f64> {
     let source = if kind == Kind::Double { source.in_doubles() } else { source };
     let kernel = device.kernels(&[source]).unwrap()[0];
     let data = columns.concat();

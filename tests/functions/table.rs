@@ -74,7 +74,7 @@ fn measure_built_in(device: &mut Device, case: &BuiltIn) -> Worst {
     let mut columns = (case.samples)();
     let used = columns.len();
     columns.resize(3, vec![0.0; columns[0].len()]);
-    let results = play(device, &built_in(case.expression), &columns);
+    let results = play(device, built_in(case.expression), &columns);
     worst(&results, &columns[..used], case.exact)
 }
 

@@ -178,20 +178,22 @@ pub fn load(program: &Program, memory: &Memory, instance: usize, load: Load) -> 
     }
 }
 
-/// A program's text as a kernel for reals of a kind.
-pub fn source_in(kind: Kind, program: &Program, text: &str) -> KernelSource {
-    let source = KernelSource::new(&program.name, text, program.access());
-    if kind == Kind::Double { source.in_doubles() } else { source }
+/// A whole program's text as a kernel for reals of a kind.
+pub fn source_in(kind: Kind, program: &Program) -> KernelSource {
+    let format = if kind == Kind::Double { wgsl::Format::Double } else { wgsl::Format::Single };
+    let text = wgsl::whole(program, format).expect("constants in range");
+    KernelSource { doubles: kind == Kind::Double, ..KernelSource::made_of(&program.name, leastwise::device::Structure::Text(text)) }
 }
 
-/// Plays a program once. `wgsl` is empty for a CPU, which has no use for text.
-pub fn play(device: &mut Device, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
-    play_in(device, Kind::Real, program, wgsl, memory)
+/// Plays a program once.
+pub fn play(device: &mut Device, program: &Program, memory: &Memory) -> Outputs {
+    play_in(device, Kind::Real, program, memory)
 }
 
 /// The same in reals of a kind.
-pub fn play_in(device: &mut Device, kind: Kind, program: &Program, wgsl: &str, memory: &Memory) -> Outputs {
-    let source = if wgsl.is_empty() { KernelSource::of(program) } else { source_in(kind, program, wgsl) };
+pub fn play_in(device: &mut Device, kind: Kind, program: &Program, memory: &Memory) -> Outputs {
+    // A CPU has no use for text.
+    let source = if device.backend() == "cpu" { KernelSource::of(program) } else { source_in(kind, program) };
     let used = source.access();
     let kernel = device.kernels(&[source]).expect("a kernel")[0];
     let mut bindings = [None; binding::COUNT];
@@ -237,6 +239,6 @@ pub fn values(read: &Read, roots: &[Expr], traced: &Traced, points: &[Point]) ->
     let program = plain_program(read, roots, &signature(traced, true));
     let mut memory = memory(traced, points, &[1.0], true, &[]);
     memory.out = roots.len() as u32 * memory.count;
-    let vector = play(&mut cpu(Precision::F64), &program, "", &memory).vector;
+    let vector = play(&mut cpu(Precision::F64), &program, &memory).vector;
     (0..points.len()).map(|p| (0..roots.len()).map(|k| vector[k * points.len() + p]).collect()).collect()
 }

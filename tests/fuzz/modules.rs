@@ -25,7 +25,7 @@ pub fn check(traced: &Traced, points: &[Point], precision: Precision) -> Result<
     let mut compared = 0;
     for (program, columns) in all {
         let bound = Memory { out: columns * memory.count, ..memory.clone() };
-        let expected = play(&mut engine::cpu(precision), program, "", &bound);
+        let expected = play(&mut engine::cpu(precision), program, &bound);
         let Memory { count, arena, data, index, vector, jacobian, out } = &bound;
         let out = vec![0.0; *out as usize];
         match run(program, precision, &Buffers { count: *count, arena, data, index, vector, jacobian, out: &out }, 0..*count) {

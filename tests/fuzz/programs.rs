@@ -106,7 +106,7 @@ fn compare(traced: &Traced, points: &[Point], weights: &[f64], weight_shared: bo
     let count = points.len();
     let slots = slots(traced);
     let run = |program: &Program, memory: &Memory, columns: u32| {
-        play(&mut engine::cpu(Precision::F64), program, "", &Memory { out: columns * memory.count, ..memory.clone() })
+        play(&mut engine::cpu(Precision::F64), program, &Memory { out: columns * memory.count, ..memory.clone() })
     };
     memory.jacobian = run(&programs.linearize, &memory, 0).jacobian;
     memory.vector = (0..memory.arena.len()).map(|k| [0.5, -1.0, 0.25, 2.0, -0.75][k % 5]).collect();

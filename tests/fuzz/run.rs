@@ -11,7 +11,6 @@ use super::shrink::{Failing, shrink};
 use super::traced::{Point, Traced};
 use crate::support::{Random, gpu};
 use leastwise::device::{Device, KernelSource, Kind, Precision};
-use leastwise::program::wgsl;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -184,8 +183,7 @@ impl Campaign {
                 return share;
             }
             let kernels: Vec<Merged> = round.iter().map(|batch| Merged::new(batch.iter().map(|(_, _, term)| term))).collect();
-            let sources: Vec<KernelSource> =
-                kernels.iter().map(|merged| engine::source_in(kind, &merged.program, &wgsl::write(&merged.program))).collect();
+            let sources: Vec<KernelSource> = kernels.iter().map(|merged| engine::source_in(kind, &merged.program)).collect();
             device.kernels(&sources).expect("kernels");
             for (batch, merged) in round.into_iter().zip(&kernels) {
                 share += Self::play(device, kind, batch, merged);
@@ -236,7 +234,7 @@ impl Campaign {
 
     fn play(device: &mut Device, kind: Kind, batch: Batch, merged: &Merged) -> Share {
         let mut share = Share::default();
-        let outputs = engine::play_in(device, kind, &merged.program, &wgsl::write(&merged.program), &merged.memory);
+        let outputs = engine::play_in(device, kind, &merged.program, &merged.memory);
         for (number, (seed, sample, term)) in batch.into_iter().enumerate() {
             let outputs = merged.outputs_of(number, &term, &outputs);
             match backends::compare(&term.programs.linearize, &term.memory, &outputs, backends::arithmetic(device, kind)) {

@@ -1,9 +1,8 @@
-//! Every text that the WGSL writer makes passes naga, in f32 and in f64.
+//! Every text that the WGSL writer makes passes naga, in f32, in f64 and in double-floats.
 
 use super::build::{Builder, cross_product, rescale, spring};
 use super::random::{Random, program};
-use leastwise::kernels::{Real, StaticKernel};
-use leastwise::program::wgsl::embedded::without_comments;
+use leastwise::kernels::{Products, Real, StaticKernel, doubles};
 use leastwise::program::*;
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
@@ -15,12 +14,22 @@ fn written(program: &Program) -> KernelText {
 fn validate(program: &Program, context: &str) {
     let text = written(program);
     for real in [Real::F32, Real::F64] {
-        let module = text.module(real, 256);
-        let parsed = naga::front::wgsl::parse_str(&module);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{context}, {real:?}: {}", error.emit_to_string(&module)));
         let capabilities = if real == Real::F64 { Capabilities::FLOAT64 } else { Capabilities::empty() };
-        let valid = Validator::new(ValidationFlags::all(), capabilities).validate(&parsed);
-        valid.unwrap_or_else(|error| panic!("{context}, {real:?}: {}", error.emit_to_string(&module)));
+        validate_module(&text.module(real, 256), capabilities, &format!("{context}, {real:?}"));
+    }
+}
+
+fn validate_module(module: &str, capabilities: Capabilities, context: &str) {
+    let parsed = naga::front::wgsl::parse_str(module);
+    let parsed = parsed.unwrap_or_else(|error| panic!("{context}: {}", error.emit_to_string(module)));
+    let valid = Validator::new(ValidationFlags::all(), capabilities).validate(&parsed);
+    valid.unwrap_or_else(|error| panic!("{context}: {}", error.emit_to_string(module)));
+}
+
+fn validate_in_doubles(program: &Program, context: &str) {
+    let text = wgsl::whole(program, wgsl::Format::Double).expect("constants in range");
+    for products in [Products::Fma, Products::Halves] {
+        validate_module(&doubles::module(&text, products, 256), Capabilities::empty(), &format!("{context}, {products:?}"));
     }
 }
 
@@ -34,8 +43,21 @@ fn hand_built_programs_are_valid() {
 #[test]
 fn random_programs_are_valid() {
     for seed in 0..200 {
-        validate(&program(&mut Random(seed)), &format!("seed {seed}"));
+        let program = program(&mut Random(seed));
+        validate(&program, &format!("seed {seed}"));
+        if seed % 8 == 0 {
+            validate_in_doubles(&program, &format!("seed {seed}"));
+        }
     }
+}
+
+#[test]
+fn a_constant_beyond_the_range_of_double_floats_is_refused() {
+    let mut program = Builder::new("constants");
+    let value = program.constant(1e300);
+    program.store(Store::Column(0), value);
+    let refusal = wgsl::whole(&program.program, wgsl::Format::Double).map(|text| text.wgsl);
+    assert_eq!(refusal, Err("1e300 is beyond the range of f32".into()));
 }
 
 /// WGSL refuses a constant expression whose value leaves its type; whatever the operands are, ours are not constant.
@@ -65,31 +87,6 @@ fn function_files() -> Vec<(String, String)> {
     paths.map(|path| (path.file_name().unwrap().display().to_string(), code(std::fs::read_to_string(&path).unwrap()))).collect()
 }
 
-/// What the wasm module has of the shaders is what they are without their comments.
-#[test]
-fn comments_can_be_left_out() {
-    let shaders = concat!(env!("CARGO_MANIFEST_DIR"), "/shaders");
-    let (mut folders, mut paths) = (vec![std::path::PathBuf::from(shaders)], Vec::new());
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let (below, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
-        folders.extend(below);
-        paths.extend(files);
-    }
-    let mut files = 0;
-    for path in paths {
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("/*"), "{}: comments are lines", path.display());
-        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-        let expected: String = lines.map(|line| format!("{}\n", line.split("//").next().unwrap_or("").trim_end())).collect();
-        let (short, len) = without_comments::<0x10000>(&text);
-        assert_eq!(std::str::from_utf8(&short[..len]).unwrap(), expected, "{}", path.display());
-        assert_eq!(without_comments::<3>(&text).1, len, "what does not fit is counted");
-        files += 1;
-    }
-    assert!(files > 40, "{files} files");
-}
-
 /// What another precision must replace is in two files.
 #[test]
 fn functions_do_not_look_at_bits() {
@@ -117,6 +114,7 @@ fn every_function_is_of_use() {
     }
     all.store(Store::Column(0), sum);
     validate(&all.program, "all");
+    validate_in_doubles(&all.program, "all");
     let text = written(&all.program).body(Real::F32);
     let fixed: Vec<_> = StaticKernel::ALL.iter().map(|kernel| kernel.text().body(Real::F32)).collect();
     for (file, code) in function_files() {

@@ -25,10 +25,10 @@ fn declarations(library: &Library, out: &mut String) -> std::fmt::Result {
     let text = |(text, uses): &(String, Vec<usize>)| format!("Text {{ text: {text:?}, uses: &{uses:?} }}");
     writeln!(out, "pub(crate) static DECLARATIONS: &[Declaration] = &[")?;
     for shared in &library.declarations {
-        let (name, is_function) = (&shared.name, shared.path.starts_with("functions/"));
-        let is_open = is_function || shared.path == "shared/half";
+        let name = &shared.name;
+        let is_open = shared.path.starts_with("functions/") || shared.path == "shared/half";
         let single = shared.single.as_ref().map_or("None".into(), |single| format!("Some({})", text(single)));
-        writeln!(out, "    Declaration {{ name: {name:?}, is_function: {is_function}, is_open: {is_open}, single: {single} }},")?;
+        writeln!(out, "    Declaration {{ name: {name:?}, is_open: {is_open}, single: {single} }},")?;
     }
     writeln!(out, "];\n#[cfg(not(target_arch = \"wasm32\"))]\npub(crate) static DOUBLES: &[(u16, Text)] = &[")?;
     for (number, double) in library.declarations.iter().enumerate().filter_map(|(number, shared)| Some((number, shared.double.as_ref()?))) {

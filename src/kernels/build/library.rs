@@ -24,6 +24,8 @@ const PRELUDE: &str = "shared/prelude";
 /// Files that see each other without imports, and those that replace declarations of them or of the prelude.
 const FUNCTIONS: &str = "functions/";
 pub const DOUBLE: &str = "f64/";
+/// Functions of bits, which have no meaning in double-floats.
+const BITS: &str = "functions/bits";
 
 impl Library {
     /// Of all files but kernels.
@@ -114,16 +116,56 @@ impl Library {
 
     /// The whole module in f32, as naga reads it.
     pub fn module(&self, own: &str, roots: &[usize]) -> String {
+        let needed = self.needed(self.of_file(PRELUDE).map(|(_, number)| number).chain(roots.iter().copied()).collect());
+        let texts = needed.into_iter().map(|number| self.text(number));
+        let texts: Vec<&str> = texts.chain([own]).collect();
+        format!("alias real = f32;\nconst group_size: u32 = 64u;\n{}", texts.join("\n"))
+    }
+
+    /// Names of what generated kernels call.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.declarations.iter().filter(|shared| shared.path.starts_with(FUNCTIONS)).map(|shared| &*shared.name)
+    }
+
+    /// Those of operations, which are functions of reals that no other one calls.
+    pub fn operations(&self) -> impl Iterator<Item = &str> {
+        let all = || self.declarations.iter().filter(|shared| shared.path.starts_with(FUNCTIONS) && shared.path != BITS);
+        let called: BTreeSet<usize> = all().filter_map(|shared| shared.single.as_ref()).flat_map(|(_, uses)| uses).copied().collect();
+        let numbered = self.declarations.iter().zip(0..).filter(move |(_, number)| !called.contains(number));
+        let of_operations = numbered.filter(|(shared, _)| shared.path.starts_with(FUNCTIONS) && shared.path != BITS);
+        let has_single = of_operations.filter_map(|(shared, _)| shared.single.as_ref().map(|(text, _)| (&*shared.name, text)));
+        has_single.filter(|(_, text)| text.starts_with("fn ")).map(|(name, _)| name)
+    }
+
+    /// The text of one of them in f32.
+    pub fn function(&self, name: &str) -> &str {
+        let (_, number) = self.numbers.iter().find(|((path, of), _)| path.starts_with(FUNCTIONS) && of == name).expect("a function");
+        self.text(*number)
+    }
+
+    /// A declaration's text in f32.
+    pub fn text(&self, number: usize) -> &str {
+        &self.declarations[number].single.as_ref().expect("in f32").0
+    }
+
+    /// Declarations of these numbers and what they name in turn, but for functions and the prelude.
+    pub fn shared(&self, roots: &[usize]) -> BTreeSet<usize> {
+        let is_left_out = |number: &usize| {
+            let path = &self.declarations[*number].path;
+            path == PRELUDE || path.starts_with(FUNCTIONS)
+        };
+        self.needed(roots.to_vec()).into_iter().filter(|number| !is_left_out(number)).collect()
+    }
+
+    /// Declarations and what they name in turn, in f32.
+    fn needed(&self, mut open: Vec<usize>) -> BTreeSet<usize> {
         let mut needed: BTreeSet<usize> = BTreeSet::new();
-        let mut open: Vec<usize> = self.of_file(PRELUDE).map(|(_, number)| number).chain(roots.iter().copied()).collect();
         while let Some(number) = open.pop() {
             if needed.insert(number) {
                 open.extend(&self.declarations[number].single.as_ref().expect("in f32").1);
             }
         }
-        let texts = needed.into_iter().map(|number| &*self.declarations[number].single.as_ref().expect("in f32").0);
-        let texts: Vec<&str> = texts.chain([own]).collect();
-        format!("alias real = f32;\nconst group_size: u32 = 64u;\n{}", texts.join("\n"))
+        needed
     }
 
     /// The numbers of the prelude's declarations.

@@ -1,8 +1,12 @@
 //! Reads `shaders/` and writes what the crate includes: shared declarations, kernels, and types of their arguments and bindings.
 
+mod double;
+mod doubles;
 mod generate;
 mod kernel;
 mod library;
+#[path = "../operations.rs"]
+mod operations;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -10,13 +14,14 @@ use text::File;
 
 /// Folders whose files are no kernels, at any depth.
 const SHARED: [&str; 4] = ["shared", "functions", "state", "f64"];
-/// Folders that others read.
+/// Folders that are read otherwise.
 const ELSEWHERE: [&str; 2] = ["cuda", "double"];
 
 fn main() {
     let shaders = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../shaders");
     println!("cargo::rerun-if-changed={}", shaders.display());
     println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=operations.rs");
     let mut paths = Vec::new();
     find(&shaders, &shaders, &mut paths);
     paths.sort();
@@ -25,8 +30,10 @@ fn main() {
     let library = library::Library::new(&shared);
     let states: Vec<&File> = shared.iter().filter(|file| file.path.starts_with("state/")).collect();
     let kernels: Vec<_> = kernels.iter().map(|file| kernel::Kernel::new(file, &library)).collect();
+    let doubles = doubles::Doubles::new(|path| File::read(&shaders, path.into()), &library, &kernels);
     let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo sets it"));
     std::fs::write(out.join("kernels.rs"), generate::code(&library, &states, &kernels)).expect("a folder to write to");
+    std::fs::write(out.join("doubles.rs"), doubles.code()).expect("a folder to write to");
 }
 
 /// The paths of all shaders, below the root and without endings.

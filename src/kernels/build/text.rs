@@ -27,11 +27,17 @@ pub struct Declaration {
 impl File {
     pub fn read(shaders: &Path, path: String) -> Self {
         let text = std::fs::read_to_string(shaders.join(&path).with_extension("wgsl")).expect("a file of shaders/");
+        assert!(!text.contains("/*"), "`{path}`: comments are lines");
         let imports = text.lines().filter_map(|line| line.strip_prefix("#import ")).map(|name| name.trim().to_string()).collect();
         let header = text.lines().take_while(|line| line.starts_with("//")).map(|line| line[2..].trim());
         let summary = header.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
         let code: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).map(code_of).filter(|line| !line.is_empty()).collect();
         Self { path, summary, imports, declarations: declarations(&code.join("\n")), comments: comments(&text) }
+    }
+
+    /// All declarations.
+    pub fn code(&self) -> String {
+        self.declarations.iter().map(|declaration| &*declaration.text).collect::<Vec<_>>().join("\n")
     }
 
     /// The comment of a field or constant: in the lines before it, or behind it.
@@ -94,7 +100,7 @@ fn declarations(code: &str) -> Vec<Declaration> {
 }
 
 /// The name that a declaration gives: that behind its keyword, attributes before it and a variable's space left out.
-fn name_of(declaration: &str) -> String {
+pub fn name_of(declaration: &str) -> String {
     const KEYWORDS: [&str; 5] = ["fn", "struct", "const", "alias", "var"];
     let mut rest = declaration;
     while let Some(attribute) = rest.strip_prefix('@') {

@@ -1,5 +1,6 @@
 //! The modules of tensors' kernels.
 
+use super::writer::{Format, Writer};
 use super::{NAMES, NO_ARGUMENTS, Store, write_declarations, write_values};
 use crate::KernelText;
 use crate::fused::{
@@ -7,15 +8,15 @@ use crate::fused::{
 };
 use std::fmt::{Result, Write};
 
-/// What follows the prelude.
+/// What follows the prelude, in f32.
 pub fn fused_module(fused: &Fused) -> KernelText {
-    let mut text = String::new();
+    let mut text = Writer::new(Format::Single);
     // Writing to a string cannot fail.
     let _ = write(fused, &mut text);
-    KernelText::new(&text, fused.access())
+    text.single(fused.access())
 }
 
-fn write(fused: &Fused, text: &mut String) -> Result {
+fn write(fused: &Fused, text: &mut Writer) -> Result {
     write_declarations(&fused.access(), |slot| fused.has_halves(slot), text)?;
     write!(text, "{NO_ARGUMENTS}")?;
     match &fused.anchor {
@@ -28,7 +29,7 @@ fn write(fused: &Fused, text: &mut String) -> Result {
     }
 }
 
-fn write_map(fused: &Fused, text: &mut String) -> Result {
+fn write_map(fused: &Fused, text: &mut Writer) -> Result {
     writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
     let words = fused.words().finish;
@@ -39,7 +40,7 @@ fn write_map(fused: &Fused, text: &mut String) -> Result {
 }
 
 /// A lane several elements, a workgroup's width apart: all are read before any is written, so that reads are on their way together.
-fn write_several(fused: &Fused, each: u32, text: &mut String) -> Result {
+fn write_several(fused: &Fused, each: u32, text: &mut Writer) -> Result {
     let Fused { finish, .. } = fused;
     let words = fused.words().finish;
     writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
@@ -76,7 +77,7 @@ fn write_several(fused: &Fused, each: u32, text: &mut String) -> Result {
 }
 
 /// A lane two elements, whose halves are a word.
-fn write_halves(fused: &Fused, text: &mut String) -> Result {
+fn write_halves(fused: &Fused, text: &mut Writer) -> Result {
     let Fused { finish, .. } = fused;
     let words = fused.words().finish;
     writeln!(text, "\nfn rounded(i: u32) -> u32 {{")?;
@@ -91,7 +92,7 @@ fn write_halves(fused: &Fused, text: &mut String) -> Result {
 }
 
 /// `c0`, `c1`… of the axes from `first` on, of an element's number.
-fn write_coordinates(name: &str, first: u32, end: u32, sizes: u32, element: &str, indent: &str, text: &mut String) -> Result {
+fn write_coordinates(name: &str, first: u32, end: u32, sizes: u32, element: &str, indent: &str, text: &mut Writer) -> Result {
     if first == end {
         return Ok(());
     }
@@ -124,7 +125,7 @@ fn half_of(words: &str, address: &str) -> String {
 }
 
 /// The element of a view, as `g{number}`.
-fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut String) -> Result {
+fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut Writer) -> Result {
     let offset = words.offset.map(|word| format!("index[{word}]"));
     let strides = view.strides.iter().zip(&words.strides).enumerate();
     let strides = strides.filter_map(|(axis, (stride, word))| along(*stride, *word, &format!("{coordinates}{axis}")));
@@ -156,14 +157,14 @@ fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &s
 }
 
 /// The elements of all views, and the program's values `v{number}`.
-fn write_stage(stage: &Stage, words: &StageWords, coordinates: &str, indent: &str, text: &mut String) -> Result {
+fn write_stage(stage: &Stage, words: &StageWords, coordinates: &str, indent: &str, text: &mut Writer) -> Result {
     for (number, (view, words)) in stage.views.iter().zip(&words.views).enumerate() {
         write_view(view, words, number, coordinates, indent, text)?;
     }
     write_values(&stage.program, &[], "params.count", indent, text)
 }
 
-fn write_stores(stage: &Stage, element: &str, indent: &str, text: &mut String) -> Result {
+fn write_stores(stage: &Stage, element: &str, indent: &str, text: &mut Writer) -> Result {
     for (store, value) in &stage.program.stores {
         if let Store::Column(output) = store {
             writeln!(text, "{indent}{}[{element}] = v{value};", NAMES[stage.outputs[*output as usize]])?;
@@ -194,7 +195,7 @@ fn combined(fold: Fold, a: &str, b: &str) -> String {
 }
 
 /// `fn value(o…, t)`: the prologue at an element of the outer axes, whose coordinates are `o0`…, and of the inner ones.
-fn write_prologue(prologue: &Stage, words: &StageWords, inner: u32, text: &mut String) -> Result {
+fn write_prologue(prologue: &Stage, words: &StageWords, inner: u32, text: &mut Writer) -> Result {
     let outer = prologue.rank - inner;
     let arguments: String = (0..outer).map(|axis| format!("c{axis}: u32, ")).collect();
     writeln!(text, "\nfn value({arguments}t: u32) -> real {{")?;
@@ -204,7 +205,7 @@ fn write_prologue(prologue: &Stage, words: &StageWords, inner: u32, text: &mut S
 }
 
 /// The stage after an anchor, as a function of the element's number and of what the anchor made.
-fn write_finish(stage: &Stage, words: &StageWords, text: &mut String) -> Result {
+fn write_finish(stage: &Stage, words: &StageWords, text: &mut Writer) -> Result {
     writeln!(text, "\nfn finish(i: u32, g{}: real) {{", stage.views.len())?;
     write_coordinates("c", 0, stage.rank, words.sizes, "i", "    ", text)?;
     write_stage(stage, words, "c", "    ", text)?;
@@ -213,7 +214,7 @@ fn write_finish(stage: &Stage, words: &StageWords, text: &mut String) -> Result 
 }
 
 /// A lane an element of the result: its neighbours read what lies next to it.
-fn write_lanes(fused: &Fused, text: &mut String) -> Result {
+fn write_lanes(fused: &Fused, text: &mut Writer) -> Result {
     let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
     let words = fused.words();
     write_prologue(prologue, &words.prologue, *inner, text)?;
@@ -229,7 +230,7 @@ fn write_lanes(fused: &Fused, text: &mut String) -> Result {
 }
 
 /// A workgroup an element of the result.
-fn write_groups(fused: &Fused, text: &mut String) -> Result {
+fn write_groups(fused: &Fused, text: &mut Writer) -> Result {
     let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
     let words = fused.words();
     writeln!(text, "\nconst fan_in: u32 = 16u;\nvar<workgroup> scratch: array<real, group_size>;")?;
@@ -254,7 +255,7 @@ fn write_groups(fused: &Fused, text: &mut String) -> Result {
 }
 
 /// The part of a factor's address that a group of axes adds.
-fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32, text: &mut String) -> Result {
+fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32, text: &mut Writer) -> Result {
     writeln!(text, "\nfn {name}(e: u32) -> u32 {{")?;
     write_coordinates("c", 0, strides.len() as u32, sizes, "e", "    ", text)?;
     let parts = strides.iter().zip(words).enumerate();
@@ -264,7 +265,7 @@ fn write_part(name: &str, strides: &[Stride], words: &[Option<u32>], sizes: u32,
 
 /// Tiles of the product, 4 or 8 rows and columns a lane; layout words 0 to 4: m, n, k, and tiles along m and n. What a lane adds up
 /// has names and no numbers: arrays that are indexed by loops end up in memory with some drivers.
-fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result {
+fn write_product(fused: &Fused, product: &Product, text: &mut Writer) -> Result {
     let words = fused.words();
     let [batch, rows, depth, columns] = words.groups;
     let Product { left, right, fours, lanes } = product;
@@ -303,7 +304,7 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
     }
     let sides = [("left", "first", slab * tile_rows / lanes), ("right", "start", slab * tile_columns / lanes)];
     // The next slab is on its way while this one is multiplied.
-    let fetch = |text: &mut String, indent: &str, new: &str, k0: &str| -> Result {
+    let fetch = |text: &mut Writer, indent: &str, new: &str, k0: &str| -> Result {
         for (side, begin, turns) in sides {
             for turn in 0..turns {
                 let e = if turn == 0 { "lane".into() } else { format!("lane + {}u", turn * lanes) };
@@ -352,7 +353,7 @@ fn write_product(fused: &Fused, product: &Product, text: &mut String) -> Result 
 
 /// A function that fetches the e-th four rows (or columns) of a slab of a factor, at one entry of the depth.
 fn write_fetch(
-    text: &mut String,
+    text: &mut Writer,
     (side, factor, of_depth, of_place): (&str, &FactorCode, &str, &str),
     count: &str,
     slab: u32,

@@ -1,16 +1,20 @@
 //! The module of a product by owners.
 
-use super::{write_body, write_declarations};
-use crate::{Access, KernelText};
+use super::writer::{Format, Real, Writer};
+use super::{write_body, write_declarations, write_guard};
+use crate::{Access, KernelText, binding};
 use crate::{NEGATIVE, OwnerProgram};
 use std::fmt::Write;
 
 /// A workgroup is a tile.
-pub fn owner_module(owner: &OwnerProgram) -> KernelText {
-    let mut text = String::new();
+///
+/// # Errors
+/// A constant beyond the range of the format.
+pub fn owner_module(owner: &OwnerProgram, format: Format) -> Result<KernelText, String> {
+    let mut text = Writer::new(format);
     // Writing to a string cannot fail.
     let _ = write(owner, &owner.access(), &mut text);
-    KernelText::new(&text, owner.access())
+    text.finish(owner.access())
 }
 
 /// An element of a column of the tile.
@@ -22,7 +26,7 @@ pub(super) fn tile_element(column: u32, lane: &str) -> String {
     }
 }
 
-fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt::Result {
+fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt::Result {
     let OwnerProgram { program, tile, slots, crossing_columns, .. } = owner;
     write_declarations(access, |_| false, text)?;
     writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
@@ -41,9 +45,7 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     let components: usize = slots.iter().map(|slot| slot.codes.len()).sum();
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
-    if let Some(guard) = program.guard {
-        writeln!(text, "    if (state[{guard}] != 0.0) {{\n        return;\n    }}")?;
-    }
+    write_guard(program, text)?;
     writeln!(text, "    let count = params.args.instances;\n    let number = group_index(group);")?;
     writeln!(text, "    if (number >= params.group_count) {{\n        return;\n    }}")?;
     writeln!(
@@ -55,32 +57,45 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut String) -> std::fmt
     let reloads = vec![None; program.instructions.len()];
     write_body(program, &reloads, "count", "        ", text)?;
     writeln!(text, "    }}\n    // Where the rows' sums go is looked up while the tile is on its way.")?;
-    writeln!(text, "    var item = Item();\n    var before: real = 0.0;\n    if (lane < items) {{")?;
-    writeln!(
-        text,
-        "        item = locate(lane, items, params.args.starts + first_row, count);\n        before = partials[item.to];\n    }}"
-    )?;
-    writeln!(text, "    workgroupBarrier();")?;
+    let zero = text.literal(0.0);
+    writeln!(text, "    var item = Item();\n    var before: real = {zero};\n    if (lane < items) {{")?;
+    write_lookup("lane", "        ", text)?;
+    writeln!(text, "    }}\n    workgroupBarrier();")?;
     match crossing_columns {
         0 => {}
-        1 => writeln!(text, "    if (lane < lanes) {{\n        vector_out[i] = tile[lane];\n    }}")?,
+        1 => {
+            writeln!(text, "    if (lane < lanes) {{")?;
+            text.store(binding::VECTOR_OUT, "i", &Real::expression("tile[lane]".into()), "        ")?;
+            writeln!(text, "    }}")?;
+        }
         width => {
             writeln!(text, "    for (var k = lane; k < lanes * {width}u; k += group_size) {{")?;
-            writeln!(text, "        vector_out[start * {width}u + k] = tile[k % {width}u * tile_column + k / {width}u];\n    }}")?;
+            let entry = Real::expression(format!("tile[k % {width}u * tile_column + k / {width}u]"));
+            text.store(binding::VECTOR_OUT, &format!("start * {width}u + k"), &entry, "        ")?;
+            writeln!(text, "    }}")?;
         }
     }
     writeln!(text, "    for (var k = lane; k < items; k += group_size) {{\n        if (k != lane) {{")?;
-    writeln!(
-        text,
-        "            item = locate(k, items, params.args.starts + first_row, count);\n            before = partials[item.to];\n        }}"
-    )?;
-    writeln!(text, "        var sum: real = 0.0;\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
-    writeln!(text, "            sum += tile[item.column + j];\n        }}")?;
-    writeln!(text, "        partials[item.to] = before + select(sum, -sum, item.negative);\n    }}\n}}")
+    write_lookup("k", "            ", text)?;
+    writeln!(text, "        }}\n        var sum: real = {zero};\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
+    text.accumulate("sum", &Real::expression("tile[item.column + j]".into()), "            ")?;
+    writeln!(text, "        }}")?;
+    let sum = Real::name("sum");
+    let signed = text.select(&sum, &text.negative(&sum), "item.negative");
+    let total = text.add(&Real::name("before"), &signed);
+    text.store(binding::PARTIALS, "item.to", &total, "        ")?;
+    writeln!(text, "    }}\n}}")
+}
+
+/// Looks up an item and what stands where its sum goes.
+fn write_lookup(k: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
+    writeln!(text, "{indent}item = locate({k}, items, params.args.starts + first_row, count);")?;
+    let before = text.load(binding::PARTIALS, "item.to");
+    writeln!(text, "{indent}before = {};", before.text)
 }
 
 /// A function that says what a lane adds up, which is a component of a row, and where that goes.
-fn write_locate(owner: &OwnerProgram, text: &mut String) -> std::fmt::Result {
+fn write_locate(owner: &OwnerProgram, text: &mut Writer) -> std::fmt::Result {
     writeln!(text, "\nstruct Item {{\n    begin: u32,\n    end: u32,\n    column: u32,\n    negative: bool,\n    to: u32,\n}}")?;
     let components: usize = owner.slots.iter().map(|slot| slot.codes.len()).sum();
     writeln!(text, "\nfn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {{\n    let rows = items / {components}u;")?;
@@ -136,7 +151,7 @@ fn run(codes: &[u32]) -> Option<(u32, bool)> {
 }
 
 /// A function that gives the code of a component.
-fn write_codes(number: usize, codes: &[u32], text: &mut String) -> std::fmt::Result {
+fn write_codes(number: usize, codes: &[u32], text: &mut Writer) -> std::fmt::Result {
     writeln!(text, "\nfn codes{number}(component: u32) -> u32 {{\n    switch component {{")?;
     for (component, code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
         writeln!(text, "        case {component}u: {{\n            return {code}u;\n        }}")?;

@@ -4,6 +4,7 @@
 //! later piece needs is stored in columns behind the program's own and loaded again. Cuts are made where few values are
 //! alive. Constants and loads are written anew in each piece that uses them.
 
+use super::Format;
 use crate::{Instruction, Program, Store, Value};
 use leastwise_expr::Numerics;
 use std::collections::HashMap;
@@ -18,6 +19,14 @@ pub enum Cut {
 
 impl Cut {
     pub const ALL: [Self; 2] = [Self::Coarse, Self::Fine];
+
+    /// How large pieces in this format are.
+    pub const fn of(format: Format) -> Self {
+        match format {
+            Format::Single => Self::Coarse,
+            Format::Double => Self::Fine,
+        }
+    }
 
     /// What one shader may cost to compile, in instructions.
     pub const fn most(self) -> usize {

@@ -9,7 +9,7 @@ use leastwise_base::FileError;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device};
 use leastwise_error::Error;
-use leastwise_linear::conjugate::{self, Blocks, Inexact};
+use leastwise_linear::conjugate::Inexact;
 use leastwise_linear::dense::DenseCholesky;
 use leastwise_linear::elimination::{self, Linked};
 use leastwise_linear::frozen::Frozen;

@@ -1,9 +1,9 @@
 //! Expressions: what stands between reals is handed to [`arithmetic`](super::arithmetic), everything else stays as it is.
 
 use super::Writer;
-use super::arithmetic::{Parts, sealed};
 use super::tokens::Kind;
 use super::types::{Type, read_type};
+use crate::operations::{Parts, built_in, literal};
 
 /// An expression that was written.
 #[derive(Clone, Debug)]
@@ -51,18 +51,6 @@ impl Value {
     pub fn single(&self) -> Option<f64> {
         self.constant.filter(|value| self.is_literal() && f64::from(*value as f32) == *value)
     }
-}
-
-/// A number as the sum of two f32s.
-pub fn literal(value: f64) -> Result<String, String> {
-    let high = value as f32;
-    if !high.is_finite() {
-        return Err(format!("{value:e} is beyond the range of f32"));
-    }
-    let low = (value - f64::from(high)) as f32;
-    // Subnormal numbers are flushed anyway.
-    let low = if low.abs() < f32::MIN_POSITIVE { 0.0 } else { low };
-    Ok(format!("real({high:e}, {low:e})"))
 }
 
 /// How tightly binary operators bind.
@@ -121,9 +109,12 @@ impl Writer<'_> {
         let mut value = self.primary()?;
         loop {
             if self.tokens.takes("[") {
+                let is_target = std::mem::take(&mut self.is_target);
                 let index = self.expression()?;
                 self.tokens.expect("]")?;
+                self.is_target = is_target;
                 value = match value.of {
+                    Type::Buffer(name) if is_target => Value { place: Some((name, index.text)), ..Value::new(String::new(), Type::Real) },
                     Type::Buffer(name) => self.element(&name, &index.text)?,
                     Type::Array(of) | Type::Vector(of) => Value::new(format!("{}[{}]", value.text, index.text), *of),
                     of => return Err(format!("`{}` has no elements: it is {of:?}", value.text)),
@@ -225,12 +216,10 @@ impl Writer<'_> {
             return Ok(value);
         }
         if self.writes_out && matches!(name, "two_sum" | "quick_sum" | "two_product" | "sealed") {
-            let names: Vec<String> = arguments.iter().map(|argument| self.named(&argument.text)).collect();
+            let names: Vec<String> = arguments.iter().map(|argument| self.lines.named(&argument.text)).collect();
             return Ok(match name {
-                "two_sum" => Value::of_parts(self.two_sum(&names[0], &names[1])),
-                "quick_sum" => Value::of_parts(self.quick_sum(&names[0], &names[1])),
-                "two_product" => Value::of_parts(self.two_product(&names[0], &names[1])),
-                _ => Value::new(sealed(&names[0]), Type::Single),
+                "sealed" => Value::new(self.lines.sealed(&names[0]), Type::Single),
+                _ => Value::of_parts(self.lines.exact(name, &names[0], &names[1])),
             });
         }
         if let Some(function) = self.globals.functions.get(name) {
@@ -249,18 +238,7 @@ impl Writer<'_> {
                 Ok(Value::new(format!("select({}, {}, {condition})", arguments[0].real()?, arguments[1].real()?), Type::Real))
             }
             _ if of_reals => {
-                let ours = match name {
-                    "abs" => "magnitude",
-                    "min" => "least",
-                    "max" => "greatest",
-                    "clamp" => "clamped",
-                    "sqrt" => "square_root",
-                    "floor" => "floored",
-                    "ceil" => "ceiled",
-                    "round" => "rounded",
-                    "sign" => "sign_of",
-                    _ => return Err(format!("`{name}` has no double-float form")),
-                };
+                let ours = built_in(name).ok_or_else(|| format!("`{name}` has no double-float form"))?;
                 self.called.insert(ours.into());
                 Ok(Value::new(format!("{ours}({})", joined(arguments.iter().map(Value::real))?), Type::Real))
             }
@@ -300,7 +278,7 @@ impl Writer<'_> {
             }
             // What an f32 was computed by may not be merged with what is done with it: a logarithm, say, is a product to drivers.
             ("real", Some(Type::Single)) if self.writes_out => {
-                let high = self.named(&sealed(&arguments[0].text));
+                let high = self.lines.sealed(&arguments[0].text);
                 Value::of_parts(Parts::new(high, "0.0"))
             }
             ("real", Some(_)) => Value::new(arguments[0].real()?, Type::Real),

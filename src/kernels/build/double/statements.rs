@@ -1,29 +1,31 @@
 //! Declarations and statements.
 
-use super::Writer;
-use super::arithmetic::Parts;
 use super::expressions::Value;
 use super::types::{Type, read_type};
+use super::{Declaration, Writer};
+use crate::operations::Lines;
 use std::collections::HashMap;
 use std::fmt::Write;
 
 impl Writer<'_> {
-    pub fn module(&mut self, leaves_out: &dyn Fn(&str) -> bool) -> Result<(), String> {
+    pub fn module(&mut self) -> Result<(), String> {
         loop {
             let (keyword, name) = (self.tokens.peek(), self.tokens.ahead(1).text);
+            let is_left_out = self.globals.library.contains(name);
             match keyword {
                 "" => return Ok(()),
-                "fn" | "struct" if leaves_out(name) => self.tokens.skip_block(),
-                "const" if leaves_out(name) => self.tokens.skip_past(";"),
+                "fn" | "struct" if is_left_out => self.tokens.skip_block(),
+                "const" if is_left_out => self.tokens.skip_past(";"),
                 "@" => self.attributed()?,
                 "var" => self.global()?,
-                "const" => {
-                    self.constant()?;
-                    self.out.push('\n');
-                }
+                "const" => self.constant()?,
                 "struct" => self.structure()?,
                 "fn" => self.function("")?,
                 other => return Err(format!("`{other}` begins no declaration that is known here")),
+            }
+            let text = std::mem::take(&mut self.out).trim_end().to_string();
+            if !text.is_empty() {
+                self.declarations.push(Declaration { text, called: std::mem::take(&mut self.called) });
             }
         }
     }
@@ -104,6 +106,7 @@ impl Writer<'_> {
         let name = self.tokens.name()?;
         self.tokens.expect("(")?;
         self.scopes.push(HashMap::new());
+        self.lines = Lines::default();
         let mut parameters = Vec::new();
         while !self.tokens.takes(")") {
             let attributes = self.attributes()?;
@@ -133,7 +136,9 @@ impl Writer<'_> {
         self.out += "{\n";
         while !self.tokens.takes("}") {
             self.statement()?;
-            self.out.push('\n');
+            if !self.out.ends_with('\n') {
+                self.out.push('\n');
+            }
         }
         self.out += "}";
         self.scopes.pop();
@@ -149,7 +154,7 @@ impl Writer<'_> {
 
     /// Puts what the expressions of a statement need before it.
     fn put_before(&mut self, start: usize) {
-        let before = std::mem::take(&mut self.before);
+        let before = std::mem::take(&mut self.lines.text);
         self.out.insert_str(start, &before);
     }
 
@@ -199,7 +204,10 @@ impl Writer<'_> {
             _ => self.simple()?,
         }
         self.tokens.expect(";")?;
-        self.out.push(';');
+        // A store is a line of its own.
+        if self.out.len() > start {
+            self.out.push(';');
+        }
         Ok(())
     }
 
@@ -232,7 +240,9 @@ impl Writer<'_> {
             let _ = write!(self.out, "_ = {}", value.text);
             return Ok(());
         }
+        self.is_target = true;
         let target = self.postfix()?;
+        self.is_target = false;
         match self.tokens.peek() {
             "++" | "--" => {
                 let _ = write!(self.out, "{}{}", target.text, self.tokens.take().text);
@@ -244,6 +254,10 @@ impl Writer<'_> {
             }
             symbol if symbol.len() > 1 && symbol.ends_with('=') && !matches!(symbol, "==" | "!=" | "<=") => {
                 self.tokens.take();
+                let target = match &target.place {
+                    Some((buffer, index)) => self.element(buffer, index)?,
+                    None => target,
+                };
                 let value = self.expression()?;
                 if matches!(target.of, Type::Real | Type::Pair) {
                     let value = self.operate(&symbol[..symbol.len() - 1], &target, &value)?;
@@ -261,16 +275,18 @@ impl Writer<'_> {
 
     fn assign(&mut self, target: &Value, value: &Value) -> Result<(), String> {
         let text = value.converted(&target.of)?;
-        let _ = match &target.place {
-            Some((name, index)) => {
-                let plane = self.plane(name)?.to_string();
-                let at = self.place(index);
+        match &target.place {
+            Some(_) if !self.writes_out => return Err("the head of a loop stores to a buffer".into()),
+            Some((buffer, index)) => {
+                let slot = self.globals.slot(buffer)?;
+                let at = self.lines.place(index);
                 let parts = self.parts(&Value { of: Type::Real, text, parts: value.parts.clone(), ..value.clone() })?;
-                let Parts { high, low } = parts;
-                write!(self.out, "{name}[{at}] = {high};\nif ({plane} != 0u) {{ {name}[{at} + {plane}] = {low}; }}")
+                self.lines.store(buffer, slot, &at, &parts);
             }
-            None => write!(self.out, "{} = {text}", target.text),
-        };
+            None => {
+                let _ = write!(self.out, "{} = {text}", target.text);
+            }
+        }
         Ok(())
     }
 

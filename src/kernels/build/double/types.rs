@@ -1,8 +1,7 @@
 //! Types, as far as it takes to know what is a real.
 
 use super::tokens::Tokens;
-use leastwise_kernels::is_of_library;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum Type {
@@ -42,8 +41,10 @@ pub struct Globals {
     pub structs: HashMap<String, Vec<(String, Type)>>,
     /// Variables and constants of the module.
     pub variables: HashMap<String, Type>,
-    /// By buffer of reals, how far low parts lie behind high parts.
-    pub planes: HashMap<String, String>,
+    /// The slots of buffers of reals.
+    pub slots: HashMap<String, usize>,
+    /// Names that the library declares for f32: in double-floats they are others.
+    pub library: BTreeSet<String>,
 }
 
 /// A type's name and what it is.
@@ -83,17 +84,13 @@ pub fn read_type(tokens: &mut Tokens) -> Result<(String, Type), String> {
 }
 
 impl Globals {
-    /// Notes the functions and structs of a text, wherever in it they are.
+    /// The slot of a buffer of reals.
+    pub fn slot(&self, buffer: &str) -> Result<usize, String> {
+        self.slots.get(buffer).copied().ok_or_else(|| format!("`{buffer}` is no buffer of reals"))
+    }
+
+    /// Notes the functions and structs of a text, wherever in it they are, but for those that the library has.
     pub fn note(&mut self, text: &str) -> Result<(), String> {
-        self.note_all(text, |_| false)
-    }
-
-    /// The same without those that the library has: they are others there.
-    pub fn note_others(&mut self, text: &str) -> Result<(), String> {
-        self.note_all(text, is_of_library)
-    }
-
-    fn note_all(&mut self, text: &str, leaves_out: impl Fn(&str) -> bool) -> Result<(), String> {
         let mut tokens = Tokens::new(text);
         let mut slot = 0;
         while !tokens.peek().is_empty() {
@@ -103,7 +100,7 @@ impl Globals {
                     tokens.expect("(")?;
                     let takes = read_fields(&mut tokens, ")")?.into_iter().map(|(_, of)| of).collect();
                     let gives = if tokens.takes("->") { read_type(&mut tokens)?.1 } else { Type::Nothing };
-                    if !leaves_out(&name) {
+                    if !self.library.contains(&name) {
                         self.functions.insert(name, Function { takes, gives });
                     }
                 }
@@ -111,7 +108,7 @@ impl Globals {
                     let name = tokens.name()?.to_string();
                     tokens.expect("{")?;
                     let fields = read_fields(&mut tokens, "}")?;
-                    if !leaves_out(&name) {
+                    if !self.library.contains(&name) {
                         self.structs.insert(name, fields);
                     }
                 }
@@ -123,8 +120,7 @@ impl Globals {
                     tokens.expect(":")?;
                     let of = match read_type(&mut tokens)?.1 {
                         Type::Array(of) if is_storage && *of == Type::Real => {
-                            let component = ["x", "y", "z", "w"][slot % 4];
-                            self.planes.insert(name.clone(), format!("params.planes{}.{component}", slot / 4));
+                            self.slots.insert(name.clone(), slot);
                             Type::Buffer(name.clone())
                         }
                         other => other,
