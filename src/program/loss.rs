@@ -79,6 +79,8 @@ impl TracedLoss {
         s.scope().build(|into| into.import(&graph, &[value], |_, it| leaf(it))[0])
     }
 
+    // A function of its own, which a page without such a loss does not load.
+    #[inline(never)]
     fn difference<'g>(&self, s: Step<'g>, parameters: &[Symbol<'g>]) -> Symbol<'g> {
         let (graph, value) = self.graph();
         s.by.scope().build(|into| {

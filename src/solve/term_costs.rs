@@ -30,7 +30,9 @@ impl TermCosts {
     /// The costs by name, in the order of the terms.
     pub fn read(&self, readback: &[f64]) -> Vec<(String, f64)> {
         let at = |place: u32| readback.get(place as usize).copied().unwrap_or(f64::NAN);
-        let mut costs: BTreeMap<u32, f64> = self.names.keys().map(|&term| (term, 0.0)).collect();
+        // One by one: a collection would sort them first, with code of its own.
+        let mut costs = BTreeMap::new();
+        self.names.keys().for_each(|&term| drop(costs.insert(term, 0.0)));
         for part in &self.parts {
             let mut place = part.first;
             for &(term, count) in &part.terms {

@@ -201,7 +201,7 @@ async function openWebGpu(options: Asked, hardware: boolean, asked: string): Pro
   }
   const reason = found.software === undefined ? asked : `${asked}; its adapter is software (${found.software}), which is slower than the CPU backend`;
   try {
-    const { native, parts } = await loadWasm(options.wasm, options.places, ["webgpu"]);
+    const { native, parts } = await loadWasm(options.wasm, options.places, isOfDoubles(options.precision) ? ["webgpu", "doubles"] : ["webgpu"]);
     const open = () => withDevice(found, () => native.openWebGpu(options.precision, limitsOf(options)));
     return await opened(open, native.lastPanic, options, { backend: "webgpu", precision: options.precision ?? "f32", reason, parts, open: found });
   } catch (thrown) {

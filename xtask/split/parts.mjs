@@ -1,7 +1,7 @@
 // Parts of the engine's module: what each of them is made of, by the names of its functions.
 
 /** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single"];
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles"];
 
 // The first pattern that fits decides; "" is the primary module. What fits none, and is no crate's of ours, goes by what calls it.
 const RULES = [
@@ -16,6 +16,7 @@ const RULES = [
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
   ["webgpu", /leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
+  ["doubles", /leastwise_kernels::(doubles|arithmetic|operations)::/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
   ["direct", /^engine_covariance\w*/],
@@ -48,7 +49,7 @@ const RULES = [
 const SMALL = 200;
 const isCommon = /^core::ptr::drop_in_place/;
 // Small, but the way to large tables.
-const isTable = /leastwise_kernels::texts::/;
+const isTable = /leastwise_kernels::(texts|doubles)::/;
 
 /** The part of a function with this name, counted from 1; 0 the primary, undefined where what calls it has to tell. */
 export function claim(name, size) {
@@ -58,7 +59,7 @@ export function claim(name, size) {
 }
 
 /** What is there whenever a part is, itself among them: `NEEDS` of the façade has no part without these. */
-const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"] };
+const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
 const along = ["core", ...PARTS].map((part) => [part, ...(ALONG[part] ?? [])].reduce((bits, each) => bits | (1 << (PARTS.indexOf(each) + 1)), 0));
 
 /** The part of what functions of several parts come to, given as bits: one that is there whenever any of these is; 0 where there is none. */
