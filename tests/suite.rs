@@ -9,6 +9,7 @@ mod batches;
 mod checkpoints;
 #[path = "clusters/main.rs"]
 mod clusters;
+mod combinations;
 #[path = "constraints/main.rs"]
 mod constraints;
 #[path = "covariance/main.rs"]

@@ -114,3 +114,12 @@ export function checkpoint({ report, start, values }) {
   chain.line(points(values), { colour: C.blue, width: 2.5 });
   return picture.legend([["until it was saved", { colour: C.grey }], ["resumed to the end", { colour: C.blue }]], [470, 40]);
 }
+
+export function timeStepping({ frames, full, half, reference }) {
+  const picture = new Picture(), plot = picture.axes({ x: [0, frames], y: [-1.25, 0.05], names: { x: "frame", y: "lowest point" } });
+  const shown = (lows) => lows.map((low, k) => [k + 1, low]);
+  plot.line(shown(reference), { colour: C.grey, width: 5 });
+  plot.line(shown(full), { colour: C.blue, width: 2 });
+  plot.line(shown(half), { colour: C.orange, width: 2 });
+  return picture.legend([["up to 25 steps a frame", { colour: C.grey }], ["2 steps, full curvature", { colour: C.blue }], ["2 steps, JᵀJ", { colour: C.orange }]], [420, 40]);
+}

@@ -368,3 +368,26 @@ export async function rowsAndNames(lw: Engine, mesh: { positions: number[][]; ce
   const codes: readonly ErrorCode[] = ["load", "device-error", "engine-dead"];
   void codes;
 }
+
+export function timeStepping(lw: Engine) {
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 3, values: positions }), flat = problem.constants("flat", { shape: 2, values: [0, 0] });
+  const last = problem.constants("last", { shape: 3, values: positions }), ahead = problem.constants("ahead", { shape: 3, values: positions });
+  problem.residuals("springs", { over: edges(triangles), of: [x, x], curvature: "full" }, ([a, b]) => a.sub(b).norm().sub(1));
+  problem.residuals("inertia", { of: [x, ahead], curvature: "gauss-newton" }, ([x, ahead]) => x.sub(ahead));
+  // @ts-expect-error there is no such curvature
+  problem.residuals("other", { of: [x], curvature: "half" }, ([p]) => p);
+  // @ts-expect-error an energy has its Hessian always
+  problem.energy("energy", { of: [x], curvature: "full" }, ([p]) => p.normSq());
+  // @ts-expect-error a constraint has JᵀWJ always
+  problem.constrain("floor", { of: [x], to: ">=0", curvature: "full" }, ([p]) => p.y);
+  ahead.copyFrom([[2, x], [-1, last]]);
+  last.copyFrom(x);
+  x.copyFrom(ahead);
+  // @ts-expect-error a table of another shape
+  x.copyFrom(flat);
+  // @ts-expect-error a factor without its table
+  x.copyFrom([[2]]);
+  const solver = problem.solver({ method: "newton" });
+  solver.reset();
+}

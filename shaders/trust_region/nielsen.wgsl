@@ -30,4 +30,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[FLOOR] = min(3.0 * state[FLOOR], 1.0);
     }
     state[DAMPING] = clamp(damping, 1e-20, 1e15);
+    if (state[ACCEPTED] != 0.0) {
+        state[DAMPING_TAKEN] = state[DAMPING];
+    }
 }

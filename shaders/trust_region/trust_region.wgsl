@@ -30,4 +30,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         radius = max(radius, 3.0 * length);
     }
     state[RADIUS] = clamp(radius, 1e-15, 1e15);
+    if (state[ACCEPTED] != 0.0) {
+        state[RADIUS_TAKEN] = state[RADIUS];
+    }
 }

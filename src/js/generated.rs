@@ -40,6 +40,12 @@ impl Engine {
         self.call(|session| session.write_table(problem, table, values, at))
     }
 
+    /// Overwrites a table by a linear combination of tables, on the device, with the values that the next step begins with.
+    #[wasm_bindgen(js_name = combineTables)]
+    pub fn combine_tables(&mut self, problem: u32, table: u32, sources: &[u32], factors: &[f64]) -> Result<(), JsValue> {
+        self.call(|session| session.combine_tables(problem, table, sources, factors))
+    }
+
     /// Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload.
     #[wasm_bindgen(js_name = fixTable)]
     pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<Vec<u32>>, components: Option<Vec<u32>>) -> Result<(), JsValue> {
@@ -220,6 +226,12 @@ impl Engine {
     #[wasm_bindgen(js_name = restoreSolver)]
     pub fn restore_solver(&mut self, solver: u32, file: &[u8]) -> Result<(), JsValue> {
         self.call(|session| session.restore(solver, file))
+    }
+
+    /// Forgets damping, trust radius and histories: the next step is made as the first one.
+    #[wasm_bindgen(js_name = resetSolver)]
+    pub fn reset_solver(&mut self, solver: u32) -> Result<(), JsValue> {
+        self.call(|session| session.reset_solver(solver))
     }
 
     #[wasm_bindgen(js_name = freeSolver)]

@@ -7,6 +7,7 @@ use leastwise_base::task::Task;
 use leastwise_device::{Command, Device, Play, Recording};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
+use leastwise_program::Objective;
 use leastwise_solve::SnapshotLayout;
 use leastwise_solve::covariance::{Covariance, CovarianceOptions, Linearising, Values};
 
@@ -43,11 +44,11 @@ impl CovarianceRun {
     /// Covariance of a problem's variables at the accepted values. The problem is laid out.
     pub fn new(device: &mut Device, problem: &mut Problem, options: CovarianceOptions) -> Result<Self, Error> {
         if let Some(energy) = problem.enabled_batches().find(|batch| batch.projection.is_some()) {
-            let message = format!(
-                "covariance(): \"{}\" is an energy, and what residuals say of variables has no word for it: disable it",
-                energy.name
-            );
-            return Err(Error::InvalidOption(message));
+            let why = match energy.programs.objective {
+                Objective::FullCurvature => "has curvature \"full\", and a covariance is the inverse of JᵀWJ: make it without",
+                _ => "is an energy, and what residuals say of variables has no word for it: disable it",
+            };
+            return Err(Error::InvalidOption(format!("covariance(): \"{}\" {why}", energy.name)));
         }
         let mut recording = Recording { commands: problem.take_uploads() };
         recording.push(Command::Read { slice: problem.arenas()?.0 });

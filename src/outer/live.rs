@@ -14,8 +14,8 @@ pub struct Driven {
     /// A live step that the CPU is in the midst of.
     live: Option<Play>,
     live_steps: LiveSteps,
-    /// Structure and selection of terms that the kernels of live steps are compiled for, on a GPU.
-    compiled: Option<(u64, u64)>,
+    /// Structure, selection of terms, and whether tables are combined, that the kernels of live steps are compiled for, on a GPU.
+    compiled: Option<(u64, u64, bool)>,
     /// Structure that the kernels of edits were compiled for.
     edits_of: Option<u64>,
     /// True from a report on until the kernels of live steps are compiled: whoever waits for a report before a frame loop loses
@@ -45,7 +45,7 @@ impl Driven {
 
     /// Begins to compile the kernels of live steps of a prepared solver on a GPU; gives the signal to wait for until they are there.
     pub fn compile_live(&mut self, device: &mut Device, problem: &Problem) -> Result<Option<Signal>, Error> {
-        let version = (problem.structure, problem.selection);
+        let version = (problem.structure, problem.selection, problem.combines());
         if !device.is_queue() || self.compiled == Some(version) {
             return Ok(None);
         }

@@ -399,6 +399,9 @@ pub(super) fn free(buffers: impl Iterator<Item = BufferId>, device: &mut Device,
     let buffers: std::collections::HashSet<BufferId> = buffers.collect();
     uploads.retain(|upload| match upload {
         Command::UploadReals { buffer, .. } | Command::UploadIndices { buffer, .. } => !buffers.contains(buffer),
+        // Combinations of tables.
+        Command::Dispatch(dispatch) => !dispatch.bindings.iter().flatten().any(|slice| buffers.contains(&slice.buffer)),
+        Command::Copy { from, to } => !buffers.contains(&from.buffer) && !buffers.contains(&to.buffer),
         _ => true,
     });
     buffers.into_iter().for_each(|buffer| device.free(buffer));

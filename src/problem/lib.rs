@@ -28,6 +28,7 @@ mod batch;
 mod bounds;
 mod checkpoint;
 mod chunk;
+mod combination;
 mod constraint;
 mod draft;
 pub mod file;
@@ -135,6 +136,8 @@ pub struct Problem {
     pub largest_unit: usize,
     arena: Option<Arena>,
     bounds: Option<Bounds>,
+    /// What linear combinations of tables are made with, once there was one.
+    combining: Option<combination::Combining>,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
     vector_len: u32,
@@ -332,6 +335,7 @@ impl Problem {
             entry.write_initial(writes);
             return Ok(());
         };
+        entry.is_combined &= at.is_some();
         for (offset, data) in writes {
             entry.write_exact(offset, &data);
             entry.learn(offset, &data);
@@ -547,6 +551,7 @@ impl Problem {
             device.free(arena.trial);
         }
         self.free_bounds(device);
+        self.free_combining(device);
         self.tables.iter().flat_map(Table::buffers).for_each(|buffer| device.free(buffer));
         self.tables.clear();
         self.uploads.clear();

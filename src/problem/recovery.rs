@@ -21,6 +21,9 @@ impl Problem {
             self.free_bounds(device);
             self.structure += 1;
         }
+        if self.combining.as_ref().is_some_and(|known| device.refuses(known.buffers())) {
+            self.free_combining(device);
+        }
         for table in &mut self.tables {
             if !device.refuses(table.buffers()) {
                 continue;

@@ -70,6 +70,11 @@ impl SummedSpec<'_> {
             let message = "an energy can't sum over rows of any length yet: use .rows(…), or a residual".to_string();
             return Err(Error::Shape { name: self.plain.name.clone(), message });
         }
+        if self.plain.objective == Objective::FullCurvature {
+            let message =
+                "curvature \"full\" can't be had where a residual sums over rows of any length: use .rows(…), or leave it out".to_string();
+            return Err(Error::Shape { name: self.plain.name.clone(), message });
+        }
         check_rows(&self.plain, &self.offsets, &self.slots, &self.columns, tables)
     }
 

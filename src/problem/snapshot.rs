@@ -87,7 +87,7 @@ impl Table {
 
     fn snapshot(&self, point: &[f64], precision: Precision) -> Result<Self, Error> {
         let of_point = &point[self.arena as usize..][..self.elements() as usize];
-        let mut values = self.exact.as_deref().unwrap_or(of_point).to_vec();
+        let mut values = self.exact.as_deref().filter(|_| !self.is_combined).unwrap_or(of_point).to_vec();
         if let Some(manifold) = self.moves_on() {
             manifold.settle(&mut values, |place| place).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;
         }
@@ -97,6 +97,7 @@ impl Table {
             trials: None,
             initial: Some(values),
             exact: None,
+            is_combined: false,
             known: None,
             bounds: self.bounds_in(precision),
             ..*self

@@ -59,6 +59,8 @@ pub struct Table {
     pub(super) initial: Option<Vec<f64>>,
     /// The values of constants in f64, where the device has them in f32 and a solve may go on in more precision.
     pub(super) exact: Option<Vec<f64>>,
+    /// True while the device has made its values: `exact` are older ones then.
+    pub(super) is_combined: bool,
     /// The last values that the host knows, where they lie on a device that may be lost.
     pub(super) known: Option<Vec<f64>>,
     pub(super) bounds: TableBounds,
@@ -105,6 +107,7 @@ impl Table {
             largest: f32::MAX.into(),
             initial: None,
             exact: None,
+            is_combined: false,
             known: None,
             bounds: TableBounds::default(),
         }
@@ -214,6 +217,7 @@ impl Table {
 
     /// Takes values as the device had them: where they are those of f64, rounded, more is known of them.
     pub(super) fn restore_exact(&mut self, own: &[f64]) {
+        self.is_combined = false;
         let Some(values) = &mut self.exact else { return };
         values.iter_mut().zip(own).filter(|(exact, own)| f64::from(**exact as f32) != **own).for_each(|(exact, own)| *exact = *own);
     }

@@ -272,8 +272,8 @@ impl Term {
 
     /// Whether its cost is ½ w ‖r‖².
     pub fn is_plain(&self) -> bool {
-        let least_squares = |part: &Part| part.reading.structure.objective == Objective::LeastSquares;
-        self.parts.iter().all(least_squares) && self.loss.as_ref().is_none_or(|loss| loss.robust().is_none())
+        let squares = |part: &Part| part.reading.structure.objective != Objective::Energy;
+        self.parts.iter().all(squares) && self.loss.as_ref().is_none_or(|loss| loss.robust().is_none())
     }
 
     /// The weights of all instances; and the one that they share, if they do.

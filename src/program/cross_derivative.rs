@@ -39,7 +39,7 @@ impl CrossDerivativeProgram {
         let along = graph.at_rest(&along);
         let slope = match objective {
             Objective::Energy => along[0],
-            Objective::LeastSquares => {
+            Objective::LeastSquares | Objective::FullCurvature => {
                 let along = graph.dot(roots, &along);
                 let squared = graph.dot(roots, roots);
                 match &signature.loss {

@@ -64,20 +64,7 @@ impl EnergyPrograms {
         let loss = signature.loss.as_ref();
         let value = loss.map_or(squared, |loss| loss.value(&mut graph, squared));
         let energy = graph.mul(half, value);
-        let moved = displaced(&mut graph, signature, residual);
-        let squared = graph.dot(&moved, &moved);
-        let u: Vec<Expr> = match loss.map(|loss| loss.slope(&mut graph, squared)) {
-            None => moved.clone(),
-            Some(slope) => moved.iter().map(|&r| graph.mul(slope, r)).collect(),
-        };
-        // Jᵀu with u = ρ′r put in afterwards: the sweep through a square would add two halves of everything.
-        let rows: Vec<Expr> = (0..residual.len()).map(|row| graph.leaf(Leaf::Row(row as u32))).collect();
-        let along = graph.dot(&moved, &rows);
-        let gradient = graph.gradient(along, &unknowns);
-        let gradient = graph.substitute(&gradient, |leaf| match leaf {
-            Leaf::Row(row) => u.get(row as usize).copied(),
-            _ => None,
-        });
+        let gradient = gradient_of_squares(&mut graph, residual, signature, &unknowns);
         Self::differentiated(name, graph, energy, &gradient, inputs.list, &unknowns, signature)
     }
 
@@ -134,4 +121,22 @@ impl EnergyPrograms {
             entries: ColumnMap { width: triangle.len() as u32, codes: triangle },
         }
     }
+}
+
+/// The gradient of ½ ρ(‖r‖²) with respect to the unknowns, in a form that can be differentiated again.
+pub(super) fn gradient_of_squares(graph: &mut Graph, residual: &[Expr], signature: &Signature, unknowns: &[Expr]) -> Vec<Expr> {
+    let moved = displaced(graph, signature, residual);
+    let squared = graph.dot(&moved, &moved);
+    let u: Vec<Expr> = match signature.loss.as_ref().map(|loss| loss.slope(graph, squared)) {
+        None => moved.clone(),
+        Some(slope) => moved.iter().map(|&r| graph.mul(slope, r)).collect(),
+    };
+    // Jᵀu with u = ρ′r put in afterwards: the sweep through a square would add two halves of everything.
+    let rows: Vec<Expr> = (0..residual.len()).map(|row| graph.leaf(Leaf::Row(row as u32))).collect();
+    let along = graph.dot(&moved, &rows);
+    let gradient = graph.gradient(along, unknowns);
+    graph.substitute(&gradient, |leaf| match leaf {
+        Leaf::Row(row) => u.get(row as usize).copied(),
+        _ => None,
+    })
 }

@@ -23,7 +23,7 @@ use super::energy::ProjectedHessian;
 use super::inputs::Inputs;
 use super::triggs::{Weighting, change};
 use super::wgsl::Cut;
-use super::{Address, Layout, Load, Program, RobustShape, Store, lower::lower, wgsl};
+use super::{Address, Layout, Load, Objective, Program, RobustShape, Store, lower::lower, wgsl};
 use leastwise_expr::{Expr, Graph, Leaf, Manifold, Node};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -123,8 +123,9 @@ pub struct ResidualPrograms {
     /// (width d(d+1)/2: the lower triangle, row by row). Empty for constants.
     pub gradient_maps: Vec<ColumnMap>,
     pub diagonal_maps: Vec<ColumnMap>,
-    /// Of an energy, what stands in JᵀWJ's place.
+    /// Of energies and of residuals with full curvature, what stands in JᵀWJ's place.
     pub curvature: Option<ProjectedHessian>,
+    pub objective: Objective,
 }
 
 /// The state elements that guard the programs: a kernel does nothing while its guard is not 0.
@@ -350,6 +351,7 @@ impl ResidualPrograms {
             gradient_maps,
             diagonal_maps,
             curvature: None,
+            objective: Objective::LeastSquares,
         }
     }
 }

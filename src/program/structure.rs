@@ -27,6 +27,8 @@ pub enum Objective {
     LeastSquares,
     /// w E of one scalar E.
     Energy,
+    /// ½ w ρ(‖r‖²) of rows r, whose steps take its projected Hessian where others take JᵀWJ.
+    FullCurvature,
 }
 
 /// One residual with its loss, or one energy, up to what stands in its slots and the values of its data, literals and parameters.
@@ -123,6 +125,7 @@ impl Structure {
         match self.objective {
             Objective::LeastSquares => ResidualPrograms::new(name, graph, &residual, signature, guards),
             Objective::Energy => ResidualPrograms::of_energy(name, graph, residual[0], signature, guards),
+            Objective::FullCurvature => ResidualPrograms::with_full_curvature(name, graph, &residual, signature, guards),
         }
     }
 
@@ -130,7 +133,7 @@ impl Structure {
     pub fn energy_programs(&self, name: &str, signature: &Signature) -> EnergyPrograms {
         let (graph, residual) = self.residual();
         match self.objective {
-            Objective::LeastSquares => EnergyPrograms::of_residual(name, graph, &residual, signature),
+            Objective::LeastSquares | Objective::FullCurvature => EnergyPrograms::of_residual(name, graph, &residual, signature),
             Objective::Energy => EnergyPrograms::new(name, graph, residual[0], signature),
         }
     }

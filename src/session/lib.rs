@@ -199,6 +199,16 @@ impl Session {
         entry.problem.write_table(table, values, at)
     }
 
+    /// Overwrites a table by Σ factor · source, on the device, behind all that was begun.
+    pub fn combine_tables(&mut self, problem: u32, table: u32, sources: &[u32], factors: &[f64]) -> Result<(), Error> {
+        let (entry, devices) = self.entry(problem)?;
+        // The kernel may be one that a GPU has to compile first, for which a running solve does not wait.
+        if entry.is_busy() {
+            return Err(Error::Busy);
+        }
+        entry.problem.combine(&mut devices.main, table, sources, factors)
+    }
+
     /// Fixes components (all, or those given) of the instances in `at` (or of all).
     pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
         self.constrained(problem, false)?.fix(table, at, components)

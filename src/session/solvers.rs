@@ -136,6 +136,16 @@ impl Session {
         driven.advance(devices, problem, iterations, deadline)
     }
 
+    /// Has a solver forget what its steps have taught it: damping, trust radius and histories.
+    pub fn reset_solver(&mut self, solver: u32) -> Result<(), Error> {
+        let problem = self.solver_entry(solver)?.problem;
+        self.idle(problem)?;
+        let Context { devices, driven, .. } = self.context(problem, solver)?;
+        driven.finish_live(&mut devices.main)?;
+        driven.solver.reset();
+        Ok(())
+    }
+
     /// Begins to compile what live steps of a prepared solver need on a GPU; the signal to wait for until all of it is there, if anything.
     pub fn compile_live(&mut self, solver: u32) -> Result<Option<Signal>, Error> {
         let problem = self.solver_entry(solver)?.problem;

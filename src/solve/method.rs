@@ -78,6 +78,7 @@ impl Method {
     /// The state that the first step finds.
     pub fn start(self, precision: Precision) -> Vec<(u32, f64)> {
         let mut start = vec![(state::DAMPING, self.first_damping(precision)), (state::TOO_FAR, 0.0)];
+        start.extend([(state::DAMPING_TAKEN, 0.0), (state::RADIUS_TAKEN, 0.0)]);
         match self {
             Self::LevenbergMarquardt | Self::Newton => start.push((state::GROWTH, 2.0)),
             Self::GaussNewton => start.extend([(state::ALONG_STEEPEST, 0.0), (state::ALONG_NEWTON, 1.0)]),

@@ -39,7 +39,7 @@ fn the_classics_have_their_minima() {
                     let report = solve(&mut session, problem, &with(method));
                     let bound = match (precision, objective) {
                         (Precision::F64, _) => 1e-8,
-                        (_, Objective::LeastSquares) => 1e-5,
+                        (_, Objective::LeastSquares | Objective::FullCurvature) => 1e-5,
                         (_, Objective::Energy) => 1e-3,
                     };
                     assert!(

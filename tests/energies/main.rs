@@ -1,5 +1,7 @@
 //! Energies: scalars that are minimised as they are, by projected Newton steps, on every backend.
 
+mod cloth;
+mod curvature;
 mod nets;
 mod parametrisation;
 mod patch;

@@ -452,6 +452,8 @@ export interface NativeEngine {
   table(problem: number, name: string, shape: Uint32Array, values: Float64Array | Float32Array, moving: boolean): number;
   /** Overwrites instances (all, or those in `at`). */
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
+  /** Overwrites a table by a linear combination of tables, on the device, with the values that the next step begins with. */
+  combineTables(problem: number, table: number, sources: Uint32Array, factors: Float64Array): void;
   /** Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload. */
   fixTable(problem: number, table: number, at: Uint32Array | undefined, components: Uint32Array | undefined): void;
   unfixTable(problem: number, table: number, at: Uint32Array | undefined): void;
@@ -509,6 +511,8 @@ export interface NativeEngine {
   /** A task whose `done` carries a checkpoint's bytes. Also between two iterations of a solve of this solver. */
   saveSolver(solver: number): number;
   restoreSolver(solver: number, file: Uint8Array): void;
+  /** Forgets damping, trust radius and histories: the next step is made as the first one. */
+  resetSolver(solver: number): void;
   freeSolver(solver: number): void;
   /**
    * A task: solves with weights by graduated non-convexity; iterations of all solves are told. `terms`: term and number of known inliers, one after the

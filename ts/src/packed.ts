@@ -8,10 +8,10 @@ export interface Packed {
   readonly reals: readonly number[];
 }
 
-/** Kind of a term: a residual, an energy, or a constraint c = 0, c ≤ 0 or c ≥ 0. @internal */
-export type TermKind = "residual" | "energy" | "=0" | "<=0" | ">=0";
+/** Kind of a term: a residual, an energy, a constraint c = 0, c ≤ 0 or c ≥ 0, or a residual with full curvature. @internal */
+export type TermKind = "residual" | "energy" | "=0" | "<=0" | ">=0" | "curved";
 
-const TERM_KIND: readonly TermKind[] = ["residual", "energy", "=0", "<=0", ">=0"];
+const TERM_KIND: readonly TermKind[] = ["residual", "energy", "=0", "<=0", ">=0", "curved"];
 
 /** Slot of a term: a table, gathered through a column of the term's index table. @internal */
 export interface PackedSlot {

@@ -10,7 +10,7 @@ import { indexColumns } from "./layout.js";
 import { packedLoss } from "./loss.js";
 import { named } from "./named.js";
 import { Opcode } from "./opcodes.js";
-import { checked, entriesOf, given as any } from "./options.js";
+import { checked, entriesOf, given as any, oneOf } from "./options.js";
 import { packTrace, type TermKind } from "./packed.js";
 import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
@@ -30,8 +30,8 @@ type AnySlot = SlotOf<unknown> | RowsOf<unknown> | EachOf<unknown>;
 /** Of a hundred thousand terms most have none. */
 const NONE: readonly never[] = [];
 
-/** `loss` is known to all: why energies and constraints do not take one is told. */
-const RESIDUAL = { over: any<TermOptions<Slots, Columns>["over"]>(), of: any(), data: any(), weight: any(), loss: any() } as const;
+/** `loss` and `curvature` are known to all: why energies and constraints do not take them is told. */
+const RESIDUAL = { over: any<TermOptions<Slots, Columns>["over"]>(), of: any(), data: any(), weight: any(), loss: any(), curvature: oneOf("gauss-newton", "full") } as const;
 const CONSTRAINT = { ...RESIDUAL, to: any() } as const;
 
 /** A term, looked at: its parts, its slots by name or in a list, and the lengths of rows that it is traced for. */
@@ -80,6 +80,9 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   const weight = plainWeight(name, rest.weight);
   if (energy && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
   if (constraint && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
+  if ((energy || constraint) && rest.curvature !== undefined) {
+    throw new LeastwiseError("invalid-option", `term "${name}": ${energy ? "an energy's steps take its exact Hessian always" : "a constraint's steps take JᵀWJ always"}: leave \`curvature\` out`, where);
+  }
   const loss = packedLoss(name, rest.loss);
   if (constraint && ragged) {
     throw new LeastwiseError("invalid-option", `term "${name}": a constraint takes no rows of entries: give it one instance for each length, with plain slots`, where);
@@ -94,7 +97,7 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, kind };
+  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, kind: rest.curvature === "full" ? "curved" : kind };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   return { term, slots, keys, lengths };

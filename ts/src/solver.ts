@@ -23,7 +23,7 @@ export interface SolveOptions {
   /**
    * - `"lm"`: Levenberg–Marquardt with Nielsen's damping.
    * - `"gauss-newton"`: undamped; a step that lowers the cost too little for its predicted reduction is halved, without another linear solve.
-   * - `"newton"`: for energies, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005): as `"lm"`, but
+   * - `"newton"`: for energies and residuals with full curvature, whose Hessians are projected instance by instance (Teran, Sifakis, Irving & Fedkiw 2005): as `"lm"`, but
    *   with next to no damping until a step fails.
    * - `"dogleg"`: a combination of steepest descent and the Gauss–Newton step within a trust region.
    *
@@ -190,6 +190,17 @@ export interface Solver extends Disposable {
    */
   advance(options?: { iterations?: number; budgetMs?: number }): LiveSteps | undefined;
   /**
+   * Forgets what steps have taught the solver: damping, trust radius, step lengths and histories begin anew, and nothing is compiled
+   * or laid out. Edits do less: they forget only rejections after the last accepted step (docs/LIVE.md). The variables keep their values.
+   *
+   * ```ts
+   * x.write(elsewhere);
+   * solver.reset();
+   * ```
+   * @throws `busy` while a task of the problem runs
+   */
+  reset(): void;
+  /**
    * Brings back the cost and what was done. Steps that `advance` made leave no record of their own: after nothing else,
    * `iterations` is empty.
    */
@@ -305,6 +316,13 @@ export class SolverOf implements Solver {
     }
     const steps = this.tasks.call((native) => native.advance(handle, iterations, budgetMs));
     return steps ? { accepted: steps[0]!, rejected: steps[1]!, unfinished: steps[2]! } : undefined;
+  }
+
+  reset(): void {
+    takesNoMore("solver.reset()", 0, arguments);
+    const handle = this.#alive();
+    // One whose parts are still loading has made no step.
+    if (!this.tasks.solving(this.#owner, this.options.native)) this.tasks.call((native) => native.resetSolver(handle));
   }
 
   async report(): Promise<Report> {

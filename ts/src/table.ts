@@ -1,6 +1,6 @@
 /** Tables: variables, which are solved for, and constants, which are only looked up. */
-import { fill, indicesOf, isArrayLike, isMask, numbersOf, roomIn, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Rows as RowsOfNumbers, type Values } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
+import { fill, indicesOf, isArrayLike, isMask, listOf, numbersOf, roomIn, type Device, type DeviceView, type F32, type F64, type Floats, type IndexTable, type Indices, type Mask, type Rows as RowsOfNumbers, type Values } from "./arrays.js";
+import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import { checked, given, oneOf, takesNoMore } from "./options.js";
 import type { Form } from "./shape.js";
@@ -34,6 +34,20 @@ export interface Table<V> extends Slot<V>, Disposable {
   each(ragged: Ragged): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
   write(values: ArrayLike<number> | RowsOfNumbers, options?: { at?: Indices }): void;
+  /**
+   * Overwrites all instances by those of a table of the same shape and count, or by a linear combination of such tables:
+   * `[[2, x], [-1, last]]` is 2x − last. It is computed on the device and nothing is read back, so frames of a simulation hand on
+   * their values. Calls take effect in their order, behind all steps that were begun: a copy that follows sees the new values. The table
+   * may be one of its own sources. What is fixed is overwritten, too, as by {@link write}.
+   *
+   * ```ts
+   * ahead.copyFrom([[2, x], [-1, last]]);                   // 2xₙ − xₙ₋₁
+   * last.copyFrom(x);                                       // xₙ, for the next frame
+   * solver.advance({ iterations: 2 });
+   * ```
+   * @throws `shape` for a table of another shape or count, or more than 16 of them, or a combination on a {@link Manifold} that is no copy; `foreign-variable` for a table of another problem; `busy` while a task of the problem runs
+   */
+  copyFrom(from: Table<V> | readonly (readonly [factor: number, table: Table<V>])[]): void;
   /**
    * Accepted values, flat: `count` × all scalars of an instance, as a `Float32Array` where the engine's precision is `"f32"`, else as a
    * `Float64Array`, which has all of their digits; or as asked; or in an array of the caller's, of exactly that length.
@@ -170,6 +184,24 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     const instances = at === undefined ? undefined : indicesOf(`"${this.name}": at`, at, no, { must: "must be an array of instances" }).slice();
     const numbers = numbersOf(`"${this.name}": values`, values, { width: this.width });
     this.tasks.call((native) => native.writeTable(this.problemHandle(), this.handle, numbers, instances));
+  }
+
+  copyFrom(from: Table<V> | readonly (readonly [factor: number, table: Table<V>])[]): void {
+    this.#noMore("copyFrom(from)", 1, arguments);
+    const call = `"${this.name}".copyFrom(from)`;
+    const pairs = isA(from, TableOf<V, boolean>) ? [[1, from]] : listOf(`${call}: from`, from, "must be a table, or a list of [factor, table]");
+    const [factors, sources]: [number[], number[]] = [[], []];
+    pairs.forEach((given, k) => {
+      const what = `${call}: from[${k}]`;
+      const [factor, table] = listOf(what, given, "must be [factor, table]");
+      if (typeof factor !== "number" || !isA(table, TableOf<V, boolean>)) {
+        throw new LeastwiseError("shape", `${what} must be a number and a table, not ${describe(factor)} and ${describe(table)}`);
+      }
+      if (table.problem !== this.problem) throw new LeastwiseError("foreign-variable", `${what} is "${table.name}" of another problem`);
+      factors.push(factor);
+      sources.push(table.handle);
+    });
+    this.tasks.call((native) => native.combineTables(this.problemHandle(), this.handle, Uint32Array.from(sources), Float64Array.from(factors)));
   }
 
   /** Refuses arguments that a call does not take. */

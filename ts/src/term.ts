@@ -133,23 +133,34 @@ export interface TermOptions<O, D> {
   weight?: number | Floats;
   /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual. @defaultValue ‖r‖²: least squares */
   loss?: Loss | undefined;
+  /**
+   * Matrix of the residuals in a step's linear system:
+   *
+   * - `"gauss-newton"`: JᵀWJ, which is exact for linear residuals and good where they are small at the solution.
+   * - `"full"`: the exact Hessian of ½ w ρ(‖r‖²), of every instance the positive semidefinite matrix nearest to it, as an energy has it
+   *   (projected Newton). For residuals that stay large, such as stretched springs, and for time stepping. All methods, linear solvers and
+   *   losses take it; residuals by {@link sumOver} and covariances do not.
+   *
+   * @defaultValue `"gauss-newton"`
+   */
+  curvature?: "gauss-newton" | "full" | undefined;
 }
 
 /**
- * Definition of an energy: that of a term, without a loss.
+ * Definition of an energy: that of a term, without a loss or a choice of curvature.
  *
  * @example
  * const options = { of: [x], weight: 0.5 } satisfies EnergyOptions<[Slot<Vec3>], {}>;
  */
-export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss">;
+export type EnergyOptions<O, D> = Omit<TermOptions<O, D>, "loss" | "curvature">;
 
 /**
- * Definition of a constraint: that of a term, without a loss, with its relation to 0.
+ * Definition of a constraint: that of a term, without a loss or a choice of curvature, with its relation to 0.
  *
  * @example
  * const options = { of: [x], to: "=0" } satisfies ConstraintOptions<[Slot<Vec3>], {}>;
  */
-export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss"> & {
+export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss" | "curvature"> & {
   /** c = 0, c ≤ 0 or c ≥ 0, row by row. */
   to: "=0" | "<=0" | ">=0";
 };

@@ -25,7 +25,7 @@ export const RECIPES = [
   { text: "Linear models", items: ["nnls", "sparse-regression"] },
   { text: "Cameras and scans", items: ["calibration", "pnp", "bundle-adjustment", "icp", "registration"] },
   { text: "Robots", items: ["pose-graph", "inverse-kinematics"] },
-  { text: "Meshes", items: ["deformation", "smoothing", "parametrisation", "developability", "cloth"] },
+  { text: "Meshes", items: ["deformation", "smoothing", "parametrisation", "developability", "cloth", "time-stepping"] },
   { text: "Geometry", items: ["sketch", "custom-manifold"] },
   { text: "Vectors and networks", items: ["palette", "embeddings-search", "classifier", "custom-tensor-operation"] },
   { text: "Solves as parts", items: ["gradients-through-a-solve", "checkpoint"] },

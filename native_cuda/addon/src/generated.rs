@@ -44,6 +44,12 @@ impl Engine {
         self.call(env, |session| session.write_table(problem, table, values, at))
     }
 
+    /// Overwrites a table by a linear combination of tables, on the device, with the values that the next step begins with.
+    #[napi]
+    pub fn combine_tables(&self, env: &Env, problem: u32, table: u32, sources: &[u32], factors: &[f64]) -> Result<()> {
+        self.call(env, |session| session.combine_tables(problem, table, sources, factors))
+    }
+
     /// Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload.
     #[napi]
     pub fn fix_table(
@@ -252,6 +258,12 @@ impl Engine {
     #[napi]
     pub fn restore_solver(&self, env: &Env, solver: u32, file: &[u8]) -> Result<()> {
         self.call(env, |session| session.restore(solver, file))
+    }
+
+    /// Forgets damping, trust radius and histories: the next step is made as the first one.
+    #[napi]
+    pub fn reset_solver(&self, env: &Env, solver: u32) -> Result<()> {
+        self.call(env, |session| session.reset_solver(solver))
     }
 
     #[napi]

@@ -181,6 +181,21 @@ pub fn commit<R: Real>(work: &Workgroups, args: kernels::step::Commit, bindings:
     }
 }
 
+/// A linear combination of tables.
+pub fn linear_combination<R: Real>(
+    work: &Workgroups,
+    args: kernels::step::LinearCombination,
+    bindings: kernels::step::LinearCombinationSlices<R>,
+) {
+    let (arena, sources) = (args.arena as usize, args.sources as usize);
+    let (factors, places, values) = (&bindings.factors[..sources], &bindings.places[..sources], bindings.values);
+    for i in work.items() {
+        let first = factors[0] * values[places[0] as usize + i];
+        let others = factors.iter().zip(places).skip(1);
+        values[arena + i] = others.fold(first, |sum, (factor, place)| sum + *factor * values[*place as usize + i]);
+    }
+}
+
 /// How far a step goes: partial sums of sᵀDs and xᵀDx.
 pub fn step_norms<R: Real>(work: &Workgroups, args: kernels::step::StepNorms, bindings: kernels::step::StepNormsSlices<R>) {
     let [distance, arena, vector, partial, elements] =

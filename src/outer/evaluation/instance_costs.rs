@@ -5,6 +5,7 @@ use crate::Turn;
 use leastwise_device::{BufferId, Command, Device, Play, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
+use leastwise_program::Objective;
 use leastwise_solve::{Summing, evaluate, nonfinite};
 use std::collections::VecDeque;
 
@@ -152,7 +153,7 @@ fn non_finite(problem: &Problem, suspect: (usize, usize, usize), precision: Prec
     let batch = &problem.batches()[batch];
     let chunk = &batch.chunks[chunk];
     let (term, instance) = nonfinite::name(problem, batch, chunk.first + place as u32)?;
-    let is_squared = batch.programs.curvature.is_none();
+    let is_squared = batch.programs.objective != Objective::Energy;
     let own = rows.iter().skip(place).step_by(chunk.count as usize).map(|r| r.abs());
     let squares: f64 = own.clone().map(|r| r * r).sum();
     let size = own.fold(0.0, |size: f64, r| if r.is_finite() { size.max(r) } else { f64::INFINITY });

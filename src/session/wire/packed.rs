@@ -50,13 +50,14 @@ pub fn measured(word: &str) -> Result<crate::Measured, Error> {
     }
 }
 
-/// Kind of a term: a residual, an energy, or a constraint c = 0, c ≤ 0 or c ≥ 0.
+/// Kind of a term: a residual, an energy, a constraint c = 0, c ≤ 0 or c ≥ 0, or a residual with full curvature.
 pub enum TermKind {
     Residual,
     Energy,
     Zero,
     AtMostZero,
     AtLeastZero,
+    Curved,
 }
 
 impl<'a> Read<'a> for TermKind {
@@ -67,6 +68,7 @@ impl<'a> Read<'a> for TermKind {
             2 => Self::Zero,
             3 => Self::AtMostZero,
             4 => Self::AtLeastZero,
+            5 => Self::Curved,
             other => return Err(from.unknown(other)),
         })
     }

@@ -88,12 +88,16 @@ fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) ->
         columns: packed.columns.iter().map(column).collect(),
         weight,
         loss: packed.loss.map(made).transpose()?,
-        objective: if matches!(packed.kind, TermKind::Energy) { Objective::Energy } else { Objective::LeastSquares },
+        objective: match packed.kind {
+            TermKind::Energy => Objective::Energy,
+            TermKind::Curved => Objective::FullCurvature,
+            _ => Objective::LeastSquares,
+        },
         tape,
         outputs,
     };
     let relation = match packed.kind {
-        TermKind::Residual | TermKind::Energy => None,
+        TermKind::Residual | TermKind::Energy | TermKind::Curved => None,
         TermKind::Zero => Some(Relation::Zero),
         TermKind::AtMostZero => Some(Relation::AtMostZero),
         TermKind::AtLeastZero => Some(Relation::AtLeastZero),
@@ -196,7 +200,7 @@ mod tests {
             assert_eq!(code(&words, &REALS[..end]), Err("invalid-option"), "{end} reals");
         }
         assert_eq!(code(&[&words[..], &[0]].concat(), &REALS), Err("invalid-option"));
-        for (place, unknown) in [(1, 5), (2, 2), (3, 2), (4, 13), (5, 2), (12, 2)] {
+        for (place, unknown) in [(1, 6), (2, 2), (3, 2), (4, 13), (5, 2), (12, 2)] {
             let mut words = words.clone();
             words[place] = unknown;
             assert_eq!(code(&words, &REALS), Err("invalid-option"), "word {place} is {unknown}");

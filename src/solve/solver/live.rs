@@ -39,6 +39,7 @@ impl Solver {
     /// All kernels that live steps name, in such a recording.
     pub fn live_kernels(&self, problem: &Problem) -> Result<Recording, Error> {
         let Recording { mut commands } = self.edit_kernels(problem)?;
+        commands.extend(problem.combination_kernel());
         match &self.resources.descent {
             Some(descent) => {
                 descent.set_out(&self.resources.work, problem, &mut commands)?;

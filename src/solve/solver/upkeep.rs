@@ -115,6 +115,13 @@ impl Solver {
         Ok(())
     }
 
+    /// Forgets what steps have taught: the next one finds damping, radius, lengths and histories as the first did.
+    pub fn reset(&mut self) {
+        self.iterate.damping = first_damping(&self.settings, self.precision);
+        (self.iterate.state_uploaded, self.iterate.checkpointed_system) = (false, None);
+        self.iterate.forget();
+    }
+
     /// The state at the start, or after an edit: what is known of the point is stale, the damping only where rest drove it.
     fn upload_state(&mut self, commands: &mut Vec<Command>) {
         let mut values = vec![(state::LINEARIZED, 0.0), (state::FLOOR, FIRST_FLOOR)];

@@ -241,6 +241,9 @@ pub fn trust_region(random: &mut Random) -> Vec<Case> {
         case.dispatch(1, trust_region::TrustRegion);
         case.reals(trust_region::TrustRegion::STATE, random_state(random, &known));
         case.expect_state(&[(RADIUS, radius.into())]);
+        if accepted != 0.0 {
+            case.expect_state(&[(RADIUS_TAKEN, radius.into())]);
+        }
         case
     };
     outcomes.map(case).into()

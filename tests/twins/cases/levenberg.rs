@@ -294,6 +294,9 @@ pub fn nielsen(random: &mut Random) -> Vec<Case> {
         if floor[1] != floor[0] {
             case.expect_state(&[(FLOOR, floor[1].into())]);
         }
+        if accepted != 0.0 {
+            case.expect_state(&[(DAMPING_TAKEN, next[0].into())]);
+        }
         case
     };
     resting.into_iter().chain(outcomes.map(case)).collect()
@@ -311,16 +314,41 @@ pub fn step_length(random: &mut Random) -> Vec<Case> {
 }
 
 pub fn wake(random: &mut Random) -> Vec<Case> {
-    // λ and Δ, and what becomes of them.
-    [("after rest", [1e15, 1e-15], [1e3, 1e-2]), ("within reason", [0.5, 8.0], [0.5, 8.0])]
-        .map(|(name, [damping, radius], next)| {
-            let known = [(DAMPING, damping), (GROWTH, 1024.0), (RADIUS, radius), (ALONG_NEWTON, 1e-3)];
-            let mut case = rule(trust_region::ResetDamping, name, &known, random);
-            case.expect_state(&[(DAMPING, next[0].into()), (RADIUS, next[1].into())]);
-            case.expect_state(&[(GROWTH, 2.0.into()), (ALONG_NEWTON, 1.0.into())]);
-            case
-        })
-        .into()
+    // λ and Δ, those after the last accepted step, and what becomes of them and of ν.
+    [
+        ("nothing was accepted", [1e15, 1e-15], [0.0, 0.0], [1e3, 1e-2, 1024.0]),
+        ("nothing was accepted, within reason", [0.5, 8.0], [0.0, 0.0], [0.5, 8.0, 1024.0]),
+        ("rejections of rest", [1e9, 1e-9], [0.25, 4.0], [0.25, 4.0, 2.0]),
+        ("accepted with much damping", [1e9, 1e-9], [1e6, 1e-6], [1e3, 1e-2, 2.0]),
+        ("less by now", [0.125, 16.0], [0.25, 4.0], [0.125, 16.0, 2.0]),
+    ]
+    .map(|(name, [damping, radius], taken, [next_damping, next_radius, growth])| {
+        let known = [(DAMPING, damping), (GROWTH, 1024.0), (RADIUS, radius), (ALONG_NEWTON, 1e-3)];
+        let known = [&known[..], &[(DAMPING_TAKEN, taken[0]), (RADIUS_TAKEN, taken[1])]].concat();
+        let mut case = rule(trust_region::ResetDamping, name, &known, random);
+        case.expect_state(&[(DAMPING, next_damping.into()), (RADIUS, next_radius.into()), (GROWTH, growth.into())]);
+        case.expect_state(&[(ALONG_NEWTON, 1.0.into()), (DAMPING_TAKEN, 0.0.into()), (RADIUS_TAKEN, 0.0.into())]);
+        case
+    })
+    .into()
+}
+
+pub fn linear_combination(tables: &Tables, random: &mut Random) -> Case {
+    let before = random.vector(tables.arena_len);
+    let [table, others @ ..] = &tables.list[..] else { unreachable!("there are tables") };
+    let items = tables.list.iter().map(|table| table.items).min().unwrap_or(0);
+    // The table is one of its own sources.
+    let sources: Vec<(f64, usize)> = [2.0, -1.0, 0.5].into_iter().zip(others.iter().chain([table]).map(|source| source.arena)).collect();
+    let mut case = Case::new(StaticKernel::StepLinearCombination, "");
+    case.reals(step::LinearCombination::FACTORS, sources.iter().map(|source| source.0).collect::<Vec<_>>());
+    case.indices(sources.iter().map(|source| source.1 as u32).collect::<Vec<_>>());
+    case.reals(step::LinearCombination::VALUES, before.clone());
+    case.dispatch(items as u32, step::LinearCombination { arena: table.arena as u32, sources: sources.len() as u32 });
+    for i in 0..items {
+        let sum = sources.iter().fold(Value::from(0.0), |sum, (factor, place)| sum + Value::from(*factor) * before[place + i].into());
+        case.expect(step::LinearCombination::VALUES, table.arena + i, sum);
+    }
+    case
 }
 
 pub fn commit(tables: &Tables, random: &mut Random) -> Case {

@@ -66,6 +66,9 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::StepStepNorms => vec![damping::extent(&Tables::new(size, 3, group, Items::Elements, random), random)],
         StaticKernel::StepStepTooFar => damping::reach(size, random),
         StaticKernel::StepAccept => levenberg::accept(size, random),
+        StaticKernel::StepLinearCombination => {
+            vec![levenberg::linear_combination(&Tables::new(size, 3, group, Items::Elements, random), random)]
+        }
         StaticKernel::StepCommit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
         StaticKernel::TrustRegionNielsen => levenberg::nielsen(random),
         StaticKernel::TrustRegionResetDamping => levenberg::wake(random),

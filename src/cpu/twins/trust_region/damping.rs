@@ -28,6 +28,9 @@ pub fn nielsen<R: Real>(_: &Workgroups, _: kernels::trust_region::Nielsen, bindi
         state[FLOOR as usize] = smaller(R::from_f64(3.0) * state[FLOOR as usize], R::ONE);
     }
     state[DAMPING as usize] = clamp(damping, R::from_f64(1e-20), R::from_f64(1e15));
+    if state[ACCEPTED as usize] != R::ZERO {
+        state[DAMPING_TAKEN as usize] = state[DAMPING as usize];
+    }
 }
 
 /// Gauss–Newton's next step length.
@@ -46,8 +49,13 @@ pub fn reset_damping<R: Real>(
     bindings: kernels::trust_region::ResetDampingSlices<R>,
 ) {
     let state = bindings.state;
+    if state[DAMPING_TAKEN as usize] > R::ZERO {
+        state[DAMPING as usize] = smaller(state[DAMPING as usize], state[DAMPING_TAKEN as usize]);
+        state[GROWTH as usize] = R::from_f64(2.0);
+    }
     state[DAMPING as usize] = smaller(state[DAMPING as usize], R::from_f64(1e3));
-    state[GROWTH as usize] = R::from_f64(2.0);
-    state[RADIUS as usize] = larger(state[RADIUS as usize], R::from_f64(1e-2));
+    state[RADIUS as usize] = larger(larger(state[RADIUS as usize], state[RADIUS_TAKEN as usize]), R::from_f64(1e-2));
+    state[DAMPING_TAKEN as usize] = R::ZERO;
+    state[RADIUS_TAKEN as usize] = R::ZERO;
     state[ALONG_NEWTON as usize] = R::ONE;
 }

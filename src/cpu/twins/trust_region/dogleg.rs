@@ -211,6 +211,9 @@ pub fn trust_region<R: Real>(_: &Workgroups, _: kernels::trust_region::TrustRegi
         radius = larger(radius, R::from_f64(3.0) * length);
     }
     state[RADIUS as usize] = clamp(radius, R::from_f64(1e-15), R::from_f64(1e15));
+    if state[ACCEPTED as usize] != R::ZERO {
+        state[RADIUS_TAKEN as usize] = state[RADIUS as usize];
+    }
 }
 
 /// s = a·d + b·n, and what it leaves of the system: (b − 1)g − a·q + b·r.
