@@ -32,7 +32,9 @@ impl TermCosts {
         let at = |place: u32| readback.get(place as usize).copied().unwrap_or(f64::NAN);
         // One by one: a collection would sort them first, with code of its own.
         let mut costs = BTreeMap::new();
-        self.names.keys().for_each(|&term| drop(costs.insert(term, 0.0)));
+        for &term in self.names.keys() {
+            costs.insert(term, 0.0);
+        }
         for part in &self.parts {
             let mut place = part.first;
             for &(term, count) in &part.terms {

@@ -3,7 +3,7 @@
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::kernel::Objective;
+use leastwise::program::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
 use leastwise::session::Session;
 use leastwise::solve::Options;
