@@ -1,6 +1,6 @@
 //! Which evaluator a generated program is run by: the block interpreter, or the WebAssembly that was written of it.
 //!
-//! Both give the same bits (`kernel/wasm`), so this is about time alone, and where the engine is no WebAssembly there is no
+//! Both give the same bits (`wasm/`), so this is about time alone, and where the engine is no WebAssembly there is no
 //! choice. It is a pure function of the program, how many items it is run on, and the tuning table.
 
 use super::{Body, CpuDevice};
