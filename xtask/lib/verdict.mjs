@@ -68,9 +68,12 @@ part() {
 export LEASTWISE_SUITE=cuda LEASTWISE_CACHE="$PWD/cache" RUST_BACKTRACE=1
 node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=$(( $(nproc) > 7 ? 4 : 1 ))"
 part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
-part device ./cuda-tests --test-threads=1 --nocapture
+# On many cores beside the others, since they all wait for the compiler of kernels more than for the GPU.
+(part device ./cuda-tests --test-threads=1 --nocapture; exit $failed) & device=$!
+[ "$(nproc)" -gt 7 ] || wait $device || failed=1
 part addon $node pkg_tests/addon/addon.test.mjs
 part suite $node ${JSON.stringify(`--test-name-pattern=${pattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
+wait $device || failed=1
 sanitizer="$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)"
 LEASTWISE_FUZZ_PROGRAMS=64 part memcheck "$sanitizer" --tool memcheck --error-exitcode 9 ./cuda-tests --test-threads=1 static_kernels random_programs
 part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32
