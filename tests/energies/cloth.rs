@@ -3,8 +3,8 @@
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::program::Objective;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 use leastwise::solve::Options;
 

@@ -5,8 +5,8 @@ use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::program::Objective;
 use leastwise::problem::{Column, Loss, RaggedSlot, RaggedSpec, Reals, Schedule, Slot, SummedSpec, TermSpec, Trace, Tuning, Weight};
+use leastwise::program::Objective;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report};
 

@@ -15,7 +15,7 @@ const RULES = [
   ["tensors", /leastwise_kernels::texts::tensor\b/],
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
-  ["webgpu", /leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
+  ["webgpu", /leastwise_recording::source::KernelSource::texts\b|leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
   ["doubles", /leastwise_kernels::(doubles|arithmetic|operations)::/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
@@ -48,12 +48,12 @@ const RULES = [
 // Compilers give functions that are equal one body, and the name of either: of small ones, and of those that free something, names tell nothing.
 const SMALL = 200;
 const isCommon = /^core::ptr::drop_in_place/;
-// Small, but the way to large tables.
-const isTable = /leastwise_kernels::(texts|doubles)::/;
+// Small, but the way to large tables, or to much code.
+const isGate = /leastwise_kernels::(texts|doubles::in_table)\b|::TracedLoss::/;
 
 /** The part of a function with this name, counted from 1; 0 the primary, undefined where what calls it has to tell. */
 export function claim(name, size) {
-  if ((size < SMALL && !isTable.test(name)) || isCommon.test(name)) return undefined;
+  if ((size < SMALL && !isGate.test(name)) || isCommon.test(name)) return undefined;
   const rule = RULES.find(([, pattern]) => pattern.test(name));
   return rule?.[0] === undefined ? undefined : PARTS.indexOf(rule[0]) + 1;
 }
