@@ -17,19 +17,22 @@ const LOADS = {
   lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom"],
   cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom"], check: ["direct", "rare", "seldom"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom"],
   graduated: ["descent", "direct", "levels", "rare", "seldom"], save: ["direct", "rare", "seldom"], tune: ["direct", "rare", "seldom"],
+  energies: ["seldom"], curved: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], single: ["single"], doubles: ["doubles"],
   tensors: ["tensors"], gradients: ["tensors"], cluster: ["seldom", "vectors"], index: ["seldom", "vectors"], open: ["seldom", "vectors"],
 };
+/** Those that a backend has alone. */
+const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
-const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], tensors: ["tensors"], gradients: ["tensors"] };
+const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], tensors: ["tensors"], gradients: ["tensors"] };
 /** What computes on the CPU beside a GPU. */
-const BESIDE = ["constrained", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "open"];
+const BESIDE = ["constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "open"];
 
 /** What a quick run does on WebGPU as well: gates are the same there, but for what is beside it on the CPU. */
-const ON_WEBGPU = ["pcg", "auto", "adam", "constrained", "covariance", "tensors", "index"];
+const ON_WEBGPU = ["pcg", "auto", "adam", "constrained", "covariance", "energies", "doubles", "tensors", "index"];
 
 for (const backend of ["cpu", "webgpu"]) {
   test(`every call loads its own parts, which are enough, on ${backend}`, { concurrency: 2 }, async (t) => {
-    const calls = Object.entries(LOADS).filter(([name]) => FULL || backend === "cpu" || ON_WEBGPU.includes(name));
+    const calls = Object.entries(LOADS).filter(([name]) => (ONLY[name] ?? backend) === backend && (FULL || backend === "cpu" || ON_WEBGPU.includes(name)));
     await Promise.all(calls.map(([name, loads]) => t.test(name, async () => {
       const { parts, atOnce, result } = await run(backend, name);
       const own = backend === "webgpu" && BESIDE.includes(name) ? ["cpu", "webgpu"] : [backend];
@@ -43,7 +46,7 @@ for (const backend of ["cpu", "webgpu"]) {
 test("preload with everything leaves nothing to be loaded", async () => {
   const { parts, result } = await run("cpu", "everything");
   assert.deepEqual(result, [0]);
-  assert.deepEqual(parts, ["core", "cpu", "descent", "direct", "levels", "rare", "seldom", "tensors", "vectors", "webgpu"]);
+  assert.deepEqual(parts, ["core", "cpu", "descent", "direct", "doubles", "levels", "rare", "seldom", "single", "tensors", "vectors", "webgpu"]);
 });
 
 /** A copy of the package from which `change` has taken something, and what a program of these lines prints there. */

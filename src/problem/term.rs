@@ -276,6 +276,11 @@ impl Term {
         self.parts.iter().all(squares) && self.loss.as_ref().is_none_or(|loss| loss.robust().is_none())
     }
 
+    /// True if its Hessian is made of second derivatives: an energy, and residuals with full curvature.
+    pub fn is_curved(&self) -> bool {
+        self.parts.iter().any(|part| part.reading.structure.objective != Objective::LeastSquares)
+    }
+
     /// The weights of all instances; and the one that they share, if they do.
     pub fn weights(&self) -> (Option<f64>, Vec<f64>) {
         let mut all = vec![0.0; self.count as usize];

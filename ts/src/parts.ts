@@ -27,7 +27,7 @@ export const NEEDS = {
 } satisfies { readonly [feature: string]: readonly Part[] };
 
 /** Parts of what `NativeEngine.reach` tells of a solve, in its order. */
-const REACHED: readonly (readonly Part[])[] = [["direct"], ["levels"], ["descent"], ["rare", "seldom"]];
+const REACHED: readonly (readonly Part[])[] = [["direct"], ["levels"], ["descent"], ["rare", "seldom"], ["seldom"]];
 
 /** Section of a module that says of which build's split it is. */
 const SECTION = "leastwise-split";

@@ -14,7 +14,7 @@ for (const [holder, name, into] of [[files.promises, "readFile", read], [files, 
   holder[name] = (path, ...rest) => (note(path, into), plain.call(holder, path, ...rest));
 }
 syncBuiltinESMExports();
-const { init, cauchy, grad, preload } = await import("leastwise");
+const { init, cauchy, grad, log1p, loss, preload } = await import("leastwise");
 
 const line = (lw, count = 40) => {
   const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: Float64Array.from({ length: count }, (_, k) => Math.sin(k)) });
@@ -75,6 +75,41 @@ const WORK = {
     problem.residuals("stay", { of: [x] }, ([a]) => a.sub(1));
     const { cost } = await problem.solve({ linear: "pcg" });
     return [cost, ...await x.read()];
+  },
+  async energies(lw) {
+    const { problem, x } = line(lw);
+    problem.energies("wells", { of: [x] }, ([a]) => a.mul(a).sub(1).square().mul(0.1));
+    const { cost } = await problem.solve({ linear: "pcg", maxIterations: 20 });
+    return [cost, ...await x.read()];
+  },
+  async curved(lw) {
+    const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3, 4, 5] });
+    problem.residuals("squares", { of: [x], curvature: "full" }, ([a]) => a.mul(a).sub(2));
+    const { cost } = await problem.solve({ linear: "pcg", maxIterations: 20 });
+    return [cost, ...await x.read()];
+  },
+  async traced(lw) {
+    const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3, 4, 5] });
+    problem.residuals("own", { of: [x], loss: loss((s, { c }) => log1p(s.div(c)).mul(c), { c: 2 }) }, ([a]) => a.mul(a).sub(2));
+    const { cost } = await problem.solve({ linear: "pcg", maxIterations: 20 });
+    return [cost, ...await x.read()];
+  },
+  async tuned(lw) {
+    lw.setTuning({ products: { "*": "recompute" } });
+    return [JSON.stringify(lw.tuning), ...await WORK.pcg(lw)];
+  },
+  // Engines of their own.
+  async single() {
+    const own = await init({ backend: "cpu", precision: "f32", ...(wasm && { wasm }) });
+    const found = await WORK.pcg(own);
+    own.dispose();
+    return found;
+  },
+  async doubles() {
+    const own = await init({ backend: "webgpu", precision: "f32x2", ...(wasm && { wasm }) });
+    const found = await WORK.pcg(own);
+    own.dispose();
+    return found;
   },
   async cost(lw) {
     const { data } = line(lw);
