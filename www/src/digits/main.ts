@@ -1,6 +1,6 @@
 /** The page that trains a network on digits. */
 import { convolutional, perceptron } from "../../../examples/digits/networks.mjs";
-import { byId, complain, say, watchErrors } from "../status.js";
+import { byId, complain, say, watchErrors } from "../shell/notices.js";
 import { makePad } from "./asking.js";
 import { Chart } from "./chart.js";
 import { Controls } from "./controls.js";
