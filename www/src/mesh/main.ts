@@ -2,7 +2,7 @@
 import { column, type Data, type Engine, type Term, type Values, type Variables, type Vec3 } from "leastwise";
 import { edgeLengths, hinges, type Mesh } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
-import { App, type CommonState, type Page } from "../shell/app.js";
+import { App, expose, type CommonState, type Page } from "../shell/app.js";
 import { runCode, weigh, type Made } from "../shell/code.js";
 import { button, choice, el, note, section, segments, slider } from "../shell/dom.js";
 import type { Running } from "../shell/loop.js";
@@ -389,14 +389,8 @@ function anglesOf({ positions, triangles }: Mesh): Float64Array {
   });
 }
 
-declare global {
-  /** What the browser tests look at. */
-  interface Window { leastwisePage?: { app: App<any>; page: unknown } }
-}
-
-const app = new App<MeshState>(DEFAULTS, (app) => {
+new App<MeshState>(DEFAULTS, (app) => {
   const page = new MeshPage(app);
-  window.leastwisePage = { app, page };
-  return page;
+  return expose(app, page);
 });
-export { app };
+

@@ -1,5 +1,5 @@
 /** The frame of a page: stage, panel, buttons and strip, the state in the address, and the engine behind them. */
-import { preload, type Engine } from "leastwise";
+import { LeastwiseError, preload, type Engine } from "leastwise";
 import { Chart } from "./chart.js";
 import { CodeError } from "./code.js";
 import { byId, button, choice, el, iconButton, settled } from "./dom.js";
@@ -24,10 +24,11 @@ export interface Page<S extends CommonState> {
   /** Frees that. */
   close(): void;
   /** The problem of the state. Throws a {@link CodeError} where the code is at fault: then the old one goes on. */
-  build(state: S): Promise<Running>;
+  /** Undefined for a page that solves on demand instead of in every frame. */
+  build(state: S): Promise<Running | undefined>;
   /** Called when the new problem's loop is there, and has taken the place of the old one. */
   started?(): Promise<void> | void;
-  draw(now: number): void;
+  draw?(now: number): void;
   /** Shows the state in the controls. */
   show(state: S): void;
   /** Takes over a state that the visitor went back to, or false if that takes another problem. */
@@ -64,6 +65,7 @@ export class App<S extends CommonState> {
   readonly #write = settled(250, () => history.replaceState(null, "", encode(this.state, this.defaults) || location.pathname + location.search));
   #working: Promise<void> = Promise.resolve();
   #compiling = true;
+  #notice = "";
 
   constructor(defaults: S, page: (app: App<S>) => Page<S>, { live = true, code = true }: { live?: boolean; code?: boolean } = {}) {
     watchErrors();
@@ -114,6 +116,12 @@ export class App<S extends CommonState> {
     return this.#working;
   }
 
+  /** Does `work` after what is being built. */
+  after(work: () => Promise<void>): Promise<void> {
+    this.#working = this.#working.then(work).catch((error) => this.#failed(error));
+    return this.#working;
+  }
+
   copy(): void { void Promise.resolve(this.#page.project?.(this.state)).then((project) => project && giveProject(project)).catch(complain); }
 
   #take(next: S, before: S): void {
@@ -161,19 +169,26 @@ export class App<S extends CommonState> {
     this.editor?.show(source);
     try {
       const running = await this.#page.build(this.state);
-      await this.loop?.dispose();
       const playing = this.loop?.playing ?? true;
+      await this.loop?.dispose();
+      this.loop = undefined;
       this.built++;
       this.#compiling = true;
       this.chart.clear();
       this.editor?.error(undefined);
       settle();
+      if (this.#notice) tell(this.#notice);
+      this.#notice = "";
+      if (!running) {
+        say("");
+        return void (await this.#page.started?.());
+      }
       say("Compiling kernels… the picture is already live.");
-      this.loop = new Loop(engine, running, { draw: (now) => this.#page.draw(now), shown: (progress) => this.#shown(progress), failed: (thrown) => this.#failed(thrown), note: () => this.state });
+      this.loop = new Loop(engine, running, { draw: (now) => this.#page.draw?.(now), shown: (progress) => this.#shown(progress), failed: (thrown) => this.#failed(thrown), note: () => this.state });
       this.loop.playing = playing;
       this.#showPlay();
       await this.#page.started?.();
-      this.loop.draw();
+      (this.loop as Loop | undefined)?.draw();
     } catch (thrown) {
       if (!(thrown instanceof CodeError)) return this.#failed(thrown);
       this.editor?.error(thrown);
@@ -181,13 +196,18 @@ export class App<S extends CommonState> {
     }
   }
 
+  /** Something that a page asked for failed: told at its line, if it has one. */
+  failed(thrown: unknown): void { this.#failed(thrown); }
+
   #failed(thrown: unknown): void {
+    // A lost device is noticed by itself, and the page goes on without it.
+    if (thrown instanceof LeastwiseError && thrown.code === "device-lost") return;
     if (thrown instanceof CodeError) this.editor?.error(thrown);
     complain(thrown, { label: "Start again", act: () => void this.#restart() }, ...(this.engine?.backend === "cpu" ? [] : [{ label: "Use the CPU", act: () => this.set({ backend: "cpu" } as Partial<S>) }]));
   }
 
   #lost(error: Error): void {
-    tell(`The GPU device is lost (${error.message}). The page goes on from its state.`);
+    this.#notice = `The GPU device was lost (${error.message}). The page went on from its state, on the CPU.`;
     this.state = { ...this.state, backend: "cpu" };
     this.#page.show(this.state);
     this.#write();
@@ -295,4 +315,15 @@ export class App<S extends CommonState> {
 
   /** Opens a tab of the panel: `"settings"`, `"chart"` or `"code"`. */
   open(name: "settings" | "chart" | "code"): void { this.#openTab(name); }
+}
+
+declare global {
+  /** What the browser tests look at and take hold of. */
+  interface Window { leastwisePage?: { app: unknown; page: unknown } }
+}
+
+/** Shows a page to the browser tests. */
+export function expose<P>(app: unknown, page: P): P {
+  window.leastwisePage = { app, page };
+  return page;
 }
