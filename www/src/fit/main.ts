@@ -241,6 +241,8 @@ class FitPage implements Page<FitState> {
     const seen = await data.term.evaluate();
     this.weights = Array.from(seen.residuals, (r) => loss.slope(r * r, state.scale));
     this.#tell();
+    const { iterations, time, cost } = this.report!;
+    this.app.tellFacts(`${iterations.length} steps · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${this.points.length} points`);
     this.#plane.redraw();
   }
 

@@ -188,7 +188,7 @@ export class View {
     this.renderer.setSize(width, height, false);
     this.camera.aspect = width / height;
     // On a narrow screen the width is what has to hold the mesh.
-    this.camera.fov = width < height ? Math.min(70, (38 * height) / width) : 38;
+    this.camera.fov = width < height ? Math.min(70, 38 * (height / width) ** 0.75) : 38;
     this.camera.updateProjectionMatrix();
     this.redraw();
   }

@@ -122,6 +122,9 @@ export class App<S extends CommonState> {
     return this.#working;
   }
 
+  /** What the strip says of a page without a loop. */
+  tellFacts(text: string): void { this.#facts.more.textContent = text; }
+
   copy(): void { void Promise.resolve(this.#page.project?.(this.state)).then((project) => project && giveProject(project)).catch(complain); }
 
   #take(next: S, before: S): void {

@@ -37,7 +37,8 @@ export async function runCode(source: string, problem: Problem, scope: Scope): P
   const made: Made[] = [];
   const stop = collect(problem, made);
   try {
-    const work = new Function(...Object.keys(names), `"use strict";${body}`) as (...values: unknown[]) => unknown;
+    // In a block, so that the code may call its own things by names of the package.
+    const work = new Function(...Object.keys(names), `"use strict";{${body}\n}`) as (...values: unknown[]) => unknown;
     const result = work(...Object.values(names));
     if (result instanceof Promise) throw new CodeError("the code must not be asynchronous", undefined);
     if (!made.length) throw new CodeError("the code adds no term: call problem.residuals or problem.energy", undefined);

@@ -22,6 +22,11 @@ export interface Running {
   readonly iterations?: number;
   /** True for what moves by itself, such as a simulation: it never rests. */
   readonly endless?: boolean;
+  /** A frame of the page's own, in place of steps that are enqueued: gives how many steps it made. */
+  readonly frame?: (solver: Solver) => Promise<number>;
+  /** What of the page belongs to a checkpoint, and takes it back. */
+  readonly note?: () => unknown;
+  readonly restored?: (note: unknown) => void;
   /** Called before every frame's steps. */
   readonly before?: (steps: number) => void;
   /** Called with every sample of the costs; what it reads is read while no step is enqueued. */
@@ -55,7 +60,7 @@ export class Loop {
   #still = 0;
   #cost: number | undefined;
   #costs: Readonly<Record<string, number>> = {};
-  #checkpoints: { steps: number; file: Uint8Array; note: unknown }[] = [];
+  #checkpoints: { steps: number; file: Uint8Array; note: unknown; own: unknown }[] = [];
   #edited = false;
   #wanted = false;
   #ended = false;
@@ -102,12 +107,8 @@ export class Loop {
     this.playing = false;
     await this.ask(async () => {
       this.#running.before?.(this.#steps);
-      try {
-        await this.#solver.step();
-        this.#steps++;
-      } catch (error) {
-        if (!(error instanceof LeastwiseError && error.code === "no-step")) throw error;
-      }
+      if (this.#running.frame) this.#steps += await this.#running.frame(this.#solver);
+      else this.#steps += await stepOf(this.#solver);
     });
     await this.#sample();
     this.draw();
@@ -120,7 +121,10 @@ export class Loop {
     while (this.#checkpoints.length > 1 && this.#checkpoints.at(-1)!.steps >= now) this.#checkpoints.pop();
     const last = this.#checkpoints.at(-1);
     if (!last) return undefined;
-    await this.ask(async () => { this.#solver.restore(last.file); });
+    await this.ask(async () => {
+      this.#solver.restore(last.file);
+      this.#running.restored?.(last.own);
+    });
     this.#steps = last.steps;
     this.#still = 0;
     await this.#sample();
@@ -172,6 +176,15 @@ export class Loop {
     }
     const started = performance.now(), iterations = this.#running.iterations ?? 1;
     this.#running.before?.(this.#steps);
+    const { frame } = this.#running;
+    if (frame) {
+      void this.ask(async () => {
+        const steps = await frame(this.#solver);
+        if (steps) this.#smooth((performance.now() - started) / steps);
+        this.#steps += steps;
+      }).catch((thrown) => { if (!this.#ended) { this.#ended = true; this.on.failed(thrown); } });
+      return;
+    }
     const known = this.#solver.advance({ iterations, budgetMs: BUDGET_MS });
     const { device } = this.#engine;
     if (!device) {
@@ -228,8 +241,19 @@ export class Loop {
 
   async #checkpoint(): Promise<void> {
     if (this.#checkpoints.at(-1)?.steps === this.#steps) return;
-    this.#checkpoints.push({ steps: this.#steps, file: await this.#solver.save(), note: this.on.note() });
+    this.#checkpoints.push({ steps: this.#steps, file: await this.#solver.save(), note: this.on.note(), own: this.#running.note?.() });
     if (this.#checkpoints.length > CHECKPOINTS) this.#checkpoints.splice(1, 1);
+  }
+}
+
+/** One step, or none where there is none to be made. */
+export async function stepOf(solver: Solver): Promise<number> {
+  try {
+    await solver.step();
+    return 1;
+  } catch (error) {
+    if (!(error instanceof LeastwiseError && error.code === "no-step")) throw error;
+    return 0;
   }
 }
 

@@ -11,7 +11,12 @@ export function say(message: string, ...offers: Offer[]): void {
   const status = byId("status");
   if (status.classList.contains("error")) return;
   show(status, message, offers);
+  clearTimeout(passing);
+  // What is being done stays until it is done.
+  if (message && !offers.length && !message.includes("…")) passing = setTimeout(() => { if (status.textContent === message) say(""); }, PASSING_MS);
 }
+const PASSING_MS = 7000;
+let passing: ReturnType<typeof setTimeout> | undefined;
 
 function show(status: HTMLElement, message: string, offers: readonly Offer[]): void {
   status.replaceChildren(message, ...offers.map(({ label, act }) => el("button", { type: "button", class: "quiet", onclick: () => { settle(); act(); } }, label)));
