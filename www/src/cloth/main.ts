@@ -38,6 +38,7 @@ const STEPS = 2;
 const BALL = { centre: [0, 0.42, 0] as const, radius: 0.28 };
 const RANGE = 0.02;
 const REACH = 22;
+const MOST_DOTS = 1024;
 
 const HEADER = `// In scope: problem, x, mesh, material (the pattern of the cloth), and what the package exports.
 // As energies, with their whole Hessian: JᵀJ of residuals would drop the curvature of
@@ -80,7 +81,7 @@ class ClothPage implements Page<ClothState> {
   #next: { x: Variables<Vec3>; made: Made[]; inertia: Energy<{ predicted: Data<Vec3> }> } | undefined;
   #inertia: Energy<{ predicted: Data<Vec3> }> | undefined;
   #ball: THREE.Mesh | undefined;
-  #dots: THREE.Points | undefined;
+  #dots: THREE.InstancedMesh<THREE.SphereGeometry, THREE.MeshBasicMaterial> | undefined;
   #rate = 0;
   #lastFrame = 0;
   readonly #controls;
@@ -109,7 +110,7 @@ class ClothPage implements Page<ClothState> {
     ground.rotation.x = -Math.PI / 2;
     this.#ball = new THREE.Mesh(new THREE.SphereGeometry(BALL.radius - 0.012, 48, 32), new THREE.MeshStandardMaterial({ color: 0x5b7bd6, roughness: 0.5 }));
     this.#ball.position.set(...BALL.centre);
-    this.#dots = new THREE.Points(new THREE.BufferGeometry(), new THREE.PointsMaterial({ color: colour("handle"), size: 9, sizeAttenuation: false, depthTest: false }));
+    this.#dots = new THREE.InstancedMesh(new THREE.SphereGeometry(1, 16, 12), new THREE.MeshBasicMaterial({ color: colour("handle"), depthTest: false, transparent: true }), MOST_DOTS);
     this.#dots.frustumCulled = false;
     this.view.scene.add(ground, this.#ball, this.#dots);
     this.#pointing();
@@ -205,11 +206,13 @@ class ClothPage implements Page<ClothState> {
   }
 
   draw(now: number): void {
-    const dots = this.#dots!, pins = Float32Array.from(this.#pins.flatMap((v) => [...this.now.subarray(3 * v, 3 * v + 3)]));
-    const attribute = dots.geometry.getAttribute("position") as THREE.BufferAttribute | undefined;
-    if (!attribute || attribute.array.length !== pins.length) { dots.geometry.dispose(); dots.geometry = new THREE.BufferGeometry(); if (pins.length) dots.geometry.setAttribute("position", new THREE.BufferAttribute(pins, 3)); }
-    else { (attribute.array as Float32Array).set(pins); attribute.needsUpdate = true; }
-    dots.visible = pins.length > 0;
+    const dots = this.#dots!, at = new THREE.Vector3(), matrix = new THREE.Matrix4();
+    dots.count = Math.min(MOST_DOTS, this.#pins.length);
+    for (let k = 0; k < dots.count; k++) {
+      at.fromArray(this.now, 3 * this.#pins[k]!);
+      dots.setMatrixAt(k, matrix.makeScale(1, 1, 1).multiplyScalar((this.#pins.length > 40 ? 2.5 : 6) * this.view.pixel(at)).setPosition(at));
+    }
+    dots.instanceMatrix.needsUpdate = true;
     this.view.draw(now, this.app.loop!.playing);
   }
 
