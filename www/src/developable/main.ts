@@ -29,18 +29,18 @@ const ENERGIES = {
   developablePartition: "Partition E^P: the best two flat parts (Stein, Grinspun & Crane 2018).",
   hinge: "Hinge: the worst normal's part across the hinge.",
 } as const;
-const MESHES = [["coarse", "Icosphere, from 42 vertices on"], ["ball", "Icosphere, from 642 on"], ["torus", "Torus"], ["bunny", "Stanford bunny"]] as const;
-const DEFAULTS: DevelopableState = { backend: "auto", code: "", mesh: "coarse", energy: "developableCovariance", stay: 1e-4, colour: "seams", onwards: true };
+const MESHES = [["coarse", "Sphere, from 42 vertices"], ["ball", "Sphere, from 642"], ["torus", "Torus"], ["bunny", "Stanford bunny"]] as const;
+const DEFAULTS: DevelopableState = { backend: "auto", code: "", mesh: "coarse", energy: "developableCovariance", stay: 30, colour: "seams", onwards: true };
 /** Edges bent by more than this, in radians, are seams. */
 const SEAM = 0.35;
 /** Steps of a level before the next, and the vertices of the last level that comes by itself. */
 const STEPS_A_LEVEL = 160;
 const LAST_LEVEL = 2562;
 
-const codeOf = (energy: string): string => `// In scope: problem, x, mesh, stay (the slider), and what the package exports.
+const codeOf = (energy: string): string => `// In scope: problem, x, mesh, first (the positions that it began with), stay (the slider).
 ${energy}(problem, mesh, { x, name: "developable" });
 // Holds the shape, so that the surface does not shrink or drift.
-const rest = problem.constants("rest", { shape: 3, values: mesh.positions });
+const rest = problem.constants("rest", { shape: 3, values: first });
 problem.residuals("stay", { of: [x, rest], weight: stay }, ([p, p0]) => p.sub(p0));`;
 
 class DevelopablePage implements Page<DevelopableState> {
@@ -50,6 +50,8 @@ class DevelopablePage implements Page<DevelopableState> {
   /** The mesh of the variables. */
   #solved: Mesh | undefined;
   #dividing = false;
+  /** The mesh that it began with, divided as often. */
+  #first: Mesh = this.mesh;
   share = 0;
   seams = 0;
   #next: { x: Variables<Vec3>; stay: { set(changes: { weight: number }): void } | undefined } | undefined;
@@ -64,7 +66,7 @@ class DevelopablePage implements Page<DevelopableState> {
     this.#controls = {
       mesh: choice<string>("Mesh", MESHES, (mesh) => app.set({ mesh })),
       energy: choice<string>("Energy", [["bimodalVariance", "Bimodal variance"], ["developableCovariance", "Covariance"], ["developablePartition", "Partition"], ["hinge", "Hinge"]], (energy) => app.set({ energy, code: "" })),
-      stay: slider("Stays", { min: 1e-4, max: 10, log: true }, (stay) => app.set({ stay: Number(stay.toPrecision(3)) }, { undoable: false })),
+      stay: slider("Stays", { min: 0.1, max: 1000, log: true }, (stay) => app.set({ stay: Number(stay.toPrecision(3)) }, { undoable: false })),
       onwards: tick("Subdivide by itself", (onwards) => app.set({ onwards })),
       colour: choice<string>("Colour", [["seams", "seams"], ["defect", "angle defect"]], (colour) => app.set({ colour })),
     };
@@ -94,7 +96,7 @@ class DevelopablePage implements Page<DevelopableState> {
     const problem = this.app.engine!.problem(), { mesh } = this;
     try {
       const x = problem.variables("x", { shape: 3, values: mesh.positions });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, stay: state.stay });
+      const made = await runCode(state.code || this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
       this.#next = { x, stay: made.find(({ term }) => term.name === "stay")?.term };
       return { problem, iterations: 4, newSolver: () => problem.solver({ method: "lbfgs" }), dispose: () => { this.view.unbind(); problem.dispose(); }, sampled: () => this.#look() };
     } catch (error) {
@@ -128,7 +130,7 @@ class DevelopablePage implements Page<DevelopableState> {
   apply(state: DevelopableState, before: DevelopableState): boolean {
     if (state.mesh !== before.mesh) this.#choose(state);
     if (state.mesh !== before.mesh || state.energy !== before.energy) return false;
-    this.#stay?.set({ weight: state.stay });
+    this.#stay?.set({ weight: state.stay / this.x!.count });
     if (state.colour !== before.colour) void this.app.loop?.ask(() => this.#look()).catch(complain);
     return true;
   }
@@ -140,11 +142,11 @@ class DevelopablePage implements Page<DevelopableState> {
     const code = state.code || this.code(state);
     const main = `// A surface becomes piecewise developable.
 import { readFileSync } from "node:fs";
-${await importsFor(`${code}\ninit developableShare`, ["stay"])}
+${await importsFor(`${code}\ninit developableShare`, ["stay", "first"])}
 
 const { positions, triangles } = JSON.parse(readFileSync(new URL("mesh.json", import.meta.url), "utf8"));
 const mesh = { positions: Float64Array.from(positions), triangles: Uint32Array.from(triangles) };
-const stay = ${state.stay};
+const first = mesh.positions, stay = ${state.stay / this.x!.count};
 const lw = await init();
 const problem = lw.problem();
 const x = problem.variables("x", { shape: 3, values: mesh.positions });
@@ -165,6 +167,7 @@ lw.dispose();
     this.#dividing = true;
     try {
       const positions = await this.app.loop.ask(() => x.read({ as: "f64" }));
+      this.#first = subdivide(this.#first);
       this.mesh = subdivide({ positions, triangles: mesh.triangles });
       await this.app.rebuild();
     } finally {
@@ -190,6 +193,7 @@ lw.dispose();
   #choose({ mesh }: DevelopableState): void {
     if (mesh === "own" && !this.#own) tell("This link is of a mesh of somebody's own: open the file again to see it.");
     this.mesh = mesh === "own" && this.#own ? this.#own : mesh === "torus" || mesh === "bunny" ? generate(mesh as MeshId).mesh : ball(mesh === "ball" ? 3 : 1);
+    this.#first = this.mesh;
   }
 
   #display(): void {
@@ -214,8 +218,8 @@ lw.dispose();
     this.#lines.frustumCulled = false;
     this.#lines.visible = found.length > 0;
     this.view.scene.add(this.#lines);
-    const { steps } = this.app.loop!.progress;
-    if (this.app.state.onwards && this.app.loop!.playing && steps >= STEPS_A_LEVEL && x.count < LAST_LEVEL) void this.subdivide().catch(complain);
+    const { steps, resting } = this.app.loop!.progress;
+    if (this.app.state.onwards && this.app.loop!.playing && (steps >= STEPS_A_LEVEL || resting) && x.count < LAST_LEVEL) void this.subdivide().catch(complain);
     const base = linear("mesh"), defects = this.app.state.colour === "defect" ? angleDefects(now).map(Math.abs) as Float64Array : undefined;
     this.view.colours((out) => { if (defects) hot(defects, out); else for (let v = 0; v < out.length; v += 3) out.set(base, v); });
   }

@@ -12,6 +12,8 @@ const CHECKPOINTS = 16;
 /** A sample whose cost is below the last one's by less than this share is still; so many of them, and the machine rests. */
 const STILL = 1e-5;
 const STILL_SAMPLES = 3;
+/** Steps that have to be made between two costs for them to say that nothing moves. */
+const STEPS_A_JUDGEMENT = 4;
 
 /** What a page has running. */
 export interface Running {
@@ -59,6 +61,8 @@ export class Loop {
   #sampling = false;
   #still = 0;
   #cost: number | undefined;
+  #judged: number | undefined;
+  #judgedAt = 0;
   #costs: Readonly<Record<string, number>> = {};
   #checkpoints: { steps: number; file: Uint8Array; note: unknown; own: unknown }[] = [];
   #edited = false;
@@ -224,10 +228,14 @@ export class Loop {
       await this.ask(async () => {
         const report = await this.#solver.report();
         this.samples++;
-        const before = this.#cost;
+        const before = this.#judged, enough = this.#steps - this.#judgedAt >= STEPS_A_JUDGEMENT;
         this.#cost = report.cost;
         this.#costs = report.costByTerm;
-        this.#still = before !== undefined && Math.abs(before - report.cost) <= STILL * Math.abs(before) + 1e-12 ? this.#still + 1 : 0;
+        if (enough || before === undefined) {
+          this.#still = before !== undefined && Math.abs(before - report.cost) <= STILL * Math.abs(before) + 1e-12 ? this.#still + 1 : 0;
+          this.#judged = report.cost;
+          this.#judgedAt = this.#steps;
+        }
         await this.#running.sampled?.(report);
         if (this.samples % SAMPLES_A_CHECKPOINT === 1 && this.playing && !this.#ended) await this.#checkpoint();
       });
