@@ -29,12 +29,12 @@ const ENERGIES = {
   developablePartition: "Partition E^P: the best two flat parts (Stein, Grinspun & Crane 2018).",
   hinge: "Hinge: the worst normal's part across the hinge.",
 } as const;
-const MESHES = [["coarse", "Sphere, from 42 vertices"], ["ball", "Sphere, from 642"], ["torus", "Torus"], ["bunny", "Stanford bunny"]] as const;
-const DEFAULTS: DevelopableState = { backend: "auto", code: "", mesh: "coarse", energy: "developableCovariance", stay: 30, colour: "seams", onwards: true };
+const MESHES = [["ball", "Sphere, 642 vertices"], ["coarse", "Sphere, 42 vertices"], ["torus", "Torus"], ["bunny", "Stanford bunny"]] as const;
+const DEFAULTS: DevelopableState = { backend: "auto", code: "", mesh: "ball", energy: "developablePartition", stay: 40, colour: "seams", onwards: true };
 /** Edges bent by more than this, in radians, are seams. */
 const SEAM = 0.35;
 /** Steps of a level before the next, and the vertices of the last level that comes by itself. */
-const STEPS_A_LEVEL = 160;
+const STEPS_A_LEVEL = 400;
 const LAST_LEVEL = 2562;
 
 const codeOf = (energy: string): string => `// In scope: problem, x, mesh, first (the positions that it began with), stay (the slider).
@@ -46,7 +46,7 @@ problem.residuals("stay", { of: [x, rest], weight: stay }, ([p, p0]) => p.sub(p0
 class DevelopablePage implements Page<DevelopableState> {
   view!: View;
   x: Variables<Vec3> | undefined;
-  mesh: Mesh = ball(1);
+  mesh: Mesh = ball(3);
   /** The mesh of the variables. */
   #solved: Mesh | undefined;
   #dividing = false;
@@ -65,7 +65,7 @@ class DevelopablePage implements Page<DevelopableState> {
     const file = el("input", { type: "file", accept: ".obj,.ply,.stl,.off,.gltf,.glb", hidden: true, onchange: () => { const chosen = file.files?.[0]; if (chosen) void this.take(chosen); file.value = ""; } });
     this.#controls = {
       mesh: choice<string>("Mesh", MESHES, (mesh) => app.set({ mesh })),
-      energy: choice<string>("Energy", [["bimodalVariance", "Bimodal variance"], ["developableCovariance", "Covariance"], ["developablePartition", "Partition"], ["hinge", "Hinge"]], (energy) => app.set({ energy, code: "" })),
+      energy: choice<string>("Energy", [["developablePartition", "Partition"], ["developableCovariance", "Covariance"], ["bimodalVariance", "Bimodal variance"], ["hinge", "Hinge"]], (energy) => app.set({ energy, code: "" })),
       stay: slider("Stays", { min: 0.1, max: 1000, log: true }, (stay) => app.set({ stay: Number(stay.toPrecision(3)) }, { undoable: false })),
       onwards: tick("Subdivide by itself", (onwards) => app.set({ onwards })),
       colour: choice<string>("Colour", [["seams", "seams"], ["defect", "angle defect"]], (colour) => app.set({ colour })),
@@ -192,7 +192,7 @@ lw.dispose();
 
   #choose({ mesh }: DevelopableState): void {
     if (mesh === "own" && !this.#own) tell("This link is of a mesh of somebody's own: open the file again to see it.");
-    this.mesh = mesh === "own" && this.#own ? this.#own : mesh === "torus" || mesh === "bunny" ? generate(mesh as MeshId).mesh : ball(mesh === "ball" ? 3 : 1);
+    this.mesh = mesh === "own" && this.#own ? this.#own : mesh === "torus" || mesh === "bunny" ? generate(mesh as MeshId).mesh : ball(mesh === "coarse" ? 1 : 3);
     this.#first = this.mesh;
   }
 

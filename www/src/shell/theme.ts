@@ -18,6 +18,9 @@ const tell = () => { for (const work of listeners) work(); };
 /** Makes the header's button work. */
 export function themeButton(): void {
   dark.addEventListener("change", tell);
+  // On a narrow screen the list of pages is longer than the header.
+  const here = document.querySelector<HTMLElement>(".bar nav [aria-current]"), list = here?.parentElement;
+  if (here && list) list.scrollLeft = here.offsetLeft - list.offsetLeft - (list.clientWidth - here.clientWidth) / 2;
   byId("theme").onclick = () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
