@@ -31,6 +31,9 @@ export async function serve(t, root) {
   return serveBuilt(t, root);
 }
 
+/** Where {@link serve} puts what it builds. */
+export const builtFolder = builtOf;
+
 /** Serves what {@link serve} built once more, with other headers. */
 export async function serveBuilt(t, root, headers = {}) {
   const server = await preview({ root, logLevel: "warn", build: { outDir: builtOf(root) }, preview: { port: 0, host: "127.0.0.1", headers } });

@@ -241,10 +241,10 @@ class ClothPage implements Page<ClothState> {
   reset(): void { void this.app.rebuild(); }
   strip(): string { return `${this.#rate.toFixed(0)} frames a second · ${this.time.toFixed(1)} s`; }
 
-  async project(state: ClothState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: ClothState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state);
     const main = `// A cloth that hangs by two corners: implicit Euler, every frame a minimisation.
-${await importsFor(`${code}\ninit inertia grid vertexAreas`, ["edgeLengths"])}
+${importsFor(`${code}\ninit inertia grid vertexAreas`, ["edgeLengths"])}
 import { edgeLengths } from "leastwise/mesh";
 
 const size = ${state.size}, h = ${H};

@@ -138,11 +138,11 @@ class DevelopablePage implements Page<DevelopableState> {
   reset(): void { this.#choose(this.app.state); void this.app.rebuild(); }
   strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${this.seams.toLocaleString("en")} seam edges · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
 
-  async project(state: DevelopableState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: DevelopableState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state);
     const main = `// A surface becomes piecewise developable.
 import { readFileSync } from "node:fs";
-${await importsFor(`${code}\ninit developableShare`, ["stay", "first"])}
+${importsFor(`${code}\ninit developableShare`, ["stay", "first"])}
 
 const { positions, triangles } = JSON.parse(readFileSync(new URL("mesh.json", import.meta.url), "utf8"));
 const mesh = { positions: Float64Array.from(positions), triangles: Uint32Array.from(triangles) };

@@ -298,10 +298,10 @@ class FitPage implements Page<FitState> {
 
   reset(): void { this.app.set({ ...DEFAULTS, backend: this.app.state.backend }); }
 
-  async project(state: FitState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: FitState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state), { parameters } = this.#formula!, call = state.loss === "squares" ? "undefined" : `${state.loss}(${state.scale})`;
     const main = `// ${state.formula}
-${await importsFor(`${code}\ninit ${call}`, parameters)}
+${importsFor(`${code}\ninit ${call}`, parameters)}
 
 const rows: [number, number][] = ${JSON.stringify(this.points)};
 const t = Float64Array.from(rows, ([x]) => x), y = Float64Array.from(rows, ([, y]) => y);
@@ -322,6 +322,9 @@ lw.dispose();
   }
 
   // ── the picture ──
+
+  /** Where a point is in the window. */
+  onScreen(k: number): { x: number; y: number } { return this.#plane.onScreen(...this.points[k]!); }
 
   #fit(): void {
     if (!this.points.length) return;

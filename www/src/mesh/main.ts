@@ -187,12 +187,12 @@ class MeshPage implements Page<MeshState> {
 
   strip(): string { return `${(this.model.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
 
-  async project(state: MeshState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: MeshState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state), { mesh } = this.model;
     const body = `const edgeLengths0 = measured(mesh);\nconst hingeAngles0 = ${code.includes("hingeAngles0") ? "anglesOf(mesh)" : "undefined"};\n`;
     const main = `// ${this.model.name} with the energy of Leastwise's mesh page.
 import { readFileSync, writeFileSync } from "node:fs";
-${await importsFor(code + "\ninit column edgeLengths", ["edgeLengths"])}
+${importsFor(code + "\ninit column edgeLengths", ["edgeLengths"])}
 import { edgeLengths as measured } from "leastwise/mesh";
 
 const { positions, triangles, handles } = JSON.parse(readFileSync(new URL("mesh.json", import.meta.url), "utf8"));

@@ -1,4 +1,7 @@
 /** "Copy as project": what a page shows, as a small npm project. */
+import * as core from "leastwise";
+import * as energies from "leastwise/energies";
+import * as meshes from "leastwise/mesh";
 import { strToU8, zipSync } from "fflate";
 import { download } from "./dom.js";
 
@@ -16,8 +19,7 @@ export async function giveProject({ name, files }: Project): Promise<void> {
 }
 
 /** Names of the package that a text uses, by the module that exports them, as import lines. */
-export async function importsFor(source: string, besides: readonly string[] = []): Promise<string> {
-  const [core, energies, meshes] = await Promise.all([import("leastwise"), import("leastwise/energies"), import("leastwise/mesh")]);
+export function importsFor(source: string, besides: readonly string[] = []): string {
   const used = new Set(source.match(/(?<![.\w$])[A-Za-z_$][\w$]*/g) ?? []);
   const taken = new Set(besides), lines: string[] = [];
   for (const [from, exports] of [["leastwise/energies", energies], ["leastwise/mesh", meshes], ["leastwise", core]] as const) {

@@ -237,6 +237,9 @@ class SketchPage implements Page<SketchState> {
 
   // ── the picture ──
 
+  /** Where a point is in the window. */
+  onScreen(k: number): { x: number; y: number } { return this.#plane.onScreen(this.model.points[k]![0], this.model.points[k]![1]); }
+
   #paint(context: CanvasRenderingContext2D): void {
     const { points, lines, circles, constraints } = this.model, plane = this.#plane, place = (k: number) => plane.to(points[k]![0], points[k]![1]);
     plane.margin = { left: 20, right: 20, top: 64, bottom: 20 };

@@ -204,12 +204,12 @@ class SlamPage implements Page<SlamState> {
     this.#plane.redraw();
   }
 
-  async project(state: SlamState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: SlamState): { name: string; files: { [path: string]: string } } {
     const code = state.code || CODE, { graph } = this, list = (values: Iterable<number>) => [...values].map((value) => Number(value.toPrecision(8)));
     const part = (first: number, end: number) => ({ edges: graph.edges.slice(first, end).flat(), motions: list(stored(graph.measured.slice(first, end))) });
     const main = `// A pose graph, with graduated non-convexity for its closures.
 import { readFileSync } from "node:fs";
-${await importsFor(`${code}\ninit`, [])}
+${importsFor(`${code}\ninit`, [])}
 
 const { driven, odometry, closures } = JSON.parse(readFileSync(new URL("graph.json", import.meta.url), "utf8"));
 const sigma = { angle: ${ANGLE}, place: ${PLACE} };

@@ -1,5 +1,6 @@
 /** The UV page: a mesh, cut along seams and flattened. */
 import { type Engine, type Variables, type Vec2 } from "leastwise";
+import { lscm as energyOfLscm } from "leastwise/energies";
 import { cutAlong, inspect, lscm, tutte, type Cut, type Mesh } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
 import { App, expose, type CommonState, type Page } from "../shell/app.js";
@@ -108,7 +109,7 @@ class UvPage implements Page<UvState> {
     try {
       const uv = problem.variables("uv", { shape: 2, values: flat });
       uv.fix([0]);
-      const made = await runCode(state.code || CODE, problem, { uv, x: uv, mesh: cut, lscm: (await import("leastwise/energies")).lscm, formulas: (await import("leastwise/energies")).formulas });
+      const made = await runCode(state.code || CODE, problem, { uv, x: uv, mesh: cut, lscm: energyOfLscm });
       this.#next = { uv, made, cut, flat };
       return { problem, newSolver: () => problem.solver({ method: "newton", linear: "pcg" }), dispose: () => problem.dispose(), before: () => this.#read(), sampled: () => this.#look() };
     } catch (error) {
@@ -148,11 +149,11 @@ class UvPage implements Page<UvState> {
   reset(): void { this.app.set({ ...DEFAULTS, mesh: this.app.state.mesh, backend: this.app.state.backend }); void this.app.rebuild(); }
   strip(): string { return `${this.flips} flipped · stretch ${this.stretch.toFixed(3)}`; }
 
-  async project(state: UvState): Promise<{ name: string; files: { [path: string]: string } }> {
+  project(state: UvState): { name: string; files: { [path: string]: string } } {
     const code = state.code || CODE;
     const main = `// A mesh, cut along seams and flattened.
 import { readFileSync, writeFileSync } from "node:fs";
-${await importsFor(`${code}\ninit tutte`, [])}
+${importsFor(`${code}\ninit tutte`, [])}
 
 const { positions, triangles } = JSON.parse(readFileSync(new URL("mesh.json", import.meta.url), "utf8"));
 const mesh = { positions: Float64Array.from(positions), triangles: Uint32Array.from(triangles) };
