@@ -171,6 +171,8 @@ export class App<S extends CommonState> {
     const source = this.state.code || (this.#page.code?.(this.state) ?? "");
     this.editor?.show(source);
     try {
+      // What the page finds wrong with the new state is said after this.
+      settle();
       const running = await this.#page.build(this.state);
       const playing = this.loop?.playing ?? true;
       await this.loop?.dispose();
@@ -179,13 +181,9 @@ export class App<S extends CommonState> {
       this.#compiling = true;
       this.chart.clear();
       this.editor?.error(undefined);
-      settle();
       if (this.#notice) tell(this.#notice);
       this.#notice = "";
-      if (!running) {
-        say("");
-        return void (await this.#page.started?.());
-      }
+      if (!running) return void (await this.#page.started?.());
       say("Compiling kernels… the picture is already live.");
       this.loop = new Loop(engine, running, { draw: (now) => this.#page.draw?.(now), shown: (progress) => this.#shown(progress), failed: (thrown) => this.#failed(thrown), note: () => this.state });
       this.loop.playing = playing;
