@@ -301,7 +301,7 @@ class FitPage implements Page<FitState> {
   project(state: FitState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state), { parameters } = this.#formula!, call = state.loss === "squares" ? "undefined" : `${state.loss}(${state.scale})`;
     const main = `// ${state.formula}
-${importsFor(`${code}\ninit ${call}`, parameters)}
+${importsFor(`${code}\ninit ${call}`, [...parameters, "loss", "t", "y"])}
 
 const rows: [number, number][] = ${JSON.stringify(this.points)};
 const t = Float64Array.from(rows, ([x]) => x), y = Float64Array.from(rows, ([, y]) => y);

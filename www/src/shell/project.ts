@@ -21,7 +21,9 @@ export async function giveProject({ name, files }: Project): Promise<void> {
 /** Names of the package that a text uses, by the module that exports them, as import lines. */
 export function importsFor(source: string, besides: readonly string[] = []): string {
   const used = new Set(source.match(/(?<![.\w$])[A-Za-z_$][\w$]*/g) ?? []);
-  const taken = new Set(besides), lines: string[] = [];
+  // What the code declares itself is its own.
+  const declared = [...source.matchAll(/\b(?:const|let|var|function)\s+(?:([\w$]+)|[{[]([^}\]]*)[}\]])/g)].flatMap(([, name, list]) => (name ? [name] : list!.split(",").map((one) => one.split(":").at(-1)!.trim())));
+  const taken = new Set([...besides, ...declared]), lines: string[] = [];
   for (const [from, exports] of [["leastwise/energies", energies], ["leastwise/mesh", meshes], ["leastwise", core]] as const) {
     const names = Object.keys(exports).filter((name) => used.has(name) && !taken.has(name)).sort();
     for (const name of names) taken.add(name);
