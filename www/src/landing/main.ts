@@ -13,7 +13,7 @@ import { complain, say, tell, watchErrors } from "../shell/notices.js";
 import { colour, onTheme, themeButton } from "../shell/theme.js";
 
 const RESIDUAL = `const turn = problem.variables("turn", { shape: 3, values: zeros });
-const rest = problem.constants("rest", { shape: 3, values: positions });
+const rest = problem.constants("rest", { shape: 3, values: bunny });
 
 problem.residuals("as rigid as possible",
   { over: edges, of: [x, x, turn.at(0), rest.at(0), rest.at(1)] },
