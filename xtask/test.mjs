@@ -10,6 +10,7 @@ import { consumerFiles, consumersFolder, installPackage } from "./lib/consumers.
 import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, calmEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
 import { inLanes } from "./lib/lanes.mjs";
+import { pagePackages } from "./lib/pages.mjs";
 import { entry, passThrough, root, seconds, StepError } from "./lib/run.mjs";
 import { hasClippyForWasm } from "./lib/rust.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
@@ -76,7 +77,7 @@ const slowestFirst = (files) => [...files.filter((name) => FIRST.includes(name))
 
 function stages() {
   let tarball, project, addon;
-  const packages = ["@types/node", "@types/three", "@webgpu/types", "bunny", "mnist", "playwright-core", "three", "typescript", "typescript-5.9", "vite", "webgpu"];
+  const packages = ["@types/node", "@types/three", "@webgpu/types", "playwright-core", "typescript", "typescript-5.9", "webgpu", ...pagePackages];
   const ofAddon = full ? suiteFiles(join(root, "pkg_tests")) : contractFiles;
   return [
     { name: "build", work: async () => { tarball = await build(); } },

@@ -176,10 +176,10 @@ test("without WebGPU the page says so, and trains on the CPU", async (t) => {
   assert.equal(await tab.inputValue("[name=backend]"), "cpu");
   await trainFor(tab, 5);
   assert.ok((await state(tab)).curve.length >= 5);
-  // Both pages are linked.
-  await tab.click("text=drag the bunny");
-  await tab.waitForURL(/index\.html$/);
-  await tab.click("text=train on digits");
+  // Pages are linked with each other.
+  await tab.click("nav >> text=Mesh");
+  await tab.waitForURL(/mesh\.html$/);
+  await tab.click("nav >> text=Digits");
   await tab.waitForURL(/digits\.html$/);
   await tab.waitForFunction(() => window.leastwiseDigits);
 });

@@ -31,6 +31,9 @@ export async function serve(t, root) {
   return serveBuilt(t, root);
 }
 
+/** Where {@link serve} puts what it builds. */
+export const builtFolder = builtOf;
+
 /** Serves what {@link serve} built once more, with other headers. */
 export async function serveBuilt(t, root, headers = {}) {
   const server = await preview({ root, logLevel: "warn", build: { outDir: builtOf(root) }, preview: { port: 0, host: "127.0.0.1", headers } });
@@ -86,4 +89,39 @@ export async function photograph(t, tab, name) {
   await tab.screenshot({ path });
   t.diagnostic(`screenshot: ${path}`);
   return path;
+}
+
+/** Opens a live page and waits until it says nothing more, or what is wrong. What goes wrong in it fails the test. */
+export async function openPage(t, browser, address, { problems: expected = [], ...options } = {}) {
+  const { tab, problems } = await openTab(browser, address, options);
+  t.after(async () => {
+    await tab.close();
+    assert.deepEqual(problems.filter((problem) => !expected.some((one) => one.test(problem))), []);
+  });
+  await settled(tab);
+  return tab;
+}
+
+/** Waits until a live page has its engine, and its problem's first step behind it. */
+export async function settled(tab) {
+  await tab.waitForFunction(() => window.leastwisePage && (document.querySelector("#status.error") || (document.querySelector("#status").textContent === "" && /CPU|WebGPU/.test(document.querySelector("#facts").textContent))));
+}
+
+/** Waits until a condition holds of what `look` gives of `window.leastwisePage`; gives that. */
+export async function until(tab, look, holds, what) {
+  const limit = Date.now() + 120_000;
+  for (;;) {
+    const seen = await tab.evaluate(look);
+    if (holds(seen)) return seen;
+    assert.ok(Date.now() < limit, `${what}: still ${JSON.stringify(seen)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/** Drags the mouse. */
+export async function dragMouse(tab, from, dx, dy) {
+  await tab.mouse.move(from.x, from.y);
+  await tab.mouse.down();
+  await tab.mouse.move(from.x + dx, from.y + dy, { steps: 5 });
+  await tab.mouse.up();
 }

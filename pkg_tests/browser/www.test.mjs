@@ -1,125 +1,271 @@
-// The live page, dragged with a real mouse: the ears follow, the base stays, and nothing is read back on the way.
+// The landing page and the mesh page, used as a person would: handles dragged, pinned, turned and undone, code edited, files dropped, devices lost.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { browse, livePage, openTab, photograph, serve } from "./support.mjs";
+import { after, before, test } from "node:test";
+import { browse, dragMouse, livePage, openPage, photograph, serve, settled, until } from "./support.mjs";
 
 // Small, so that a software adapter draws a few frames a second.
-const viewport = { width: 720, height: 440 };
+const viewport = { width: 720, height: 500 };
+const endings = [];
+const suite = { after: (work) => endings.unshift(work) };
+let address, software, none;
 
-/** Opens the page and waits until it runs. */
-async function visit(t, browser, address) {
-  const { tab, problems } = await openTab(browser, address, { viewport });
-  await tab.waitForFunction(() => window.leastwiseDemo || document.querySelector("#status.error"));
-  assert.equal(await tab.textContent("#status"), "", "the page complains");
-  return { tab, problems };
-}
+before(async () => {
+  address = await serve(suite, livePage());
+  software = await browse(suite);
+  none = await browse(suite, { webgpu: false });
+});
 
-const counters = (tab) => tab.evaluate(() => window.leastwiseDemo.engine.counters());
-const vertices = (tab) => tab.evaluate(() => window.leastwiseDemo.vertices());
-const frames = (tab, count) => tab.evaluate((count) => new Promise((resolve) => {
-  const next = () => (count-- > 0 ? requestAnimationFrame(next) : resolve());
-  next();
-}), count);
+after(async () => { for (const end of endings) await end(); });
 
-/** How far the held vertices have moved on average, the base's and the ears' ones. */
-async function heldMoves(tab) {
-  const now = await vertices(tab);
-  const { held, baseCount, rest } = await tab.evaluate(() => {
-    const { held, baseCount, positions } = window.leastwiseDemo.model;
-    return { held: [...held], baseCount, rest: [...positions] };
-  });
-  const move = (some) => [0, 1, 2].map((k) => some.reduce((sum, v) => sum + now[3 * v + k] - rest[3 * v + k], 0) / some.length);
-  const farthest = (some) => Math.max(...some.map((v) => Math.hypot(...[0, 1, 2].map((k) => now[3 * v + k] - rest[3 * v + k]))));
-  const [base, tips] = [held.slice(0, baseCount), held.slice(baseCount)];
-  return { base: farthest(base), tips: move(tips), finite: now.every(Number.isFinite) };
-}
+const knob = (tab, k) => tab.evaluate((k) => { const { page } = window.leastwisePage; return page.view.onScreen(page.knobs.places[k]); }, k);
+/** Vertices as they are, by a copy that the engine does not count. */
+const vertices = (tab) => tab.evaluate(async () => {
+  const { page, app } = window.leastwisePage, engine = app?.engine ?? page.engine, { x, loop } = { x: page.x, loop: app?.loop ?? page.loop };
+  if (!engine.device) return [...await loop.ask(() => x.read())];
+  const { device } = engine, { buffer, offset } = x.buffer, bytes = 12 * x.count;
+  const staging = device.createBuffer({ size: bytes, usage: GPUBufferUsage.COPY_DST | GPUBufferUsage.MAP_READ }), encoder = device.createCommandEncoder();
+  encoder.copyBufferToBuffer(buffer, offset, staging, 0, bytes);
+  device.queue.submit([encoder.finish()]);
+  await staging.mapAsync(GPUMapMode.READ);
+  const values = [...new Float32Array(staging.getMappedRange())];
+  staging.destroy();
+  return values;
+});
+const meanOf = (values, held) => [0, 1, 2].map((axis) => held.reduce((sum, v) => sum + values[3 * v + axis], 0) / held.length);
+const apart = (a, b) => Math.hypot(...a.map((value, k) => value - b[k]));
 
-/** Takes the ball with the mouse and pulls it; gives how far it got. */
-async function drag(tab, dx, dy) {
-  const from = await tab.evaluate(() => window.leastwiseDemo.ballOnScreen());
-  const start = await tab.evaluate(() => window.leastwiseDemo.view.ball.position.toArray());
-  await tab.mouse.move(from.x, from.y);
-  await tab.mouse.down();
-  await tab.mouse.move(from.x + dx, from.y + dy, { steps: 4 });
-  await tab.mouse.up();
-  const end = await tab.evaluate(() => window.leastwiseDemo.view.ball.position.toArray());
-  return end.map((value, k) => value - start[k]);
-}
-
-/** Waits until the ears are where the ball has gone, give or take what rigidity costs. */
-async function follow(tab, ball) {
-  const distance = Math.hypot(...ball);
+/** Waits until the vertices of a handle are where it is. */
+async function follow(tab, k) {
   for (let tries = 0; ; tries++) {
-    await frames(tab, 3);
-    const { base, tips, finite } = await heldMoves(tab);
-    assert.ok(finite, "the vertices are not finite");
-    assert.ok(base < 0.1 * distance, `the base moved by ${base}`);
-    const off = Math.hypot(...tips.map((value, k) => value - ball[k]));
-    if (off < 0.25 * distance) return;
-    // On the CPU a frame has a budget of time: how many it takes is the machine's affair.
-    assert.ok(tries < 200, `the ball moved by ${ball}, the ears by ${tips}: ${off} too little`);
+    const { v, at, base } = await tab.evaluate((k) => { const { page } = window.leastwisePage; return { v: page.handles[k].v, at: page.knobs.places[k].toArray(), base: page.handles[0].v }; }, k);
+    const now = await vertices(tab), off = apart(meanOf(now, v), at);
+    assert.ok(now.every(Number.isFinite), "the vertices are finite");
+    if (off < 0.06) return { now, base };
+    assert.ok(tries < 300, `the handle is at ${at}, its vertices at ${meanOf(now, v)}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
-test("the page on WebGPU", async (t) => {
-  const address = await serve(t, livePage());
-  const browser = await browse(t);
-  const { tab, problems } = await visit(t, browser, `${address}?backend=webgpu`);
-
+test("landing page, WebGPU: three draws from the solver's buffer, the ears follow a drag, and nothing but costs is read back", async (t) => {
+  const tab = await openPage(t, software, `${address}#backend=webgpu`, { viewport });
   const sharing = await tab.evaluate(() => {
-    const { engine, binding, deformation, drawnBuffer, view } = window.leastwiseDemo;
-    return { backend: engine.backend, mode: binding.mode, three: view.renderer.backend.device === engine.device, same: drawnBuffer() === deformation.x.buffer.buffer };
+    const { engine, view, x } = window.leastwisePage.page, slot = view.renderer.backend.get(view.surface.geometry.getAttribute("position"));
+    return { backend: engine.backend, mode: view.binding.mode, three: view.renderer.backend.device === engine.device, same: slot.buffer === x.buffer.buffer };
   });
   assert.deepEqual(sharing, { backend: "webgpu", mode: "shared", three: true, same: true });
-  assert.match(await tab.textContent("#facts"), /WebGPU, f32.+1,839.+from the solver's buffer/s);
-
-  const before = await counters(tab);
-  const ball = await drag(tab, 70, 30);
-  assert.ok(Math.hypot(...ball) > 0.15, `the mouse did not take the ball: it moved by ${ball}`);
-  await follow(tab, ball);
-  const after = await counters(tab);
-  assert.equal(after.readbacks, before.readbacks, "something was read back while dragging");
-  assert.equal(after.bytesReadBack, before.bytesReadBack);
-  assert.ok(after.submissions > before.submissions, "nothing was solved");
-  await photograph(t, tab, "www-webgpu");
-
-  // Reset brings it home; keys move the ball as well.
-  await tab.click("#reset");
-  await frames(tab, 3);
-  await tab.focus("#view");
-  for (let k = 0; k < 8; k++) await tab.keyboard.press("ArrowRight");
-  const keyed = await tab.evaluate(() => window.leastwiseDemo.view.ball.position.x - window.leastwiseDemo.model.top[0]);
-  assert.ok(keyed > 0.2, `the arrow keys moved the ball by ${keyed}`);
-
-  // Without the binding, three draws its own array, which never moved.
-  const own = await tab.evaluate(async () => {
-    const { binding, deformation, drawnBuffer, vertices, model } = window.leastwiseDemo;
-    binding.dispose();
-    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-    const drawn = await vertices();
-    return { ours: drawnBuffer() === deformation.x.buffer.buffer, atRest: drawn.every((value, k) => value === model.positions[k]) };
+  assert.match(await tab.textContent("#facts"), /WebGPU · 34,197 residuals/);
+  const before = await vertices(tab);
+  await tab.locator("#stage").scrollIntoViewIfNeeded();
+  await dragMouse(tab, await knob(tab, 1), 45, -15);
+  const { now, base } = await follow(tab, 1);
+  assert.ok(apart(meanOf(now, base), meanOf(before, base)) < 0.02, "the base stays");
+  // A sample of the costs is one readback; its checkpoints are some more. Steps and pictures are none.
+  const { steps, drawn, readbacks } = await tab.evaluate(async () => {
+    const { page } = window.leastwisePage, { loop, engine, view } = page;
+    page.reset();
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await loop.ask(async () => {});
+    const before = { steps: loop.progress.steps, drawn: view.drawn, readbacks: engine.counters().readbacks, samples: loop.samples };
+    // Until there were steps between two samples.
+    while (loop.progress.steps < before.steps + 2 || loop.samples === before.samples) await new Promise(requestAnimationFrame);
+    return { steps: loop.progress.steps - before.steps, drawn: view.drawn - before.drawn, readbacks: (engine.counters().readbacks - before.readbacks) / (loop.samples - before.samples) };
   });
-  assert.deepEqual(own, { ours: false, atRest: true });
-  assert.deepEqual(problems, []);
+  assert.ok(steps >= 2 && drawn >= 2, `${steps} steps, ${drawn} pictures`);
+  assert.ok(readbacks <= 6, `${readbacks} readbacks a sample`);
+  await photograph(t, tab, "www-landing-webgpu");
 });
 
-test("the page without WebGPU: three on WebGL, the solver on the CPU", async (t) => {
-  const address = await serve(t, livePage());
-  const { tab, problems } = await visit(t, await browse(t, { webgpu: false }), address);
-  const how = await tab.evaluate(() => ({ backend: window.leastwiseDemo.engine.backend, mode: window.leastwiseDemo.binding.mode }));
-  assert.deepEqual(how, { backend: "cpu", mode: "uploaded" });
-  assert.match(await tab.textContent("#facts"), /CPU, f64.*WebGPU can't be had/s);
-  const ball = await drag(tab, 70, 30);
-  await follow(tab, ball);
-  const uploaded = await tab.evaluate(() => window.leastwiseDemo.view.position.array.some((value, k) => Math.abs(value - window.leastwiseDemo.model.positions[k]) > 0.1));
-  assert.ok(uploaded, "the attribute that three draws did not follow");
-  await photograph(t, tab, "www-cpu");
-  assert.deepEqual(problems, []);
+test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {
+  const tab = await openPage(t, none, address, { viewport: { width: 1280, height: 800 } });
+  assert.match(await tab.textContent("#residual"), /problem\.residuals.*rotateXYZ/s);
+  assert.equal(await tab.textContent(".install code"), "npm install leastwise");
+  const links = await tab.evaluate(async () => {
+    const images = [...document.querySelectorAll(".gallery img")];
+    for (const image of images) { image.loading = "eager"; await image.decode(); }
+    return [...document.querySelectorAll(".gallery a")].map((link, k) => [link.getAttribute("href"), images[k].naturalWidth > 300]);
+  });
+  assert.deepEqual(links, ["mesh", "fit", "uv", "cloth", "developable", "slam", "sketch", "palette", "digits"].map((page) => [`./${page}.html`, true]));
+  // By the keyboard: the ears are chosen; three steps to the right move them.
+  await tab.focus("canvas");
+  for (let k = 0; k < 3; k++) await tab.keyboard.press("ArrowRight");
+  await follow(tab, 1);
+  assert.ok(await tab.evaluate(() => window.leastwisePage.page.handles[1].t[0]) > 0.05);
+  await tab.click("#reset");
+  assert.deepEqual(await tab.evaluate(() => window.leastwisePage.page.handles[1].t), [0, 0, 0]);
+  await photograph(t, tab, "www-landing");
+  await tab.click("#theme");
+  assert.equal(await tab.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await photograph(t, tab, "www-landing-dark");
 });
 
-test("what goes wrong is told in words", async (t) => {
-  const address = await serve(t, livePage());
-  const { tab } = await openTab(await browse(t, { webgpu: false }), `${address}?backend=webgpu`, { viewport });
+test("at rest nothing is drawn, and a drag wakes it", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html`, { viewport });
+  await until(tab, () => window.leastwisePage.app.loop.resting, Boolean, "it comes to rest");
+  // The last samples' pictures, and then no more.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const before = await tab.evaluate(() => window.leastwisePage.page.view.drawn);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  assert.equal(await tab.evaluate(() => window.leastwisePage.page.view.drawn), before);
+  await dragMouse(tab, await knob(tab, 1), 60, -20);
+  await follow(tab, 1);
+  assert.ok(await tab.evaluate(() => window.leastwisePage.page.view.drawn) > before);
+});
+
+test("mesh page: pins, lasso, a turn, undo, weights, and all of it in the address", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html`, { viewport: { width: 1100, height: 700 } });
+  const handles = () => tab.evaluate(() => window.leastwisePage.page.handles.map(({ v, t, q }) => ({ count: v.length, t, q })));
+  const middle = await tab.evaluate(() => { const box = document.querySelector(".stage canvas").getBoundingClientRect(); return { x: box.left + box.width / 2, y: box.top + box.height / 2 }; });
+  assert.equal((await handles()).length, 2);
+  await dragMouse(tab, await knob(tab, 1), 90, -10);
+  await follow(tab, 1);
+  // A click on the mesh pins it there.
+  await tab.mouse.click(middle.x, middle.y + 60);
+  await until(tab, () => window.leastwisePage.page.handles.length, (count) => count === 3, "a click pins");
+  // A lasso around the middle holds what faces us in it.
+  await tab.click("text=Lasso");
+  await tab.mouse.move(middle.x - 60, middle.y - 40);
+  await tab.mouse.down();
+  for (const [dx, dy] of [[40, -60], [60, 20], [-20, 50], [-60, 0]]) await tab.mouse.move(middle.x + dx, middle.y + dy, { steps: 3 });
+  await tab.mouse.up();
+  await until(tab, () => window.leastwisePage.page.handles.length, (count) => count === 4, "the lasso catches");
+  assert.ok((await handles())[3].count > 20, JSON.stringify(await handles()));
+  // The ring turns it, and so does a key.
+  const centre = await knob(tab, 3);
+  await dragMouse(tab, { x: centre.x + 46, y: centre.y }, -14, -44);
+  const turned = (await handles())[3].q;
+  assert.ok(Math.abs(turned[3]) < 0.95, `turned by the ring: ${turned}`);
+  await tab.keyboard.press("R");
+  assert.notDeepEqual((await handles())[3].q, turned);
+  // Undo, step by step.
+  const kept = await tab.evaluate(() => location.hash);
+  for (let k = 0; k < 3; k++) await tab.click("[aria-label=Undo]");
+  assert.equal((await handles()).length, 3);
+  // A weight is live: nothing is built anew.
+  const built = await tab.evaluate(() => window.leastwisePage.app.built);
+  await tab.locator("input[type=range]").first().fill("1");
+  await until(tab, () => location.hash, (hash) => /weights=/.test(hash), "the weight is in the address");
+  assert.equal(await tab.evaluate(() => window.leastwisePage.app.built), built);
+  // Cost, strain and curvature by colour.
+  const colours = () => tab.evaluate(() => { const list = window.leastwisePage.page.view.surface.geometry.getAttribute("color").array; return new Set([...list].map((value) => value.toFixed(2))).size; });
+  const plain = await colours();
+  for (const way of ["cost", "strain", "curvature"]) {
+    await tab.selectOption("text=Colour", way).catch(() => tab.locator("select").nth(2).selectOption(way));
+    await until(tab, () => { const list = window.leastwisePage.page.view.surface.geometry.getAttribute("color").array; return new Set([...list].map((value) => value.toFixed(2))).size; }, (count) => count > plain + 10, way);
+  }
+  await photograph(t, tab, "www-mesh");
+  // The address has it all.
+  const again = await openPage(t, none, `${address}mesh.html${kept}`, { viewport });
+  assert.ok(await again.evaluate(() => window.leastwisePage.page.handles.length) >= 3);
+});
+
+test("mesh page: its code is edited, a mistake is told at its line, the chart and rewind work", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html`, { viewport: { width: 1100, height: 700 } });
+  const state = () => tab.evaluate(() => { const { app } = window.leastwisePage; return { built: app.built, terms: Object.keys(app.loop.progress.costs), steps: app.loop.progress.steps, playing: app.loop.playing, chart: app.chart.length, checkpoints: app.loop.checkpoints }; });
+  await dragMouse(tab, await knob(tab, 1), 70, -20);
+  await until(tab, () => window.leastwisePage.app.chart.length, (count) => count >= 3, "costs are charted");
+  await tab.click("role=tab[name=Code]");
+  await tab.waitForSelector(".cm-content");
+  await tab.click(".cm-content");
+  await tab.keyboard.press("Control+End");
+  await tab.keyboard.type('\nproblem.residuals("low", { of: [x], weight: 0.01 }, ([p]) => p.y);');
+  await until(tab, () => Object.keys(window.leastwisePage.app.loop.progress.costs), (terms) => terms.includes("low"), "the new term runs");
+  const before = await state();
+  assert.deepEqual(before.terms.sort(), ["handles", "low", "rigid"]);
+  // A mistake: the old problem goes on, the line is told and marked.
+  await tab.keyboard.type('\nproblem.residuals("wrong", { of: [x] }, ([p]) => p + 1);');
   await tab.waitForSelector("#status.error");
-  assert.match(await tab.textContent("#status"), /^Sorry, this went wrong: WebGPU was demanded but can't be had: .+ — reloading the page may help\.$/);
+  assert.match(await tab.textContent(".code-message"), /^Line 8: .*\.add\(b\).*\(untraceable\)$/s);
+  await tab.waitForSelector(".cm-lintRange-error");
+  assert.equal((await state()).built, before.built);
+  await tab.click("text=Original code");
+  await until(tab, () => Object.keys(window.leastwisePage.app.loop.progress.costs), (terms) => terms.length === 2, "the original code runs");
+  assert.equal(await tab.textContent("#status"), "");
+  // Pause, step, rewind.
+  await dragMouse(tab, await knob(tab, 1), -60, 10);
+  await until(tab, () => window.leastwisePage.app.loop.checkpoints, (count) => count >= 2, "checkpoints are kept");
+  await tab.click("[aria-label=Pause]");
+  const paused = await state();
+  await tab.click("[aria-label='One step']");
+  await until(tab, () => window.leastwisePage.app.loop.progress.steps, (steps) => steps > paused.steps, "one step");
+  const stepped = await state();
+  await tab.click("[aria-label^=Rewind]");
+  await until(tab, () => window.leastwisePage.app.loop.progress.steps, (steps) => steps < stepped.steps, "rewound");
+  assert.equal((await state()).playing, false);
+  await tab.click("role=tab[name=Chart]");
+  await photograph(t, tab, "www-mesh-chart");
+});
+
+test("mesh page: every energy runs, and every mesh", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html`, { viewport });
+  const run = () => until(tab, () => { const { loop } = window.leastwisePage.app; return { steps: loop?.progress.steps ?? 0, cost: loop?.progress.cost, error: document.querySelector("#status.error")?.textContent }; },
+    ({ steps, cost, error }) => error || (steps > 1 && Number.isFinite(cost)), "it runs");
+  for (const [name, select] of [["energy", 1], ["mesh", 0]]) {
+    const values = await tab.locator("select").nth(select).locator("option").evaluateAll((options) => options.map(({ value }) => value));
+    assert.ok(values.length >= 6);
+    for (const value of values.slice(1)) {
+      const { built } = await tab.evaluate(() => ({ built: window.leastwisePage.app.built }));
+      await tab.evaluate(([name, value]) => window.leastwisePage.app.set(name === "mesh" ? { mesh: value, handles: "" } : { energy: value, code: "", weights: {} }), [name, value]);
+      await tab.waitForFunction((built) => window.leastwisePage.app.built > built || document.querySelector("#status.error"), built);
+      const { error } = await run();
+      assert.equal(error, undefined, `${name} ${value}`);
+    }
+  }
+});
+
+/** Gives a file to the page's chooser. */
+const give = (tab, name, text) => tab.locator("input[type=file]").setInputFiles({ name, mimeType: "application/octet-stream", buffer: Buffer.from(text) });
+
+test("mesh page: own files, broken ones, and ones that are too large", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html`, { viewport });
+  const count = () => tab.evaluate(() => window.leastwisePage.page.model.mesh.positions.length / 3);
+  // Two components with a boundary each.
+  await give(tab, "two.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 3 0 0\nv 4 0 0\nv 3 1 0\nv 4 1 0\nf 1 2 3\nf 4 5 6\nf 5 7 6\n");
+  await until(tab, () => window.leastwisePage.page.model.name, (name) => name === "two.obj", "the file is taken");
+  assert.equal(await count(), 7);
+  assert.match(await tab.textContent("#tab-settings"), /2 components, 7 boundary edges/);
+  await settled(tab);
+  for (const [name, text, said] of [["broken.ply", "ply\nformat ascii 1.0\nelement vertex 3\n", /broken\.ply can't be read: /], ["notes.txt", "hello", /notes\.txt can't be read: /], ["three.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 0 -1 0\nf 1 2 3\nf 1 2 4\nf 1 2 5\n", /three\.obj can't be used: 1 of its edges have three faces or more/]]) {
+    await give(tab, name, text);
+    await until(tab, () => document.querySelector("#status.error")?.textContent ?? "", (words) => said.test(words), name);
+    await tab.click("text=Dismiss");
+    assert.equal(await count(), 7, "the page goes on with what it had");
+  }
+  // A grid of 160 × 160: told, and decimated on consent.
+  const side = 160, rows = [];
+  for (let i = 0; i <= side; i++) for (let j = 0; j <= side; j++) rows.push(`v ${i / side} ${0.1 * Math.sin((6 * i) / side)} ${j / side}`);
+  for (let i = 0; i < side; i++) for (let j = 0; j < side; j++) { const a = i * (side + 1) + j + 1; rows.push(`f ${a} ${a + 1} ${a + side + 2}`, `f ${a} ${a + side + 2} ${a + side + 1}`); }
+  await give(tab, "large.obj", rows.join("\n"));
+  await until(tab, () => document.querySelector("#status.error")?.textContent ?? "", (words) => /large\.obj has 25,921 vertices; this page takes 20,000/.test(words), "the limit is told");
+  await tab.click("text=Decimate it");
+  await until(tab, () => window.leastwisePage.page.model.mesh.positions.length / 3, (vertices) => vertices > 15_000 && vertices <= 20_000, "decimated");
+});
+
+test("mesh page, WebGPU: a lost device is told, and the page goes on", async (t) => {
+  const tab = await openPage(t, software, `${address}mesh.html#backend=webgpu`, { viewport, problems: [/destroyed|lost/i] });
+  assert.equal(await tab.evaluate(() => window.leastwisePage.page.view.binding.mode), "shared");
+  await dragMouse(tab, await knob(tab, 1), 40, -10);
+  const moved = await tab.evaluate(() => window.leastwisePage.page.handles[1].t);
+  assert.notDeepEqual(moved, [0, 0, 0]);
+  await tab.evaluate(() => window.leastwisePage.app.engine.device.destroy());
+  await tab.waitForFunction(() => /device was lost/.test(document.querySelector("#status.error")?.textContent ?? "") && window.leastwisePage.app.engine.backend === "cpu" && window.leastwisePage.app.loop);
+  const now = await tab.evaluate(() => window.leastwisePage.page.handles[1].t);
+  assert.ok(apart(now, moved) < 1e-3, "its state is the same");
+  await follow(tab, 1);
+});
+
+test("without WebGPU the page says why, and three draws with WebGL", async (t) => {
+  const tab = await openPage(t, none, `${address}mesh.html#backend=webgpu`, { viewport });
+  const { mode, backend, text, disabled } = await tab.evaluate(() => ({ mode: window.leastwisePage.page.view.binding.mode, backend: window.leastwisePage.app.engine.backend, text: document.querySelector(".panel").textContent, disabled: document.querySelector("option[value=webgpu]").disabled }));
+  assert.deepEqual({ mode, backend, disabled }, { mode: "uploaded", backend: "cpu", disabled: true });
+  assert.match(text, /CPU, f64: WebGPU was demanded but can't be had: /);
+});
+
+test("without JavaScript there is a picture and a word", async (t) => {
+  const context = await none.newContext({ javaScriptEnabled: false });
+  t.after(() => context.close());
+  const tab = await context.newPage();
+  for (const page of ["index", "mesh"]) {
+    await tab.goto(`${address}${page}.html`);
+    assert.match(await tab.textContent("noscript, .noscript"), /takes JavaScript/);
+  }
 });

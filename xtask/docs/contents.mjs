@@ -17,7 +17,7 @@ export const SECTIONS = [
   },
   { text: "From other tools", items: [["FROM-OTHER-TOOLS", "Ceres, GTSAM, SciPy, JAX, …"]] },
   { text: "Performance", items: [["PERFORMANCE", "Measurements"], ["results", "All results"]] },
-  { text: "Questions", items: [["FAQ", "FAQ"], ["VERSIONS", "Versions"], ["CHANGELOG", "Changes"]] },
+  { text: "Questions", items: [["PAGES", "Live pages"], ["FAQ", "FAQ"], ["VERSIONS", "Versions"], ["CHANGELOG", "Changes"]] },
 ];
 
 export const RECIPES = [

@@ -2,7 +2,7 @@
 import type { Engine } from "leastwise";
 import type { Module } from "leastwise/nn";
 import { PIXELS } from "../../../examples/digits/data.mjs";
-import { byId } from "../status.js";
+import { byId } from "../shell/notices.js";
 import { Pad } from "./pad.js";
 import type { Session } from "./session.js";
 

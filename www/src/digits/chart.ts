@@ -1,7 +1,9 @@
 /** The loss curve: every step's loss, their mean, and how many digits are named right after each epoch. */
+import { colour as colourOf, onTheme } from "../shell/theme.js";
 import type { Session } from "./session.js";
 
-const COLOURS = { grid: "#ffffff1c", text: "#98a1b3", raw: "#5aa9ff55", mean: "#5aa9ff", test: "#ffb454" };
+/** Colours as the theme has them now. */
+const palette = () => ({ grid: colourOf("line"), text: colourOf("muted"), raw: `${colourOf("series-1")}55`, mean: colourOf("series-1"), test: colourOf("series-2") });
 /** Losses that are marked, as far as they are in sight; the axis is logarithmic. */
 const MARKS = [10, 3, 1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001];
 const ROOM = { left: 44, right: 16, top: 30, bottom: 34 };
@@ -17,6 +19,7 @@ export class Chart {
 
   constructor(readonly canvas: HTMLCanvasElement) {
     new ResizeObserver(() => this.show(this.#shown)).observe(canvas);
+    onTheme(() => this.show(this.#shown));
   }
 
   /** Draws a session in the next frame. */
@@ -37,11 +40,11 @@ export class Chart {
     canvas.height = Math.round(height * ratio);
     context.scale(ratio, ratio);
     context.font = "12px system-ui, sans-serif";
-    const { curve, smoothed, tests, total } = this.#shown;
+    const { curve, smoothed, tests, total } = this.#shown, colours = palette();
     const [low, high] = sight(curve);
     const x = (step: number) => ROOM.left + (step / total) * (width - ROOM.left - ROOM.right);
     const y = (loss: number) => ROOM.top + (Math.log(high / Math.min(Math.max(loss, low), high)) / Math.log(high / low)) * (height - ROOM.top - ROOM.bottom);
-    const text = (words: string, at: readonly [number, number], align: CanvasTextAlign, colour = COLOURS.text) => {
+    const text = (words: string, at: readonly [number, number], align: CanvasTextAlign, colour = colours.text) => {
       context.fillStyle = colour;
       context.textAlign = align;
       context.fillText(words, ...at);
@@ -55,7 +58,7 @@ export class Chart {
     };
 
     for (const mark of MARKS.filter((mark) => mark >= low && mark <= high)) {
-      line([[ROOM.left, y(mark)], [width - ROOM.right, y(mark)]], COLOURS.grid, 1);
+      line([[ROOM.left, y(mark)], [width - ROOM.right, y(mark)]], colours.grid, 1);
       text(String(mark), [ROOM.left - 8, y(mark) + 4], "right");
     }
     for (const step of marksOf(total, width)) text(step.toLocaleString("en"), [x(step), height - ROOM.bottom + 18], "center");
@@ -64,12 +67,12 @@ export class Chart {
 
     const narrow = width < 80 * tests.length;
     for (const { step, accuracy } of tests) {
-      line([[x(step), ROOM.top], [x(step), height - ROOM.bottom]], COLOURS.test, 1, [3, 4]);
+      line([[x(step), ROOM.top], [x(step), height - ROOM.bottom]], colours.test, 1, [3, 4]);
       const isLast = step === total;
-      text(`${(100 * accuracy).toFixed(1)}${narrow ? "" : " %"}`, [x(step) + (isLast ? ROOM.right - 4 : 0), 18], isLast ? "right" : "center", COLOURS.test);
+      text(`${(100 * accuracy).toFixed(1)}${narrow ? "" : " %"}`, [x(step) + (isLast ? ROOM.right - 4 : 0), 18], isLast ? "right" : "center", colours.test);
     }
-    line(curve.map((loss, k) => [x(k + 1), y(loss)] as const), COLOURS.raw, 1);
-    line(smoothed.map((loss, k) => [x(k + 1), y(loss)] as const), COLOURS.mean, 2);
+    line(curve.map((loss, k) => [x(k + 1), y(loss)] as const), colours.raw, 1);
+    line(smoothed.map((loss, k) => [x(k + 1), y(loss)] as const), colours.mean, 2);
   }
 }
 

@@ -1,5 +1,5 @@
 /** The form: what is trained, where, and the buttons. */
-import { byId } from "../status.js";
+import { byId } from "../shell/notices.js";
 import type { Choice } from "./engines.js";
 
 export interface Wishes {

@@ -1,6 +1,6 @@
 /** Engines of the page: one on WebGPU and one on the CPU, made when they are first needed. */
 import { init, LeastwiseError, type Engine } from "leastwise";
-import { complain } from "../status.js";
+import { complain } from "../shell/notices.js";
 
 /** `"auto"`: WebGPU and the CPU beside it, each kernel where a model of the machine says that it is done sooner. */
 export type Choice = "webgpu" | "cpu" | "auto";

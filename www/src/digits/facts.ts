@@ -1,6 +1,6 @@
 /** What training takes: where it runs, how long steps are, and what they give to the device. */
 import type { Engine } from "leastwise";
-import { byId, fact } from "../status.js";
+import { byId, fact } from "../shell/notices.js";
 import type { Session } from "./session.js";
 
 const SHOWN_EVERY_MS = 250;

@@ -1,6 +1,6 @@
 /** Digits as small pictures, and what the network says of them. */
 import { PIXELS, SIDE, type Digits } from "../../../examples/digits/data.mjs";
-import { byId } from "../status.js";
+import { byId } from "../shell/notices.js";
 
 const SHOWN = 20;
 

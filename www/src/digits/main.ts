@@ -1,6 +1,7 @@
 /** The page that trains a network on digits. */
 import { convolutional, perceptron } from "../../../examples/digits/networks.mjs";
-import { byId, complain, say, watchErrors } from "../status.js";
+import { byId, complain, say, watchErrors } from "../shell/notices.js";
+import { themeButton } from "../shell/theme.js";
 import { makePad } from "./asking.js";
 import { Chart } from "./chart.js";
 import { Controls } from "./controls.js";
@@ -18,6 +19,7 @@ declare global {
 }
 
 watchErrors();
+themeButton();
 
 async function start(): Promise<void> {
   const chart = new Chart(byId("curve") as HTMLCanvasElement), facts = new Facts();

@@ -1,5 +1,5 @@
-/** Made by `digits-plugin.mjs`: how many bytes of pixels each label has, and all of them, gzipped, in base64. */
+/** Made by `digits-plugin.mjs`: how many bytes of pixels each label has, and the address of all of them, gzipped. */
 declare module "virtual:digits" {
   export const lengths: readonly number[];
-  export const packed: string;
+  export const address: string;
 }

@@ -1,0 +1,269 @@
+// The other live pages, used as a person would: what they come to is asserted on counts and states; and all pages on small screens, and their bytes.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { brotliCompressSync } from "node:zlib";
+import { strFromU8, unzipSync } from "fflate";
+import { transform } from "sucrase";
+import { browse, builtFolder, dragMouse, livePage, openPage, photograph, project, serve, until } from "./support.mjs";
+
+const PAGES = ["mesh", "fit", "uv", "cloth", "developable", "slam", "sketch", "palette"];
+const viewport = { width: 1100, height: 700 };
+const endings = [];
+const suite = { after: (work) => endings.unshift(work) };
+let address, browser, root;
+
+before(async () => {
+  root = livePage();
+  address = await serve(suite, root);
+  browser = await browse(suite, { webgpu: false });
+});
+
+after(async () => { for (const end of endings) await end(); });
+
+const visit = (t, page, hash = "", options = {}) => openPage(t, browser, `${address}${page}.html${hash}`, { viewport, ...options });
+
+test("fit: values with errors, a point dragged, a robust loss, a formula typed, rows pasted, several starts", async (t) => {
+  const tab = await visit(t, "fit");
+  const look = () => { const { page } = window.leastwisePage; return { values: page.values, errors: page.errors, solves: page.solves, points: page.points, faded: page.weights.filter((weight) => weight < 0.5).length, band: page.curve.every(({ se }) => se > 0) }; };
+  const first = await until(tab, look, ({ errors }) => errors.length === 3, "it is fitted");
+  // The points are of 3 exp(−t/2.2) + 0.5, with four outliers.
+  assert.ok(first.values.every((value, k) => Math.abs(value - [3, 2.2, 0.5][k]) < 3 * first.errors[k]), JSON.stringify(first));
+  assert.ok(first.band && first.faded === 0);
+  assert.equal(await tab.locator(".correlations tr").count(), 4);
+  await tab.getByLabel("Loss", { exact: true }).selectOption("cauchy");
+  const robust = await until(tab, look, ({ faded }) => faded >= 4, "outliers fade");
+  assert.ok(robust.errors.every((error, k) => error < first.errors[k]), "without their say, errors are smaller");
+  // A point is dragged upwards: solved on the way.
+  const at = await tab.evaluate(() => { const { page } = window.leastwisePage, box = document.querySelector(".stage canvas").getBoundingClientRect(); return { box: { x: box.x, y: box.y }, n: page.points.length }; });
+  const place = await tab.evaluate(() => window.leastwisePage.page.onScreen(0));
+  await dragMouse(tab, place, 0, 120);
+  const dragged = await until(tab, look, ({ points, solves }) => points[0][1] < first.points[0][1] - 0.5 && solves > robust.solves, "the point moved");
+  assert.equal(dragged.points.length, at.n);
+  await tab.click("[aria-label=Undo]");
+  await until(tab, look, ({ points }) => Math.abs(points[0][1] - first.points[0][1]) < 1e-6, "undone");
+  await photograph(t, tab, "www-fit");
+  // What can't be read is told; the fit stays.
+  await tab.fill("#formula", "a * exp(-t / tau");
+  await tab.waitForFunction(() => /can't be read/.test(document.querySelector(".code-message").textContent));
+  await tab.fill("#formula", "p * t + q");
+  await tab.fill("#data", "# t, y\n0, 1\n1, 3\n2; 5.1\n3 6.9\nfour, 4\n4\t9\n");
+  const line = await until(tab, look, ({ values, points }) => values.length === 2 && points.length === 5, "the line");
+  // By plain arithmetic: the least-squares line through them.
+  assert.ok(Math.abs(line.values[0] - 1.99) < 0.05 && Math.abs(line.values[1] - 1.02) < 0.1, JSON.stringify(line));
+  assert.match(await tab.textContent("#status"), /1 rows are no pair/);
+  await tab.click("text=Multi-start");
+  await tab.waitForFunction(() => /24 starts: \d+ of them end at the lowest cost/.test(document.querySelector("#status").textContent));
+  // The code has what was typed; as a project it is four files or fewer.
+  await tab.click("role=tab[name=Code]");
+  await tab.waitForSelector(".cm-content");
+  assert.match(await tab.textContent(".cm-content"), /p\.mul\(t\)\.add\(q\)/);
+  const [file] = await Promise.all([tab.waitForEvent("download"), tab.click("text=Copy as project")]);
+  assert.equal(file.suggestedFilename(), "leastwise-fit.zip");
+  const files = unzipSync(readFileSync(await file.path()));
+  assert.match(strFromU8(files["leastwise-fit/package.json"]), /"leastwise": "\^0\.1\.0"/);
+});
+
+test("UV: a cut mesh lies flat without a flip, its distortion falls, seams are clicked, what is no disk is told", async (t) => {
+  const tab = await visit(t, "uv");
+  const look = () => { const { app, page } = window.leastwisePage; return { flips: page.flips, stretch: page.stretch, seams: page.seams.length, vertices: page.flat.length / 2, cost: app.loop?.progress.cost, steps: app.loop?.progress.steps ?? 0, error: document.querySelector("#status.error")?.textContent }; };
+  const first = await until(tab, look, ({ cost, flips }) => cost !== undefined && flips === 0, "it begins");
+  const later = await until(tab, look, ({ steps, stretch }) => steps > 12 && stretch < 1.2, "distortion falls");
+  assert.equal(later.flips, 0);
+  assert.ok(later.cost <= first.cost && first.vertices > 1839, JSON.stringify(later));
+  await photograph(t, tab, "www-uv");
+  // A click goes on with the last seam, which makes vertices.
+  const ball = await visit(t, "uv", "#mesh=icosphere&seams=[[3,0]]");
+  const { vertices } = await until(ball, look, ({ steps, stretch }) => steps > 3 && stretch > 0, "the ball");
+  const box = await ball.locator(".half canvas").first().boundingBox();
+  await ball.mouse.click(box.x + box.width / 2 + 15, box.y + box.height / 2 + 40);
+  await until(ball, () => window.leastwisePage.page.seams[0].length, (count) => count === 3, "the seam goes on");
+  await until(ball, look, ({ vertices: now, flips, steps }) => now > vertices && flips === 0 && steps > 3, "it lies flat again");
+  // A torus needs both of its seams.
+  await tab.getByLabel("Mesh", { exact: true }).selectOption("torus");
+  await until(tab, look, ({ flips, vertices, steps }) => flips === 0 && vertices > 1792 && vertices < 2000 && steps > 3, "the torus");
+  for (let k = 0; k < 3; k++) await tab.click("text=Remove last");
+  await tab.waitForFunction(() => /don't open the mesh to a disk/.test(document.querySelector("#status.error")?.textContent ?? ""));
+});
+
+test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind goes back", async (t) => {
+  const tab = await visit(t, "cloth", "#size=16&wind=0");
+  const look = () => { const { app, page } = window.leastwisePage; const y = [...page.now].filter((_, k) => k % 3 === 1); return { low: Math.min(...y), high: Math.max(...y), frames: page.frames, finite: y.every(Number.isFinite), steps: app.loop?.progress.steps }; };
+  const hanging = await until(tab, look, ({ frames, low }) => frames > 25 && low < 0.6, "it swings down");
+  assert.ok(hanging.finite && Math.abs(hanging.high - 1.05) < 0.08, `the corners stay: ${JSON.stringify(hanging)}`);
+  await until(tab, () => window.leastwisePage.app.loop.checkpoints, (count) => count >= 2, "checkpoints");
+  await tab.click("[aria-label=Pause]");
+  const { time } = await tab.evaluate(() => ({ time: window.leastwisePage.page.time }));
+  await tab.click("[aria-label^=Rewind]");
+  await until(tab, () => window.leastwisePage.page.time, (now) => now < time, "rewound in time");
+  await tab.click("[aria-label=Play]");
+  await photograph(t, tab, "www-cloth");
+  await tab.click("text=Let go");
+  const down = await until(tab, look, ({ high }) => high < 0.4, "it falls to the ground");
+  assert.ok(down.low > 0, "the ground holds it");
+  await tab.getByLabel("Scene").selectOption("sphere");
+  const draped = await until(tab, () => { const { page } = window.leastwisePage; let nearest = 9; for (let k = 0; k < page.now.length; k += 3) nearest = Math.min(nearest, Math.hypot(page.now[k], page.now[k + 1] - 0.42, page.now[k + 2])); return { frames: page.frames, nearest }; },
+    ({ frames, nearest }) => frames > 40 && nearest < 0.31, "it lies on the sphere");
+  assert.ok(draped.nearest > 0.279, `nothing is in the sphere: ${draped.nearest}`);
+});
+
+test("developable: the share of developable vertices rises, seams appear, subdividing goes on", async (t) => {
+  const tab = await visit(t, "developable", "#onwards=false");
+  const look = () => { const { page } = window.leastwisePage; return { share: page.share, seams: page.seams, vertices: page.mesh.positions.length / 3 }; };
+  const done = await until(tab, look, ({ share, seams }) => share > 0.35 && seams > 60, "pieces of paper");
+  assert.equal(done.vertices, 642);
+  await photograph(t, tab, "www-developable");
+  await tab.click("text=Subdivide and go on");
+  const finer = await until(tab, look, ({ vertices }) => vertices === 2562, "subdivided");
+  assert.ok(finer.seams > 60);
+  await until(tab, look, ({ share }) => share > 0.6, "finer, more of it is developable");
+});
+
+test("SLAM: the graph comes together; wrong closures spoil it, and are found", async (t) => {
+  const tab = await visit(t, "slam", "#poses=200");
+  const look = () => { const { app, page } = window.leastwisePage, { graph, values } = page; return { off: graph.truth.reduce((sum, [, x, y], k) => sum + Math.hypot(values[4 * k + 2] - x, values[4 * k + 3] - y), 0) / graph.truth.length, rest: app.loop?.resting, found: page.found, poses: graph.truth.length, ellipses: page.ellipses?.length }; };
+  const good = await until(tab, look, ({ rest, poses }) => rest && poses === 200, "it settles");
+  await tab.getByText("Covariance ellipses").click();
+  await until(tab, look, ({ ellipses }) => ellipses === 16 * 200, "ellipses");
+  await photograph(t, tab, "www-slam");
+  await tab.getByLabel("Wrong closures").fill("1");
+  const spoilt = await until(tab, look, ({ rest, off }) => rest && off > 3 * good.off, "wrong closures spoil it");
+  await tab.click("text=Find the outliers");
+  const mended = await until(tab, look, ({ found }) => found !== undefined && found !== null, "graduated");
+  assert.ok(mended.found.wrong >= 0.9 * mended.found.of && mended.found.of > 5 && mended.found.right <= 1, JSON.stringify(mended.found));
+  const last = await until(tab, look, ({ rest, off }) => rest && off < 0.5 * spoilt.off, "mended");
+  assert.ok(last.off < 2 * good.off + 0.1, `${good.off}, ${spoilt.off}, ${last.off}`);
+});
+
+test("sketch: degrees of freedom, a dimension edited, lines drawn, redundant and conflicting constraints named", async (t) => {
+  const tab = await visit(t, "sketch");
+  const look = () => { const { page } = window.leastwisePage, { result, model } = page; return { free: result?.degreesOfFreedom, redundant: result?.redundant, conflicting: result?.conflicting, points: model.points, lines: model.lines.length, constraints: model.constraints.length, solved: result?.solved }; };
+  await until(tab, look, ({ free }) => free === 2, "two directions are free: those of a hole");
+  await tab.getByLabel("Length 5: length").fill("7");
+  await tab.keyboard.press("Enter");
+  await until(tab, look, ({ points, solved }) => solved && Math.abs(points[1][0] - points[0][0] - 7) < 1e-4, "the plate is longer");
+  // Two lengths of the opposite sides: the second says nothing new, then another contradicts.
+  const place = (k) => tab.evaluate((k) => window.leastwisePage.page.onScreen(k), k);
+  const side = async (a, b) => { const [p, q] = [await place(a), await place(b)]; await tab.mouse.click((0.7 * p.x + 0.3 * q.x), (0.7 * p.y + 0.3 * q.y)); };
+  await side(0, 3);
+  await tab.click("role=button[name=Vertical]");
+  await until(tab, look, ({ redundant }) => redundant?.length === 1 && redundant[0].because.length > 0, "redundant, and why");
+  await side(1, 2);
+  await tab.click("role=button[name=Length]");
+  const last = await tab.evaluate(() => window.leastwisePage.page.model.constraints.length);
+  await tab.getByLabel(`Length ${last}: length`).fill("5");
+  await tab.keyboard.press("Enter");
+  const bad = await until(tab, look, ({ conflicting }) => conflicting?.length > 0, "contradicting");
+  assert.ok(bad.conflicting.some(({ constraint, because }) => [constraint, ...because].some((name) => name.startsWith("Length"))), JSON.stringify(bad.conflicting));
+  assert.match(await tab.textContent(".verdict"), /contradict/);
+  assert.ok(await tab.locator(".constraints .bad").count() >= 2);
+  await photograph(t, tab, "www-sketch");
+  await tab.click("[aria-label=Undo]");
+  await tab.click("[aria-label=Undo]");
+  await until(tab, look, ({ conflicting }) => conflicting?.length === 0, "undone");
+  // A line is drawn from one click to the other; a point is dragged.
+  await tab.click("role=button[name=Line]");
+  const corner = await place(2);
+  await tab.mouse.click(corner.x - 100, corner.y - 40);
+  await tab.mouse.click(corner.x - 220, corner.y - 50);
+  await until(tab, look, ({ lines, points }) => lines === 5 && points.length === 8, "the line is there");
+  await tab.click("role=button[name=Select]");
+  const before = await place(7);
+  await dragMouse(tab, before, -30, 20);
+  await until(tab, look, ({ points }) => points.length === 8, "it is still there");
+  const moved = await place(7);
+  assert.ok(Math.hypot(moved.x - before.x + 30, moved.y - before.y - 20) < 8, JSON.stringify([before, moved]));
+});
+
+test("palette: as many colours as asked for, the same for the same seed; a picture of one's own, and a file that is none", async (t) => {
+  const tab = await visit(t, "palette");
+  const look = () => { const { page } = window.leastwisePage; return { colours: page.palette.map(({ rgb }) => rgb.join()), energy: page.energy, clusterings: page.clusterings, shares: page.palette.reduce((sum, { share }) => sum + share, 0) }; };
+  const first = await until(tab, look, ({ colours }) => colours.length === 8, "eight colours");
+  assert.ok(Math.abs(first.shares - 1) < 1e-9 && first.energy > 0);
+  await tab.getByLabel("Colours", { exact: true }).fill("16");
+  const more = await until(tab, look, ({ colours }) => colours.length === 16, "sixteen");
+  assert.ok(more.energy < first.energy);
+  await tab.getByLabel("Colours", { exact: true }).fill("8");
+  assert.deepEqual((await until(tab, look, ({ colours }) => colours.length === 8, "eight again")).colours, first.colours);
+  await tab.getByLabel("Show").selectOption("reduced");
+  const kinds = await tab.evaluate(() => { const canvas = document.querySelector("canvas.picture"), { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height), seen = new Set(); for (let k = 0; k < data.length; k += 4) seen.add(`${data[k]},${data[k + 1]},${data[k + 2]}`); return [...seen]; });
+  assert.deepEqual(kinds.sort(), [...first.colours].sort());
+  await photograph(t, tab, "www-palette");
+  assert.match(await tab.inputValue("textarea"), /--colour-8: #[0-9a-f]{6};/);
+  await tab.locator("input[type=file]").setInputFiles({ name: "notes.png", mimeType: "image/png", buffer: Buffer.from("no picture") });
+  await tab.waitForFunction(() => /notes\.png is no picture/.test(document.querySelector("#status.error")?.textContent ?? ""));
+  await tab.click("text=Dismiss");
+  // Two halves, red and blue.
+  const picture = await tab.evaluate(async () => { const canvas = document.createElement("canvas"); canvas.width = canvas.height = 40; const context = canvas.getContext("2d"); context.fillStyle = "#ff0000"; context.fillRect(0, 0, 20, 40); context.fillStyle = "#0000ff"; context.fillRect(20, 0, 20, 40); return canvas.toDataURL().split(",")[1]; });
+  await tab.locator("input[type=file]").setInputFiles({ name: "own.png", mimeType: "image/png", buffer: Buffer.from(picture, "base64") });
+  const own = await until(tab, look, ({ colours }) => colours.length === 2, "two colours are all there are");
+  assert.deepEqual([...own.colours].sort(), ["0,0,255", "255,0,0"]);
+});
+
+const PROJECTS = [["mesh", "#energy=shell"], ["fit", "#loss=cauchy"], ["uv", "#mesh=torus"], ["cloth", "#size=16&material=woven"], ["developable", ""], ["slam", "#poses=200"]];
+test("what is copied as a project runs in Node", async (t) => {
+  for (const [page, hash] of PROJECTS) {
+    const tab = await visit(t, page, hash);
+    await until(tab, () => window.leastwisePage.app.built, (count) => count >= 1, "it is built");
+    const [file] = await Promise.all([tab.waitForEvent("download"), tab.evaluate(() => window.leastwisePage.app.copy())]);
+    const folder = join(project, "projects", page);
+    for (const [path, bytes] of Object.entries(unzipSync(readFileSync(await file.path())))) {
+      const to = join(folder, path.slice(path.indexOf("/") + 1).replace(/\.ts$/, ".mjs"));
+      mkdirSync(dirname(to), { recursive: true });
+      // Node strips the types itself from version 22.18 on.
+      writeFileSync(to, path.endsWith(".ts") ? transform(strFromU8(bytes), { transforms: ["typescript"], disableESTransforms: true }).code : bytes);
+    }
+    const said = execFileSync(process.execPath, ["main.mjs"], { cwd: folder, encoding: "utf8", timeout: 120_000 });
+    assert.match(said, page === "cloth" ? /^120 -?\d/m : /converged|max-iterations/i, `${page}: ${said}`);
+    await tab.close();
+  }
+});
+
+test("a link of nonsense is no harm: every page begins with what it has", async (t) => {
+  for (const page of PAGES) {
+    const tab = await visit(t, page, "#mesh=%00&energy=__proto__&handles=[[[1e9],[1],[]]]&seams=[[99999999,-1]]&size=1e9&scene=zzz&world=x&poses=-3&formula=constructor(t)&model={}&picture=..&colours=1e99&weights=~AAAA&backend=quantum&nothing", { viewport: { width: 700, height: 500 } });
+    assert.ok(await tab.locator(".stage canvas").count() >= 1, page);
+    const { backend, said } = await tab.evaluate(() => ({ backend: window.leastwisePage.app.engine?.backend, said: document.querySelector("#status").textContent }));
+    assert.equal(backend, "cpu", `${page}: ${said}`);
+  }
+});
+
+const SIZES = [[320, 480], [390, 844], [844, 390], [1280, 800]];
+test("all pages on small screens, light and dark: nothing sticks out, targets are large enough, the panel folds", async (t) => {
+  const folder = join(project, "screenshots");
+  mkdirSync(folder, { recursive: true });
+  for (const page of ["index", ...PAGES]) {
+    const tab = await openPage(t, browser, `${address}${page}.html`, { viewport: { width: SIZES[0][0], height: SIZES[0][1] }, colorScheme: "dark", reducedMotion: "reduce" });
+    for (const [width, height] of SIZES) {
+      await tab.setViewportSize({ width, height });
+      await tab.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+      const seen = await tab.evaluate(() => {
+        const stage = document.querySelector(".stage").getBoundingClientRect(), shown = [...document.querySelectorAll("button, select, a.button, nav a")].filter((one) => one.offsetParent && one.getBoundingClientRect().width > 0 && !one.closest("#status, .cm-editor"));
+        const small = shown.filter((one) => { const box = one.getBoundingClientRect(); return box.width < 43.5 || box.height < 43.5; }).map((one) => `${one.textContent || one.getAttribute("aria-label")} ${one.getBoundingClientRect().width} × ${one.getBoundingClientRect().height}`);
+        return { wide: document.documentElement.scrollWidth, small, stage: [stage.width, stage.height], dark: getComputedStyle(document.body).color };
+      });
+      assert.equal(seen.wide, width, `${page} at ${width} × ${height} sticks out`);
+      assert.deepEqual(seen.small, [], `${page} at ${width} × ${height}`);
+      assert.ok(seen.stage[0] >= 0.5 * Math.min(width, 700) && seen.stage[1] >= 180, `${page} at ${width} × ${height}: the stage has ${seen.stage}`);
+      await tab.screenshot({ path: join(folder, `www-${page}-${width}.png`) });
+    }
+  }
+});
+
+test("bytes: JavaScript of every page, besides three.js and the editor, is below 150 KB with brotli", (t) => {
+  const folder = builtFolder(root), sizes = new Map(), there = new Set(readdirSync(join(folder, "assets")));
+  const bytes = (file) => { if (!sizes.has(file)) sizes.set(file, brotliCompressSync(readFileSync(join(folder, file))).length); return sizes.get(file); };
+  for (const page of ["index", ...PAGES]) {
+    const html = readFileSync(join(folder, `${page}.html`), "utf8"), files = new Set([...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.js)"/g)].map(([, file]) => file));
+    // What is imported, at once or later, but for chunks of others' code.
+    for (const file of files) {
+      for (const [, name] of readFileSync(join(folder, file), "utf8").matchAll(/["'`]\.\/([\w.-]+\.js)["'`]/g)) if (!/^(three|editor)-/.test(name) && there.has(name)) files.add(`assets/${name}`);
+    }
+    const total = [...files].filter((file) => !/^assets\/(three|editor)-/.test(file)).reduce((sum, file) => sum + bytes(file), 0);
+    t.diagnostic(`${page}: ${(total / 1000).toFixed(0)} KB`);
+    assert.ok(total > 10_000 && total < 150_000, `${page}: ${total} bytes of ${[...files]}`);
+  }
+  assert.ok([...there].some((name) => name.startsWith("editor-")));
+});

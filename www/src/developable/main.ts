@@ -1,0 +1,250 @@
+/** The developable page: a surface becomes one of paper, piece by piece. */
+import { type Engine, type Variables, type Vec3 } from "leastwise";
+import { developableShare } from "leastwise/energies";
+import { angleDefects, edges, icosphere, subdivide, type Mesh } from "leastwise/mesh";
+import * as THREE from "three/webgpu";
+import { App, expose, type CommonState, type Page } from "../shell/app.js";
+import { runCode } from "../shell/code.js";
+import { button, choice, el, note, section, slider, tick } from "../shell/dom.js";
+import type { Running } from "../shell/loop.js";
+import { complain, say, tell } from "../shell/notices.js";
+import { importsFor } from "../shell/project.js";
+import { colour } from "../shell/theme.js";
+import { hot } from "../scene/colouring.js";
+import { faults, generate, MOST_VERTICES, placed, read, type MeshId } from "../scene/meshes.js";
+import { linear, View } from "../scene/view.js";
+
+export interface DevelopableState extends CommonState {
+  readonly mesh: string;
+  readonly energy: string;
+  readonly stay: number;
+  readonly colour: string;
+  /** Subdivides by itself. */
+  readonly onwards: boolean;
+}
+
+const ENERGIES = {
+  bimodalVariance: "Bimodal variance: normals of two halves of a vertex' faces. Smooth and cheap.",
+  developableCovariance: "Covariance E^λ: the normals' spread across the hinge (Stein, Grinspun & Crane 2018).",
+  developablePartition: "Partition E^P: the best two flat parts (Stein, Grinspun & Crane 2018).",
+  hinge: "Hinge: the worst normal's part across the hinge.",
+} as const;
+const MESHES = [["ball", "Sphere, 642 vertices"], ["coarse", "Sphere, 42 vertices"], ["torus", "Torus"], ["bunny", "Stanford bunny"]] as const;
+const DEFAULTS: DevelopableState = { backend: "auto", code: "", mesh: "ball", energy: "developablePartition", stay: 40, colour: "seams", onwards: true };
+/** Edges bent by more than this, in radians, are seams. */
+const SEAM = 0.35;
+/** Steps of a level before the next, and the vertices of the last level that comes by itself. */
+const STEPS_A_LEVEL = 400;
+const LAST_LEVEL = 2562;
+
+const codeOf = (energy: string): string => `// In scope: problem, x, mesh, first (the positions that it began with), stay (the slider).
+${energy}(problem, mesh, { x, name: "developable" });
+// Holds the shape, so that the surface does not shrink or drift.
+const rest = problem.constants("rest", { shape: 3, values: first });
+problem.residuals("stay", { of: [x, rest], weight: stay }, ([p, p0]) => p.sub(p0));`;
+
+class DevelopablePage implements Page<DevelopableState> {
+  view!: View;
+  x: Variables<Vec3> | undefined;
+  mesh: Mesh = ball(3);
+  /** The mesh of the variables. */
+  #solved: Mesh | undefined;
+  #dividing = false;
+  /** The mesh that it began with, divided as often. */
+  #first: Mesh = this.mesh;
+  share = 0;
+  seams = 0;
+  #next: { x: Variables<Vec3>; stay: { set(changes: { weight: number }): void } | undefined } | undefined;
+  #stay: { set(changes: { weight: number }): void } | undefined;
+  #lines: THREE.LineSegments | undefined;
+  #own: Mesh | undefined;
+  readonly #controls;
+  readonly #about = note("");
+
+  constructor(private readonly app: App<DevelopableState>) {
+    const file = el("input", { type: "file", accept: ".obj,.ply,.stl,.off,.gltf,.glb", hidden: true, onchange: () => { const chosen = file.files?.[0]; if (chosen) void this.take(chosen); file.value = ""; } });
+    this.#controls = {
+      mesh: choice<string>("Mesh", MESHES, (mesh) => app.set({ mesh })),
+      energy: choice<string>("Energy", [["developablePartition", "Partition"], ["developableCovariance", "Covariance"], ["bimodalVariance", "Bimodal variance"], ["hinge", "Hinge"]], (energy) => app.set({ energy, code: "" })),
+      stay: slider("Stays", { min: 0.1, max: 1000, log: true }, (stay) => app.set({ stay: Number(stay.toPrecision(3)) }, { undoable: false })),
+      onwards: tick("Subdivide by itself", (onwards) => app.set({ onwards })),
+      colour: choice<string>("Colour", [["seams", "seams"], ["defect", "angle defect"]], (colour) => app.set({ colour })),
+    };
+    app.controls.append(
+      section("Mesh", this.#controls.mesh.element, el("div", { class: "buttons" }, button("Open a file…", () => file.click()), file, button("Subdivide and go on", () => void this.subdivide()))),
+      section("Energy", this.#controls.energy.element, this.#about, this.#controls.stay.element),
+      section("Look", this.#controls.colour.element),
+      this.#controls.onwards.element, note("A vertex is developable where the angles around it sum to 2π. Seams are edges bent by more than 20°."),
+    );
+    app.stage.addEventListener("dragover", (event) => event.preventDefault());
+    app.stage.addEventListener("drop", (event) => { event.preventDefault(); const dropped = event.dataTransfer?.files[0]; if (dropped) void this.take(dropped); });
+    this.#choose(app.state);
+  }
+
+  async open(engine: Engine): Promise<void> {
+    this.view = await View.make(engine, this.app.stage, "A surface that becomes developable", () => this.app.loop ? this.app.loop.draw() : this.view?.surface && this.view.draw(performance.now(), false));
+    this.view.look([0.9, 0.9, 1.9], [0, 0.5, 0]);
+    this.#lines = undefined;
+    this.#display();
+  }
+
+  close(): void { this.view.dispose(); this.x = undefined; }
+  code(state: DevelopableState): string { return codeOf(Object.hasOwn(ENERGIES, state.energy) ? state.energy : DEFAULTS.energy); }
+
+  async build(state: DevelopableState): Promise<Running> {
+    this.#display();
+    const problem = this.app.engine!.problem(), { mesh } = this;
+    try {
+      const x = problem.variables("x", { shape: 3, values: mesh.positions });
+      const made = await runCode(state.code || this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
+      this.#next = { x, stay: made.find(({ term }) => term.name === "stay")?.term };
+      return { problem, iterations: 4, newSolver: () => problem.solver({ method: "lbfgs" }), dispose: () => { this.view.unbind(); problem.dispose(); }, sampled: () => this.#look() };
+    } catch (error) {
+      problem.dispose();
+      throw error;
+    }
+  }
+
+  async started(): Promise<void> {
+    const { x, stay } = this.#next!;
+    this.x = x;
+    this.#stay = stay;
+    this.#solved = this.mesh;
+    this.view.bind(x);
+    await this.app.loop!.ask(() => this.#look());
+  }
+
+  draw(now: number): void { this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting); }
+
+  show(state: DevelopableState): void {
+    const list = this.#controls.mesh.select;
+    if (state.mesh === "own" && !list.querySelector("[value=own]")) list.append(el("option", { value: "own" }, "Your own"));
+    this.#controls.mesh.show(state.mesh);
+    this.#controls.energy.show(state.energy);
+    this.#controls.stay.show(state.stay);
+    this.#controls.colour.show(state.colour);
+    this.#controls.onwards.show(state.onwards);
+    this.#about.textContent = (ENERGIES as { [id: string]: string })[state.energy] ?? "";
+  }
+
+  apply(state: DevelopableState, before: DevelopableState): boolean {
+    if (state.mesh !== before.mesh) this.#choose(state);
+    if (state.mesh !== before.mesh || state.energy !== before.energy) return false;
+    this.#stay?.set({ weight: state.stay / this.x!.count });
+    if (state.colour !== before.colour) void this.app.loop?.ask(() => this.#look()).catch(complain);
+    return true;
+  }
+
+  reset(): void { this.#choose(this.app.state); void this.app.rebuild(); }
+  strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${this.seams.toLocaleString("en")} seam edges · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
+
+  project(state: DevelopableState): { name: string; files: { [path: string]: string } } {
+    const code = state.code || this.code(state);
+    const main = `// A surface becomes piecewise developable.
+import { readFileSync } from "node:fs";
+${importsFor(`${code}\ninit developableShare`, ["stay", "first"])}
+
+const { positions, triangles } = JSON.parse(readFileSync(new URL("mesh.json", import.meta.url), "utf8"));
+const mesh = { positions: Float64Array.from(positions), triangles: Uint32Array.from(triangles) };
+const first = mesh.positions, stay = ${state.stay / this.x!.count};
+const lw = await init();
+const problem = lw.problem();
+const x = problem.variables("x", { shape: 3, values: mesh.positions });
+${code}
+
+console.log(String(await problem.solve({ method: "lbfgs", maxIterations: 500 })));
+console.log("developable:", developableShare({ positions: await x.read(), triangles: mesh.triangles }));
+lw.dispose();
+`;
+    return { name: "leastwise-developable", files: { "main.ts": main, "mesh.json": JSON.stringify({ positions: [...this.mesh.positions], triangles: [...this.mesh.triangles] }) } };
+  }
+
+  /** Every face becomes four, where the surface is now, and it goes on from there. */
+  async subdivide(): Promise<void> {
+    const { x, mesh } = this;
+    if (!x || !this.app.loop || this.#dividing) return;
+    if (4 * mesh.positions.length / 3 > MOST_VERTICES) return tell(`The next mesh would have more than ${MOST_VERTICES.toLocaleString("en")} vertices.`);
+    this.#dividing = true;
+    try {
+      const positions = await this.app.loop.ask(() => x.read({ as: "f64" }));
+      this.#first = subdivide(this.#first);
+      this.mesh = subdivide({ positions, triangles: mesh.triangles });
+      await this.app.rebuild();
+    } finally {
+      this.#dividing = false;
+    }
+  }
+
+  async take(file: File): Promise<void> {
+    say(`Reading ${file.name}…`);
+    try {
+      const { mesh } = await read(file), fault = faults(mesh);
+      if (fault) return tell(`${file.name} can't be used: ${fault}.`);
+      if (mesh.positions.length / 3 > MOST_VERTICES) return tell(`${file.name} has ${(mesh.positions.length / 3).toLocaleString("en")} vertices; this page takes ${MOST_VERTICES.toLocaleString("en")}. The mesh page decimates.`);
+      this.#own = mesh;
+      say("");
+      if (this.app.state.mesh === "own") this.reset();
+      else this.app.set({ mesh: "own" });
+    } catch (error) {
+      tell(`${file.name} can't be read: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  #choose({ mesh }: DevelopableState): void {
+    if (mesh === "own" && !this.#own) tell("This link is of a mesh of somebody's own: open the file again to see it.");
+    this.mesh = mesh === "own" && this.#own ? this.#own : mesh === "torus" || mesh === "bunny" ? generate(mesh as MeshId).mesh : ball(mesh === "coarse" ? 1 : 3);
+    this.#first = this.mesh;
+  }
+
+  #display(): void {
+    this.view.show(Float32Array.from(this.mesh.positions), this.mesh.triangles);
+    const base = linear("mesh");
+    this.view.colours((out) => { for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+    // The picture shows facets, since they are what it is about.
+    Object.assign(this.view.surface!.material, { flatShading: true, needsUpdate: true, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
+  }
+
+  /** Share, seams and colours of the surface as it is now. */
+  async #look(): Promise<void> {
+    const { x } = this, mesh = this.#solved!;
+    if (!x) return;
+    const positions = await x.read(), now = { positions, triangles: mesh.triangles };
+    if (x !== this.x) return;
+    this.share = developableShare(now);
+    const found = bent(positions, mesh.triangles);
+    this.seams = found.length / 6;
+    if (this.#lines) { this.view.scene.remove(this.#lines); this.#lines.geometry.dispose(); }
+    this.#lines = new THREE.LineSegments(new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(Float32Array.from(found), 3)), new THREE.LineBasicMaterial({ color: colour("handle") }));
+    this.#lines.frustumCulled = false;
+    this.#lines.visible = found.length > 0;
+    this.view.scene.add(this.#lines);
+    const { steps, resting } = this.app.loop!.progress;
+    if (this.app.state.onwards && this.app.loop!.playing && (steps >= STEPS_A_LEVEL || resting) && x.count < LAST_LEVEL) void this.subdivide().catch(complain);
+    const base = linear("mesh"), defects = this.app.state.colour === "defect" ? angleDefects(now).map(Math.abs) as Float64Array : undefined;
+    this.view.colours((out) => { if (defects) hot(defects, out); else for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+  }
+}
+
+/** A sphere that is not quite one: of its symmetry, none of the hinges would come out. */
+function ball(subdivisions: number): Mesh {
+  const mesh = icosphere({ subdivisions });
+  return placed({ positions: mesh.positions.map((value, k) => value + 0.002 * Math.sin(12.9 * k)), triangles: mesh.triangles });
+}
+
+/** Both ends of every edge whose faces are bent by more than a seam is. */
+function bent(positions: ArrayLike<number>, triangles: Uint32Array): number[] {
+  const normals = new Map<number, THREE.Vector3>(), found: number[] = [], at = (v: number) => new THREE.Vector3(positions[3 * v], positions[3 * v + 1], positions[3 * v + 2]);
+  const key = (a: number, b: number) => a * 2 ** 24 + b;
+  for (let t = 0; t < triangles.length; t += 3) {
+    const [a, b, c] = [triangles[t]!, triangles[t + 1]!, triangles[t + 2]!], p = at(a), normal = at(b).sub(p).cross(at(c).sub(p)).normalize();
+    for (const [v, w] of [[a, b], [b, c], [c, a]] as const) normals.set(key(v, w), normal);
+  }
+  const table = edges(triangles);
+  for (let k = 0; k < table.length; k += 2) {
+    const [a, b] = [table[k]!, table[k + 1]!], [n, m] = [normals.get(key(a, b)), normals.get(key(b, a))];
+    if (n && m && n.angleTo(m) > SEAM) found.push(...at(a).toArray(), ...at(b).toArray());
+  }
+  return found;
+}
+
+new App<DevelopableState>(DEFAULTS, (app) => expose(app, new DevelopablePage(app)));

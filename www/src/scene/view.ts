@@ -1,0 +1,200 @@
+/** What is seen of a mesh: three's scene on the engine's device, a camera to turn, and quality that follows the frame time. */
+import * as THREE from "three/webgpu";
+import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+import { bindAttribute, type Binding } from "leastwise/three";
+import type { Engine, Variables, Vec3 } from "leastwise";
+import { el } from "../shell/dom.js";
+import { calm, colour, onTheme } from "../shell/theme.js";
+import { normalsOnDevice, normalsOnHost } from "./normals.js";
+
+/** Frames slower than this lower the resolution, step by step; a still picture is drawn in full. */
+const SLOW_MS = 42;
+const SLOW_FRAMES = 6;
+const COARSEST = 0.5;
+/** Above so many vertices the CPU computes normals in every fourth frame only. */
+const MANY_VERTICES = 20_000;
+
+type Surface = THREE.Mesh<THREE.BufferGeometry, THREE.MeshStandardMaterial>;
+
+export class View {
+  readonly canvas = el("canvas", { tabIndex: 0 });
+  readonly scene = new THREE.Scene();
+  readonly camera = new THREE.PerspectiveCamera(38, 1, 0.02, 60);
+  readonly controls: OrbitControls;
+  readonly renderer: THREE.WebGPURenderer;
+  surface: Surface | undefined;
+  binding: Binding | undefined;
+  /** Pictures that were drawn. */
+  drawn = 0;
+  #normals: ReturnType<typeof normalsOnDevice>;
+  #triangles: Uint32Array = new Uint32Array();
+  #scale = 1;
+  #slow = 0;
+  #last = 0;
+  #settled = true;
+  readonly #resize: ResizeObserver;
+
+  private constructor(readonly engine: Engine, private readonly stage: HTMLElement, label: string, private readonly redraw: () => void) {
+    const { device } = engine;
+    this.canvas.setAttribute("aria-label", label);
+    stage.append(this.canvas);
+    this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, antialias: true, ...(device ? { device } : { forceWebGL: true }) });
+    this.controls = new OrbitControls(this.camera, this.canvas);
+    this.controls.enableDamping = !calm();
+    this.controls.addEventListener("change", redraw);
+    this.#resize = new ResizeObserver(() => this.#fit());
+    this.scene.add(new THREE.HemisphereLight(0xf4f7ff, 0x8a7864, 1.25));
+    const key = new THREE.DirectionalLight(0xfff3e2, 2.3), fill = new THREE.DirectionalLight(0x9cc0ff, 0.9);
+    key.position.set(1.6, 2.6, 1.8);
+    fill.position.set(-2.2, 0.8, -1.4);
+    this.scene.add(key, fill);
+    this.#paint();
+    onTheme(() => { this.#paint(); redraw(); });
+  }
+
+  static async make(engine: Engine, stage: HTMLElement, label: string, redraw: () => void): Promise<View> {
+    const view = new View(engine, stage, label, redraw);
+    await view.renderer.init();
+    view.#resize.observe(stage);
+    view.#fit();
+    return view;
+  }
+
+  /** Where the camera looks from, and at what. */
+  look(from: readonly [number, number, number], at: readonly [number, number, number] = [0, 0, 0], { near = 0.6, far = 8 } = {}): void {
+    this.camera.position.set(...from);
+    this.controls.target.set(...at);
+    Object.assign(this.controls, { minDistance: near, maxDistance: far });
+    this.controls.update();
+  }
+
+  /** Shows a mesh at rest. */
+  show(positions: Float32Array, triangles: Uint32Array): Surface {
+    this.unbind();
+    if (this.surface) {
+      this.scene.remove(this.surface);
+      this.surface.geometry.dispose();
+      this.surface.material.dispose();
+    }
+    const geometry = new THREE.BufferGeometry(), normals = new Float32Array(positions.length);
+    normalsOnHost(positions, triangles, normals);
+    geometry.setAttribute("position", new THREE.BufferAttribute(positions.slice(), 3));
+    geometry.setAttribute("normal", new THREE.BufferAttribute(normals, 3));
+    geometry.setAttribute("color", new THREE.BufferAttribute(new Float32Array(positions.length).fill(1), 3));
+    geometry.setIndex(new THREE.BufferAttribute(triangles, 1));
+    const material = new THREE.MeshStandardMaterial({ color: 0xffffff, roughness: 0.58, metalness: 0.02, vertexColors: true, side: THREE.DoubleSide });
+    this.surface = new THREE.Mesh(geometry, material);
+    this.surface.frustumCulled = false;
+    this.#triangles = triangles;
+    this.scene.add(this.surface);
+    this.redraw();
+    return this.surface;
+  }
+
+  /** Draws the values of `x` from here on, from the solver's own buffer where both work on one device. */
+  bind(x: Variables<Vec3>): void {
+    const geometry = this.surface!.geometry, { device } = this.engine;
+    this.unbind();
+    this.binding = bindAttribute(this.renderer, geometry.getAttribute("position") as THREE.BufferAttribute, x);
+    if (device && this.binding.mode !== "uploaded") {
+      // A fresh attribute, for which three has made no buffer yet.
+      const normal = new THREE.BufferAttribute((geometry.getAttribute("normal").array as Float32Array).slice(), 3);
+      geometry.setAttribute("normal", normal);
+      this.#normals = normalsOnDevice(this.renderer, device, normal, x, this.#triangles);
+    }
+  }
+
+  unbind(): void {
+    const positions = this.surface?.geometry.getAttribute("normal");
+    if (this.#normals && positions) this.surface!.geometry.setAttribute("normal", new THREE.BufferAttribute((positions.array as Float32Array).slice(), 3));
+    this.#normals?.dispose();
+    this.#normals = undefined;
+    this.binding?.dispose();
+    this.binding = undefined;
+  }
+
+  /** Positions that were read, for rays to hit and lassos to catch. */
+  remember(positions: ArrayLike<number>): void {
+    const geometry = this.surface!.geometry;
+    (geometry.getAttribute("position").array as Float32Array).set(positions);
+    geometry.boundingSphere = null;
+  }
+
+  /** Colours of vertices, from 0 to 1; in the working space of three, which is linear. */
+  colours(write: (colours: Float32Array) => void): void {
+    const attribute = this.surface!.geometry.getAttribute("color") as THREE.BufferAttribute;
+    write(attribute.array as Float32Array);
+    attribute.needsUpdate = true;
+    this.redraw();
+  }
+
+  /** One picture; true while the camera still glides. */
+  draw(now: number, moving: boolean): void {
+    const geometry = this.surface?.geometry;
+    if (this.#normals) this.#normals.update();
+    else if (geometry && moving && (geometry.getAttribute("position").count < MANY_VERTICES || this.drawn % 4 === 0)) {
+      const normal = geometry.getAttribute("normal") as THREE.BufferAttribute;
+      normalsOnHost(geometry.getAttribute("position").array as Float32Array, this.#triangles, normal.array as Float32Array);
+      normal.needsUpdate = true;
+    }
+    if (this.controls.enabled) this.controls.update();
+    this.#adapt(now, moving);
+    this.drawn++;
+    void this.renderer.render(this.scene, this.camera);
+  }
+
+  /** World units of a CSS pixel at a point. */
+  pixel(at: THREE.Vector3): number {
+    return (2 * this.camera.position.distanceTo(at) * Math.tan((this.camera.fov * Math.PI) / 360)) / Math.max(1, this.canvas.clientHeight);
+  }
+
+  /** Where a point is on the screen, in CSS pixels of the window. */
+  onScreen(at: THREE.Vector3): { x: number; y: number } {
+    const box = this.canvas.getBoundingClientRect(), point = at.clone().project(this.camera);
+    return { x: box.left + ((point.x + 1) / 2) * box.width, y: box.top + ((1 - point.y) / 2) * box.height };
+  }
+
+  dispose(): void {
+    this.unbind();
+    this.#resize.disconnect();
+    this.controls.dispose();
+    this.surface?.geometry.dispose();
+    this.renderer.dispose();
+    this.canvas.remove();
+  }
+
+  #adapt(now: number, moving: boolean): void {
+    const took = now - this.#last;
+    this.#last = now;
+    if (!moving) {
+      if (this.#scale < 1 && !this.#settled) { this.#settled = true; this.#ratio(1); }
+      return;
+    }
+    if (this.#settled && this.#scale < 1) { this.#settled = false; this.#ratio(this.#scale); }
+    this.#slow = took > SLOW_MS && took < 1000 ? this.#slow + 1 : Math.max(0, this.#slow - 1);
+    if (this.#slow < SLOW_FRAMES || this.#scale <= COARSEST) return;
+    this.#slow = 0;
+    this.#settled = false;
+    this.#scale = Math.max(COARSEST, this.#scale * 0.75);
+    this.#ratio(this.#scale);
+  }
+
+  #ratio(scale: number): void { this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2) * scale); }
+
+  #fit(): void {
+    const { clientWidth: width, clientHeight: height } = this.stage;
+    if (!width || !height) return;
+    this.#ratio(this.#scale);
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    // On a narrow screen the width is what has to hold the mesh.
+    this.camera.fov = width < height ? Math.min(70, 38 * (height / width) ** 0.75) : 38;
+    this.camera.updateProjectionMatrix();
+    this.redraw();
+  }
+
+  #paint(): void { this.scene.background = new THREE.Color(colour("stage")); }
+}
+
+/** A colour of the style sheet in three's working space. */
+export const linear = (name: string): readonly [number, number, number] => new THREE.Color(colour(name)).toArray() as [number, number, number];

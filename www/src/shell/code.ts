@@ -1,0 +1,82 @@
+/** The code that a page runs: TypeScript as the editor has it, with the package's exports in scope. */
+import * as core from "leastwise";
+import * as energies from "leastwise/energies";
+import * as meshes from "leastwise/mesh";
+import { LeastwiseError, type Problem, type Term } from "leastwise";
+
+/** A mistake in the code, and the line that it is at, counted from 1. */
+export class CodeError extends Error {
+  constructor(message: string, readonly line: number | undefined, readonly code?: string) { super(message); }
+}
+
+/** A term that the code made, with the weights that it began with. */
+export interface Made { readonly term: Term<object>; readonly weight: number | Float32Array | Float64Array; readonly over: Uint32Array | undefined }
+
+type Scope = { readonly [name: string]: unknown };
+
+/** Names that a program may use without importing them; an energy of the name of a measure goes before it. */
+const PACKAGE: Scope = { ...core, ...meshes, ...energies };
+/** `new Function` puts two lines before the first of the body. */
+const HEADER_LINES = 2;
+
+/** Types are taken out; lines stay where they are. */
+async function plain(source: string): Promise<string> {
+  const { transform } = await import("sucrase");
+  try {
+    return transform(source, { transforms: ["typescript"], disableESTransforms: true, preserveDynamicImport: true }).code;
+  } catch (error) {
+    const { message, loc } = error as Error & { loc?: { line: number } };
+    throw new CodeError(message.replace(/^Error transforming [^:]*: /, "").replace(/ \(\d+:\d+\)$/, ""), loc?.line);
+  }
+}
+
+/** Runs the code once with `problem` and what else is in scope, and gives the terms that it made. What fails says at which line. */
+export async function runCode(source: string, problem: Problem, scope: Scope): Promise<Made[]> {
+  const body = await plain(source);
+  const names = { ...PACKAGE, ...scope, problem };
+  const made: Made[] = [];
+  const stop = collect(problem, made);
+  try {
+    // In a block, so that the code may call its own things by names of the package.
+    const work = new Function(...Object.keys(names), `"use strict";{${body}\n}`) as (...values: unknown[]) => unknown;
+    const result = work(...Object.values(names));
+    if (result instanceof Promise) throw new CodeError("the code must not be asynchronous", undefined);
+    if (!made.length) throw new CodeError("the code adds no term: call problem.residuals or problem.energy", undefined);
+    return made;
+  } catch (error) {
+    throw error instanceof CodeError ? error : new CodeError(error instanceof Error ? error.message : String(error), lineOf(error, source), error instanceof LeastwiseError ? error.code : undefined);
+  } finally {
+    stop();
+  }
+}
+
+/** The line of an error in the code: the first of its own lines in the stack, or that of the term that it names. */
+export function lineOf(error: unknown, source: string): number | undefined {
+  if (error instanceof LeastwiseError && error.term !== undefined) {
+    const at = source.split("\n").findIndex((line) => line.includes(`"${error.term}"`));
+    if (at >= 0) return at + 1;
+  }
+  const found = /<anonymous>:(\d+):\d+/.exec(error instanceof Error ? (error.stack ?? "") : "") ?? /> Function:(\d+):\d+/.exec(error instanceof Error ? (error.stack ?? "") : "");
+  const line = found ? Number(found[1]) - HEADER_LINES : undefined;
+  return line !== undefined && line >= 1 && line <= source.split("\n").length ? line : undefined;
+}
+
+/** Hears of every term that is added, also by the package's own energies. */
+function collect(problem: Problem, made: Made[]): () => void {
+  const own = problem as unknown as Record<string, unknown>;
+  for (const method of ["residuals", "energy"] as const) {
+    const original = problem[method].bind(problem) as (name: string, options: { weight?: Made["weight"]; over?: unknown }, work: unknown) => Term<object>;
+    own[method] = (name: string, options: { weight?: Made["weight"]; over?: unknown }, work: unknown) => {
+      const term = original(name, options, work);
+      const table = options.over;
+      made.push({ term, weight: options.weight ?? 1, over: typeof table === "object" ? Uint32Array.from(Array.isArray(table) ? (table.flat() as number[]) : (table as Uint32Array)) : undefined });
+      return term;
+    };
+  }
+  return () => { for (const method of ["residuals", "energy"]) delete own[method]; };
+}
+
+/** Weighs a term by a factor of what it began with. */
+export function weigh({ term, weight }: Made, factor: number): void {
+  term.set({ weight: typeof weight === "number" ? factor * weight : weight.map((one) => factor * one) as Float64Array });
+}
