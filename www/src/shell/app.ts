@@ -301,7 +301,7 @@ export class App<S extends CommonState> {
 
   #layout(live: boolean): void {
     const bodies: [string, string, HTMLElement][] = [["settings", "Settings", this.controls]];
-    if (live) bodies.push(["chart", "Chart", el("div", { class: "tab" }, this.chart.element, el("p", { class: "fine" }, "Costs are read back a few times a second, and nothing else."))]);
+    if (live) bodies.push(["chart", "Chart", el("div", { class: "tab" }, this.chart.element, el("p", { class: "fine" }, "Costs are read back about three times a second."))]);
     if (this.editor) bodies.push(["code", "Code", el("div", { class: "tab" }, this.editor.element)]);
     const list = el("div", { class: "tabs", role: "tablist" });
     for (const [name, label, body] of bodies) {
