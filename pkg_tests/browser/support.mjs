@@ -104,7 +104,7 @@ export async function openPage(t, browser, address, { problems: expected = [], .
 
 /** Waits until a live page has its engine, and its problem's first step behind it. */
 export async function settled(tab) {
-  await tab.waitForFunction(() => window.leastwisePage && (document.querySelector("#status.error") || (document.querySelector("#status").textContent === "" && /CPU|WebGPU/.test(document.querySelector("#facts").textContent))));
+  await tab.waitForFunction(() => window.leastwisePage && (document.querySelector("#status.error") || ((window.leastwisePage.app?.built ?? 1) > 0 && document.querySelector("#status").textContent === "" && /CPU|WebGPU/.test(document.querySelector("#facts").textContent))));
 }
 
 /** Waits until a condition holds of what `look` gives of `window.leastwisePage`; gives that. */

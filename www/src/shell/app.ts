@@ -12,6 +12,7 @@ import { onTheme, themeButton } from "./theme.js";
 import { decode, encode, type State } from "./url.js";
 
 const UNDONE = 100;
+const DRAWING = "Drawing…";
 /** Below this width or height the panel folds away. */
 const NARROW = "(max-width: 760px), (max-height: 480px)";
 
@@ -80,7 +81,7 @@ export class App<S extends CommonState> {
     this.#page.show(this.state);
     onTheme(() => this.loop?.draw());
     addEventListener("hashchange", () => location.reload());
-    addEventListener("visibilitychange", () => { if (!document.hidden) this.loop?.draw(); });
+    addEventListener("visibilitychange", () => this.#seen());
     addEventListener("keydown", (event) => this.#key(event));
     void this.#restart();
   }
@@ -158,7 +159,7 @@ export class App<S extends CommonState> {
       this.engine = engine;
       this.#tellBackend(engine, why);
       void engine.lost.then((error) => { if (this.engine === engine) this.#lost(error); });
-      say("Drawing…");
+      say(DRAWING);
       await this.#page.open(engine);
     } catch (thrown) {
       complain(thrown, { label: "Use the CPU", act: () => this.set({ backend: "cpu" } as Partial<S>) });
@@ -183,7 +184,10 @@ export class App<S extends CommonState> {
       this.editor?.error(undefined);
       if (this.#notice) tell(this.#notice);
       this.#notice = "";
-      if (!running) return void (await this.#page.started?.());
+      if (!running) {
+        if (byId("status").textContent === DRAWING) say("");
+        return void (await this.#page.started?.());
+      }
       say("Compiling kernels… the picture is already live.");
       this.loop = new Loop(engine, running, { draw: (now) => this.#page.draw?.(now), shown: (progress) => this.#shown(progress), failed: (thrown) => this.#failed(thrown), note: () => this.state });
       this.loop.playing = playing;
@@ -214,6 +218,15 @@ export class App<S extends CommonState> {
     this.#write();
     void this.#restart();
   }
+
+  /** Hidden tabs get no frames, so nothing runs there. */
+  #seen(): void {
+    const moving = this.loop !== undefined && this.loop.playing && !this.loop.resting;
+    if (document.hidden) this.#left = moving;
+    else if (this.#left) say("It paused while the tab was hidden, and goes on.");
+    if (!document.hidden) this.loop?.draw();
+  }
+  #left = false;
 
   #shown(progress: Progress): void {
     const { cost, stepMs, steps, costs } = progress;
@@ -288,7 +301,7 @@ export class App<S extends CommonState> {
 
   #layout(live: boolean): void {
     const bodies: [string, string, HTMLElement][] = [["settings", "Settings", this.controls]];
-    if (live) bodies.push(["chart", "Chart", el("div", { class: "tab" }, this.chart.element, el("p", { class: "fine" }, "Costs are read back a few times a second, and nothing else."))]);
+    if (live) bodies.push(["chart", "Chart", el("div", { class: "tab" }, this.chart.element, el("p", { class: "fine" }, "Costs are read back about three times a second."))]);
     if (this.editor) bodies.push(["code", "Code", el("div", { class: "tab" }, this.editor.element)]);
     const list = el("div", { class: "tabs", role: "tablist" });
     for (const [name, label, body] of bodies) {

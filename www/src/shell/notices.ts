@@ -22,9 +22,10 @@ function show(status: HTMLElement, message: string, offers: readonly Offer[]): v
   status.replaceChildren(message, ...offers.map(({ label, act }) => el("button", { type: "button", class: "quiet", onclick: () => { settle(); act(); } }, label)));
 }
 
-/** The error is over: work goes on. */
+/** An error that is shown is over: work goes on. */
 export function settle(): void {
   const status = byId("status");
+  if (!status.classList.contains("error")) return;
   status.classList.remove("error");
   status.setAttribute("role", "status");
   status.replaceChildren();
