@@ -14,16 +14,16 @@ const run = async (...args) => JSON.parse(await inFreshProcess(program, args));
 /** Parts that a thing to do loads, besides those of an engine: of one on the CPU, and of one on WebGPU where that differs. */
 const LOADS = {
   pcg: [], blocks: [], auto: ["direct"], dense: ["direct"], cholesky: ["direct"], assembled: ["direct"], frozen: ["direct"], dogleg: [], newton: [],
-  lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom"],
-  cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom"], check: ["direct", "rare", "seldom"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom"],
-  graduated: ["descent", "direct", "levels", "rare", "seldom"], save: ["direct", "rare", "seldom"], tune: ["direct", "rare", "seldom"],
+  lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom", "single"],
+  cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom", "single"], check: ["direct", "rare", "seldom", "single"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom", "single"],
+  graduated: ["descent", "direct", "levels", "rare", "seldom", "single"], save: ["direct", "rare", "seldom", "single"], tune: ["direct", "rare", "seldom", "single"],
   energies: ["seldom"], curved: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], single: ["single"], doubles: ["doubles"],
-  tensors: ["tensors"], gradients: ["tensors"], cluster: ["seldom", "vectors"], index: ["seldom", "vectors"], open: ["seldom", "vectors"],
+  tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
 };
 /** Those that a backend has alone. */
 const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
-const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], tensors: ["tensors"], gradients: ["tensors"] };
+const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], energies: ["seldom"], curved: ["seldom"], tensors: ["tensors", "single"], gradients: ["tensors", "single"] };
 /** What computes on the CPU beside a GPU. */
 const BESIDE = ["constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "open"];
 

@@ -16,7 +16,7 @@ const RULES = [
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
   ["webgpu", /leastwise_recording::source::KernelSource::texts\b|leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
-  ["doubles", /leastwise_kernels::(doubles|arithmetic|operations)::/],
+  ["doubles", /leastwise_kernels::(doubles|arithmetic)::/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
   ["direct", /^engine_covariance\w*/],

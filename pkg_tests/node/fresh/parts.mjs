@@ -78,7 +78,7 @@ const WORK = {
   },
   async energies(lw) {
     const { problem, x } = line(lw);
-    problem.energies("wells", { of: [x] }, ([a]) => a.mul(a).sub(1).square().mul(0.1));
+    problem.energy("wells", { of: [x] }, ([a]) => a.mul(a).sub(1).square().mul(0.1));
     const { cost } = await problem.solve({ linear: "pcg", maxIterations: 20 });
     return [cost, ...await x.read()];
   },
