@@ -1,5 +1,6 @@
 //! Cholesky's factor of a whole matrix, for few unknowns: by faer's products natively, in wasm by a small kernel of our own.
 
+use crate::Computed;
 use crate::matrix::{System, Unsolved};
 use crate::panels;
 use leastwise_base::task::{Pace, Stopped};
@@ -43,32 +44,36 @@ impl DenseCholesky {
     }
 
     /// The same by the given algorithm.
-    pub async fn by(algorithm: Algorithm, system: &System<'_>, pace: &Pace) -> Result<Self, Unsolved> {
-        let n = system.matrix.pattern.scalars as usize;
-        let mut factor = system.matrix.dense(system.damping, pace).await?;
-        algorithm.factorize(&mut factor, n, pace).await?;
-        // A pivot that is not a number may pass as positive.
-        let definite = (0..n).all(|k| factor[k * n + k].is_finite());
-        if definite { Ok(Self { n, factor }) } else { Err(Unsolved::Singular) }
+    pub fn by<'a>(algorithm: Algorithm, system: &'a System<'a>, pace: &'a Pace) -> Computed<'a, Result<Self, Unsolved>> {
+        Box::pin(async move {
+            let n = system.matrix.pattern.scalars as usize;
+            let mut factor = system.matrix.dense(system.damping, pace).await?;
+            algorithm.factorize(&mut factor, n, pace).await?;
+            // A pivot that is not a number may pass as positive.
+            let definite = (0..n).all(|k| factor[k * n + k].is_finite());
+            if definite { Ok(Self { n, factor }) } else { Err(Unsolved::Singular) }
+        })
     }
 
     /// x becomes (H + λD)⁻¹x.
-    pub async fn solve(&self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
-        let column = |k: usize| self.factor[k * self.n..][k..self.n].split_first().expect("columns reach their diagonal");
-        for k in 0..self.n {
-            let (pivot, below) = column(k);
-            x[k] /= pivot;
-            let value = x[k];
-            x[k + 1..].iter_mut().zip(below).for_each(|(x, entry)| *x -= entry * value);
-            pace.spend(2 * below.len()).await?;
-        }
-        for k in (0..self.n).rev() {
-            let (pivot, below) = column(k);
-            let known: f64 = below.iter().zip(&x[k + 1..]).map(|(entry, x)| entry * x).sum();
-            x[k] = (x[k] - known) / pivot;
-            pace.spend(2 * below.len()).await?;
-        }
-        Ok(())
+    pub fn solve<'a>(&'a self, x: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Stopped>> {
+        Box::pin(async move {
+            let column = |k: usize| self.factor[k * self.n..][k..self.n].split_first().expect("columns reach their diagonal");
+            for k in 0..self.n {
+                let (pivot, below) = column(k);
+                x[k] /= pivot;
+                let value = x[k];
+                x[k + 1..].iter_mut().zip(below).for_each(|(x, entry)| *x -= entry * value);
+                pace.spend(2 * below.len()).await?;
+            }
+            for k in (0..self.n).rev() {
+                let (pivot, below) = column(k);
+                let known: f64 = below.iter().zip(&x[k + 1..]).map(|(entry, x)| entry * x).sum();
+                x[k] = (x[k] - known) / pivot;
+                pace.spend(2 * below.len()).await?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //! panels before it that reach it are subtracted when its turn comes (Ng & Peyton, "Block sparse Cholesky algorithms on
 //! advanced uniprocessor computers", 1993).
 
+use crate::Computed;
 use crate::matrix::Unsolved;
 use crate::panels;
 use crate::sparse::{Factorization, TooLarge, Unfactorised};
@@ -325,30 +326,32 @@ impl Factorization for LeftLooking {
 
 impl LeftLooking {
     /// x becomes the solution of the last matrix for the right-hand side x.
-    pub async fn solved(&self, x: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
-        let Self { inverse, panels, rows, factor, .. } = self;
-        // In the order of elimination.
-        let mut y = vec![0.0; x.len()];
-        inverse.iter().zip(&*x).for_each(|(&place, &value)| y[place as usize] = value);
-        for panel in panels {
-            let rows = &rows[panel.rows.clone()];
-            for (k, column) in factor[panel.values()].chunks_exact(rows.len()).enumerate() {
-                let value = y[rows[k] as usize] / column[k];
-                y[rows[k] as usize] = value;
-                rows[k + 1..].iter().zip(&column[k + 1..]).for_each(|(&row, entry)| y[row as usize] -= entry * value);
+    pub fn solved<'a>(&'a self, x: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Stopped>> {
+        Box::pin(async move {
+            let Self { inverse, panels, rows, factor, .. } = self;
+            // In the order of elimination.
+            let mut y = vec![0.0; x.len()];
+            inverse.iter().zip(&*x).for_each(|(&place, &value)| y[place as usize] = value);
+            for panel in panels {
+                let rows = &rows[panel.rows.clone()];
+                for (k, column) in factor[panel.values()].chunks_exact(rows.len()).enumerate() {
+                    let value = y[rows[k] as usize] / column[k];
+                    y[rows[k] as usize] = value;
+                    rows[k + 1..].iter().zip(&column[k + 1..]).for_each(|(&row, entry)| y[row as usize] -= entry * value);
+                }
+                pace.spend(2 * panel.values().len()).await?;
             }
-            pace.spend(2 * panel.values().len()).await?;
-        }
-        for panel in panels.iter().rev() {
-            let rows = &rows[panel.rows.clone()];
-            for (k, column) in factor[panel.values()].chunks_exact(rows.len()).enumerate().rev() {
-                let known: f64 = rows[k + 1..].iter().zip(&column[k + 1..]).map(|(&row, entry)| entry * y[row as usize]).sum();
-                y[rows[k] as usize] = (y[rows[k] as usize] - known) / column[k];
+            for panel in panels.iter().rev() {
+                let rows = &rows[panel.rows.clone()];
+                for (k, column) in factor[panel.values()].chunks_exact(rows.len()).enumerate().rev() {
+                    let known: f64 = rows[k + 1..].iter().zip(&column[k + 1..]).map(|(&row, entry)| entry * y[row as usize]).sum();
+                    y[rows[k] as usize] = (y[rows[k] as usize] - known) / column[k];
+                }
+                pace.spend(2 * panel.values().len()).await?;
             }
-            pace.spend(2 * panel.values().len()).await?;
-        }
-        inverse.iter().zip(x).for_each(|(&place, value)| *value = y[place as usize]);
-        Ok(())
+            inverse.iter().zip(x).for_each(|(&place, value)| *value = y[place as usize]);
+            Ok(())
+        })
     }
 }
 

@@ -19,6 +19,12 @@
 //! # Ok::<(), leastwise_base::memory::OutOfMemory>(())
 //! ```
 
+use std::pin::Pin;
+
+/// A computation of this crate. The body of an `async fn` is compiled where it is awaited; a box is made here, at this crate's optimisation
+/// level, which is that of loops over a matrix.
+pub type Computed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
 pub mod conjugate;
 pub mod dense;
 pub mod elimination;

@@ -1,5 +1,6 @@
 //! JᵀWJ on the host, in f64, block by block.
 
+use crate::Computed;
 use leastwise_base::memory::{self, OutOfMemory};
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
@@ -115,20 +116,22 @@ impl BlockMatrix {
     }
 
     /// The same in time slices.
-    pub async fn multiply_in_slices(&self, x: &[f64], y: &mut [f64], pace: &Pace) -> Result<(), Stopped> {
-        for table in &self.pattern.tables {
-            for variables in runs(table.count, |_| 2 * (table.width * table.width) as usize) {
-                self.multiply_diagonal(table, variables.clone(), x, y);
-                pace.spend(variables.len() * 2 * (table.width * table.width) as usize).await?;
+    pub fn multiply_in_slices<'a>(&'a self, x: &'a [f64], y: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Stopped>> {
+        Box::pin(async move {
+            for table in &self.pattern.tables {
+                for variables in runs(table.count, |_| 2 * (table.width * table.width) as usize) {
+                    self.multiply_diagonal(table, variables.clone(), x, y);
+                    pace.spend(variables.len() * 2 * (table.width * table.width) as usize).await?;
+                }
             }
-        }
-        for part in &self.pattern.parts {
-            for rows in runs(part.starts.len() as u32 - 1, |row| 4 * part.values_of(row)) {
-                self.multiply_rows(part, rows.clone(), x, y);
-                pace.spend(rows.map(|row| 4 * part.values_of(row)).sum()).await?;
+            for part in &self.pattern.parts {
+                for rows in runs(part.starts.len() as u32 - 1, |row| 4 * part.values_of(row)) {
+                    self.multiply_rows(part, rows.clone(), x, y);
+                    pace.spend(rows.map(|row| 4 * part.values_of(row)).sum()).await?;
+                }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn multiply_diagonal(&self, table: &BlockRows, variables: Range<u32>, x: &[f64], y: &mut [f64]) {
@@ -162,45 +165,47 @@ impl BlockMatrix {
     }
 
     /// The whole matrix plus `damping` on its diagonal, column by column; the lower triangle is filled.
-    pub async fn dense(&self, damping: &[f64], pace: &Pace) -> Result<Vec<f64>, Unsolved> {
-        let n = self.pattern.scalars as usize;
-        // Fresh pages cost as much as operations do.
-        let mut dense = memory::room(n * n, "the matrix of linear \"dense\"")?;
-        while dense.len() < n * n {
-            let filled = (n * n).min(dense.len() + UNIT / 2);
-            dense.resize(filled, 0.0);
-            pace.spend(UNIT / 2).await?;
-        }
-        for table in &self.pattern.tables {
-            let width = table.width as usize;
-            for variable in 0..table.count {
-                let at = table.scalar as usize + variable as usize * width;
-                let block = self.diagonal(table, variable);
-                for c in 0..width {
-                    for r in c..width {
-                        dense[(at + c) * n + at + r] = block[packed(r, c)];
-                    }
-                    dense[(at + c) * n + at + c] += damping[at + c];
-                }
-                pace.spend(packed(width, 0)).await?;
+    pub fn dense<'a>(&'a self, damping: &'a [f64], pace: &'a Pace) -> Computed<'a, Result<Vec<f64>, Unsolved>> {
+        Box::pin(async move {
+            let n = self.pattern.scalars as usize;
+            // Fresh pages cost as much as operations do.
+            let mut dense = memory::room(n * n, "the matrix of linear \"dense\"")?;
+            while dense.len() < n * n {
+                let filled = (n * n).min(dense.len() + UNIT / 2);
+                dense.resize(filled, 0.0);
+                pace.spend(UNIT / 2).await?;
             }
-        }
-        for part in &self.pattern.parts {
-            let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
-            let (height, width) = (part.rows as usize, part.width as usize);
-            for variable in 0..rows.count {
-                let i = rows.scalar as usize + variable as usize * height;
-                for (block, column) in part.row(variable) {
-                    let j = columns.scalar as usize + column as usize * width;
-                    let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
-                    for (place, value) in values.iter().enumerate() {
-                        dense[(j + place % width) * n + i + place / width] = *value;
+            for table in &self.pattern.tables {
+                let width = table.width as usize;
+                for variable in 0..table.count {
+                    let at = table.scalar as usize + variable as usize * width;
+                    let block = self.diagonal(table, variable);
+                    for c in 0..width {
+                        for r in c..width {
+                            dense[(at + c) * n + at + r] = block[packed(r, c)];
+                        }
+                        dense[(at + c) * n + at + c] += damping[at + c];
                     }
+                    pace.spend(packed(width, 0)).await?;
                 }
-                pace.spend(4 * part.values_of(variable)).await?;
             }
-        }
-        Ok(dense)
+            for part in &self.pattern.parts {
+                let [rows, columns] = [part.row, part.column].map(|number| &self.pattern.tables[number as usize]);
+                let (height, width) = (part.rows as usize, part.width as usize);
+                for variable in 0..rows.count {
+                    let i = rows.scalar as usize + variable as usize * height;
+                    for (block, column) in part.row(variable) {
+                        let j = columns.scalar as usize + column as usize * width;
+                        let values = &self.lower[part.base as usize + block as usize * height * width..][..height * width];
+                        for (place, value) in values.iter().enumerate() {
+                            dense[(j + place % width) * n + i + place / width] = *value;
+                        }
+                    }
+                    pace.spend(4 * part.values_of(variable)).await?;
+                }
+            }
+            Ok(dense)
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 //! S = C − YᵀY, S x = c − YᵀL⁻¹e, and back, x_e = L⁻ᵀ(L⁻¹e − Yx). Eliminated variables are worked on in pieces, rows
 //! of S one by one; each has its own results, so that the bits are the same on any number of threads.
 
+use crate::Computed;
 use crate::dense::DenseCholesky;
 use crate::elimination::{Elimination, Group, Linked, Neighbour};
 use crate::matrix::{BlockMatrix, System, Unsolved, packed};
@@ -80,19 +81,21 @@ struct Piece<'a> {
 
 impl Schur {
     /// Eliminates tables, given by their numbers in the pattern.
-    pub async fn new(pattern: &Pattern, tables: &[u32], pace: &Pace) -> Result<Self, Refused> {
-        let elimination = Elimination::new(pattern, tables, pace).await?;
-        let left = &elimination.reduced;
-        let scalars = f64::from(left.scalars);
-        let is_full = 2.0 * left.values as f64 > 0.25 * scalars * scalars;
-        let solver = if left.scalars <= DENSE || is_full && left.scalars <= DENSE_WHEN_FULL {
-            Reduced::Dense
-        } else {
-            Reduced::Sparse(Box::new(SparseCholesky::new(left, pace).await?))
-        };
-        let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
-        let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
-        Ok(Self { elimination, reduced, solver, factors, half, y })
+    pub fn new<'a>(pattern: &'a Pattern, tables: &'a [u32], pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
+        Box::pin(async move {
+            let elimination = Elimination::new(pattern, tables, pace).await?;
+            let left = &elimination.reduced;
+            let scalars = f64::from(left.scalars);
+            let is_full = 2.0 * left.values as f64 > 0.25 * scalars * scalars;
+            let solver = if left.scalars <= DENSE || is_full && left.scalars <= DENSE_WHEN_FULL {
+                Reduced::Dense
+            } else {
+                Reduced::Sparse(Box::new(SparseCholesky::new(left, pace).await?))
+            };
+            let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
+            let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
+            Ok(Self { elimination, reduced, solver, factors, half, y })
+        })
     }
 
     /// The structure of what is left.
@@ -101,28 +104,30 @@ impl Schur {
     }
 
     /// x = (H + λD)⁻¹ right.
-    pub async fn solve(&mut self, system: &System<'_>, x: &mut [f64], pace: &Pace) -> Result<(), Unsolved> {
-        self.eliminate(system, pace).await?;
-        let mut right = self.reduce(system, pace).await?;
-        let pattern = &system.matrix.pattern;
-        let mut damping = Vec::with_capacity(right.len());
-        for &table in &self.elimination.kept {
-            let table = &pattern.tables[table as usize];
-            damping.extend(&system.damping[table.scalar as usize..][..(table.count * table.width) as usize]);
-        }
-        let left = System { matrix: &self.reduced, damping: &damping, right: &right.clone() };
-        match &mut self.solver {
-            Reduced::Dense => DenseCholesky::new(&left, pace).await?.solve(&mut right, pace).await?,
-            Reduced::Sparse(solver) => {
-                solver.factorize(&left, pace).await?;
-                solver.solve(&mut right, pace).await?;
+    pub fn solve<'a>(&'a mut self, system: &'a System<'a>, x: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Unsolved>> {
+        Box::pin(async move {
+            self.eliminate(system, pace).await?;
+            let mut right = self.reduce(system, pace).await?;
+            let pattern = &system.matrix.pattern;
+            let mut damping = Vec::with_capacity(right.len());
+            for &table in &self.elimination.kept {
+                let table = &pattern.tables[table as usize];
+                damping.extend(&system.damping[table.scalar as usize..][..(table.count * table.width) as usize]);
             }
-        }
-        for (&table, kept) in self.elimination.kept.iter().zip(&self.elimination.reduced.tables) {
-            let len = (kept.count * kept.width) as usize;
-            x[pattern.tables[table as usize].scalar as usize..][..len].copy_from_slice(&right[kept.scalar as usize..][..len]);
-        }
-        Ok(self.substitute(pattern, &right, x, pace).await?)
+            let left = System { matrix: &self.reduced, damping: &damping, right: &right.clone() };
+            match &mut self.solver {
+                Reduced::Dense => DenseCholesky::new(&left, pace).await?.solve(&mut right, pace).await?,
+                Reduced::Sparse(solver) => {
+                    solver.factorize(&left, pace).await?;
+                    solver.solve(&mut right, pace).await?;
+                }
+            }
+            for (&table, kept) in self.elimination.kept.iter().zip(&self.elimination.reduced.tables) {
+                let len = (kept.count * kept.width) as usize;
+                x[pattern.tables[table as usize].scalar as usize..][..len].copy_from_slice(&right[kept.scalar as usize..][..len]);
+            }
+            Ok(self.substitute(pattern, &right, x, pace).await?)
+        })
     }
 
     /// L, L⁻¹e and Y of every eliminated variable.

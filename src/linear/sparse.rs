@@ -5,6 +5,8 @@
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
 
+use crate::Computed;
+use crate::left_looking::LeftLooking;
 use crate::matrix::{BlockMatrix, System, Unsolved, packed};
 use crate::minimum_degree;
 use faer::perm::PermRef;
@@ -175,6 +177,32 @@ impl Ordering {
         Ok(Self { forward, inverse, fill, work: multiplications * mean * mean * mean + fill * mean })
     }
 }
+
+/// What solvers call of a factor: [computations](Computed) of this crate.
+macro_rules! computed {
+    ($factorization:ty) => {
+        impl SparseCholesky<$factorization> {
+            /// The structure of a pattern's factor.
+            pub fn made<'a>(pattern: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<Self, Unfactorised>> {
+                Box::pin(Self::new(pattern, pace))
+            }
+
+            /// Factorises the matrix of a system of the same structure.
+            pub fn factorized<'a>(&'a mut self, system: &'a System<'a>, pace: &'a Pace) -> Computed<'a, Result<(), Unsolved>> {
+                Box::pin(self.factorize(system, pace))
+            }
+
+            /// x becomes (H + λD)⁻¹x, by the last factor.
+            pub fn solved<'a>(&'a mut self, x: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Stopped>> {
+                Box::pin(self.solve(x, pace))
+            }
+        }
+    };
+}
+
+computed!(LeftLooking);
+#[cfg(not(target_arch = "wasm32"))]
+computed!(Best);
 
 impl<F: Factorization> SparseCholesky<F> {
     /// The structure of a pattern's factor.

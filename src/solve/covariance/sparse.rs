@@ -87,7 +87,7 @@ impl Sparse {
             *value = if free && *value > 0.0 { 1.0 / value.sqrt() } else { 0.0 };
         }
         rescale(&mut matrix, &inverse, pace).await?;
-        let mut cholesky = SparseCholesky::<LeftLooking>::new(&matrix.pattern, pace).await?;
+        let mut cholesky = SparseCholesky::<LeftLooking>::made(&matrix.pattern, pace).await?;
         let unseen = null_space(&matrix, &inverse, &mut cholesky, tolerance, &pace.part(0.0..0.6)).await?;
         // Ĥ n̂ = 0 of Ĥ = D⁻¹HD⁻¹ is Hn = 0 of n = D⁻¹n̂.
         let mut null = unseen.clone();
@@ -98,7 +98,7 @@ impl Sparse {
         }
         hold(&mut matrix, &inverse, pace).await?;
         let none = vec![0.0; inverse.len()];
-        cholesky.factorize(&System { matrix: &matrix, damping: &none, right: &none }, &pace.part(0.6..1.0)).await?;
+        cholesky.factorized(&System { matrix: &matrix, damping: &none, right: &none }, &pace.part(0.6..1.0)).await?;
         let mut sparse = Self { cholesky, inverse, subset: OnceLock::new(), across: Vec::new(), along: Vec::new(), null: null.clone() };
         for direction in &null {
             let solved = sparse.solved(direction.clone(), pace).await?;
@@ -227,7 +227,7 @@ async fn null_space(
     let mut shift = 1e-12 * largest;
     loop {
         let shifted = System { matrix, damping: &vec![shift; inverse.len()], right: &y };
-        match cholesky.factorize(&shifted, &pace.part(0.0..0.6)).await {
+        match cholesky.factorized(&shifted, &pace.part(0.0..0.6)).await {
             Ok(()) => break,
             Err(Unsolved::Singular) if 100.0 * shift < 1e-6 * largest => shift *= 100.0,
             Err(unsolved) => return Err(unsolved.into()),

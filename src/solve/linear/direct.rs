@@ -189,7 +189,7 @@ impl Direct {
         };
         *factor = match plan {
             Plan::Sparse => {
-                let sparse = SparseCholesky::new(&pattern, pace).await;
+                let sparse = <SparseCholesky>::made(&pattern, pace).await;
                 Factor::Sparse(Box::new(sparse.map_err(|why| unfinished(Linear::SparseCholesky, why))?))
             }
             Plan::Schur(tables) => {
@@ -332,8 +332,8 @@ impl Direct {
                 match factor {
                     Factor::Dense => DenseCholesky::new(&system, pace).await?.solve(&mut x, pace).await?,
                     Factor::Sparse(sparse) => {
-                        sparse.factorize(&system, pace).await?;
-                        sparse.solve(&mut x, pace).await?;
+                        sparse.factorized(&system, pace).await?;
+                        sparse.solved(&mut x, pace).await?;
                     }
                     Factor::Planned(_) => return Err(Unsolved::Singular),
                     Factor::Schur(schur) => schur.solve(&system, &mut x, pace).await?,
