@@ -272,12 +272,13 @@ fn eigen(mut a: [[f64; 6]; 6]) -> ([f64; 6], [[f64; 6]; 6]) {
             let angle = 0.5 * (2.0 * a[p][q]).atan2(a[q][q] - a[p][p]);
             let (s, c) = angle.sin_cos();
             let turn = |x: f64, y: f64| (c * x - s * y, s * x + c * y);
-            for k in 0..6 {
-                (a[k][p], a[k][q]) = turn(a[k][p], a[k][q]);
-                (v[k][p], v[k][q]) = turn(v[k][p], v[k][q]);
+            for row in a.iter_mut().chain(&mut v) {
+                (row[p], row[q]) = turn(row[p], row[q]);
             }
-            for k in 0..6 {
-                (a[p][k], a[q][k]) = turn(a[p][k], a[q][k]);
+            let turned = a[p].iter().zip(&a[q]).map(|(&x, &y)| turn(x, y)).collect::<Vec<_>>();
+            for (k, (x, y)) in turned.into_iter().enumerate() {
+                a[p][k] = x;
+                a[q][k] = y;
             }
         }
     }
@@ -364,9 +365,8 @@ fn what_cannot_have_full_curvature_is_refused() {
     let task = session.covariance(problem, Default::default());
     let refused = task.and_then(|task| {
         loop {
-            match session.resume(task, f64::INFINITY)? {
-                leastwise::session::Progress::Covariance(_) => return Ok(()),
-                _ => {}
+            if let leastwise::session::Progress::Covariance(_) = session.resume(task, f64::INFINITY)? {
+                return Ok(());
             }
         }
     });
