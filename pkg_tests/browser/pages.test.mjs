@@ -225,6 +225,7 @@ test("a link of nonsense is no harm: every page begins with what it has", async 
   for (const page of PAGES) {
     const tab = await visit(t, page, "#mesh=%00&energy=__proto__&handles=[[[1e9],[1],[]]]&seams=[[99999999,-1]]&size=1e9&scene=zzz&world=x&poses=-3&formula=constructor(t)&model={}&picture=..&colours=1e99&weights=~AAAA&backend=quantum&nothing", { viewport: { width: 700, height: 500 } });
     assert.ok(await tab.locator(".stage canvas").count() >= 1, page);
+    await tab.waitForFunction(() => window.leastwisePage?.app.engine);
     const { backend, said } = await tab.evaluate(() => ({ backend: window.leastwisePage.app.engine?.backend, said: document.querySelector("#status").textContent }));
     assert.equal(backend, "cpu", `${page}: ${said}`);
   }

@@ -152,7 +152,7 @@ test("f64 has no need of double-floats", async (t) => {
 async function brokenDevice() {
   const broken = { modules: 0 };
   // s − a is b to whoever believes in associativity.
-  const simplified = (code) => code.replace(/(let (d_\d+) = bitcast<f32>\(bitcast<u32>\(([\w.]+) \+ ([\w.]+)\) \^ params\.zero\);\s*let d_\d+ = )bitcast<f32>\(bitcast<u32>\(\2 - \3\) \^ params\.zero\)/g, (_, before, sum, a, b) => {
+  const simplified = (code) => code.replace(/(let (\w+) = bitcast<f32>\(bitcast<u32>\(([\w.]+) \+ ([\w.]+)\) \^ params\.zero\);\s*let p_\w+ = )bitcast<f32>\(bitcast<u32>\(\2 - \3\) \^ params\.zero\)/g, (_, before, sum, a, b) => {
     broken.modules += 1;
     return `${before}${b}`;
   });

@@ -3,7 +3,7 @@
 /** Codes that errors are documented to have, but for the engine's own death. */
 export const CODES = ["index-out-of-range", "data-length", "non-finite", "empty-term", "no-residual", "foreign-variable", "foreign-expression", "foreign-tensor", "untraceable", "shape", "dtype", "aliased",
   "bounds", "invalid-option", "tape", "limits", "rank-deficient", "disposed", "busy", "stopped", "out-of-memory", "no-adapter", "no-step", "file-format", "file-version", "file-truncated", "file-corrupt",
-  "checkpoint-mismatch"];
+  "checkpoint-mismatch", "load"];
 
 /** Codes that a solve of a random definition with random options may be refused with. */
 export const SOLVE_CODES = ["invalid-option", "non-finite", "limits", "empty-term", "no-step", "busy", "stopped"];
