@@ -40,6 +40,8 @@ export async function installPackage(tarball) {
     await run(`npm install in ${consumersFolder}/packed`, "npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: packed });
     return `${basename(tarball)} installed`;
   });
+  // Vite's development server keeps a package by its version, which stays the same here.
+  rmSync(join(folder, "node_modules/.vite"), { recursive: true, force: true });
   // Afresh every time: a file that was deleted since must not go on being run.
   rmSync(join(folder, "consumers"), { recursive: true, force: true });
   cpSync(join(root, sources), join(folder, "consumers"), { recursive: true });
