@@ -321,8 +321,7 @@ export class SolverOf implements Solver {
   reset(): void {
     takesNoMore("solver.reset()", 0, arguments);
     const handle = this.#alive();
-    // One whose parts are still loading has made no step.
-    if (!this.tasks.solving(this.#owner, this.options.native)) this.tasks.call((native) => native.resetSolver(handle));
+    this.tasks.call((native) => native.resetSolver(handle));
   }
 
   async report(): Promise<Report> {

@@ -1,8 +1,10 @@
 // The splitter, over a module of ten functions: what is absent traps and says so, and what is there computes as in the whole.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import binaryen from "binaryen";
 import { ABSENT, SECTION } from "../split/emit.mjs";
+import { ALONG } from "../split/parts.mjs";
 import { split } from "../split/split.mjs";
 
 const TEXT = `(module
@@ -113,4 +115,11 @@ test("an absent part is loaded by the first call, however it comes", () => {
     for (const [name, ...args] of [first, ["direct", 5], ["indirect", 3, 4], ["ofB", 6]]) assert.equal(core[name](...args), all[name](...args), name);
     assert.deepEqual(asked, [2, 2]);
   }
+});
+
+test("what the façade loads for a feature has all that is to be there along with its parts", () => {
+  const text = readFileSync(new URL("../../ts/src/parts.ts", import.meta.url), "utf8");
+  const lists = [...text.slice(text.indexOf("export const NEEDS")).split("satisfies")[0].matchAll(/(\w+): \[([^\]]+)\]/g)].map(([, feature, parts]) => [feature, parts.match(/\w+/g)]);
+  assert.ok(lists.length >= 6);
+  for (const [feature, parts] of lists) for (const part of parts) for (const along of ALONG[part] ?? []) assert.ok(parts.includes(along), `${feature} loads ${part} without ${along}`);
 });

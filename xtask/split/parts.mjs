@@ -3,7 +3,7 @@
 /** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
 export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles"];
 
-// The first pattern that fits decides; "" is the primary module. What fits none, and is no crate's of ours, goes by what calls it.
+// The first pattern that fits decides; "" is the primary module. What fits none goes by what calls it.
 const RULES = [
   // What calls that wait for nothing may come to, whatever is loaded: devices are made and freed, options checked, bounds kept.
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
@@ -16,7 +16,9 @@ const RULES = [
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
   ["webgpu", /leastwise_recording::source::KernelSource::texts\b|leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
-  ["doubles", /leastwise_kernels::(doubles|arithmetic)::/],
+  ["doubles", /leastwise_kernels::doubles::in_table\b/],
+  // The self-check of double-floats, which any engine but one of f32 makes, and what writes programs in them.
+  ["webgpu", /leastwise_kernels::(doubles|arithmetic)::/],
   // The engine's own interface, which has the names of its calls.
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
   ["direct", /^engine_covariance\w*/],
@@ -49,7 +51,7 @@ const RULES = [
 const SMALL = 200;
 const isCommon = /^core::ptr::drop_in_place/;
 // Small, but the way to large tables, or to much code.
-const isGate = /leastwise_kernels::(texts|doubles::in_table)\b|::TracedLoss::/;
+const isGate = /leastwise_kernels::(texts|doubles)::|::TracedLoss::/;
 
 /** The part of a function with this name, counted from 1; 0 the primary, undefined where what calls it has to tell. */
 export function claim(name, size) {
@@ -59,11 +61,11 @@ export function claim(name, size) {
 }
 
 /** What is there whenever a part is, itself among them: `NEEDS` of the façade has no part without these. */
-const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
+export const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
 const along = ["core", ...PARTS].map((part) => [part, ...(ALONG[part] ?? [])].reduce((bits, each) => bits | (1 << (PARTS.indexOf(each) + 1)), 0));
 
 /** The part of what functions of several parts come to, given as bits: one that is there whenever any of these is; 0 where there is none. */
 export function home(bits) {
   const common = along.reduce((common, of, part) => (bits & (1 << part) ? common & of : common), ~0 >>> 0);
-  return common & 1 ? 0 : common === 0 ? 0 : 31 - Math.clz32(common);
+  return common === 0 ? 0 : 31 - Math.clz32(common);
 }

@@ -1,4 +1,4 @@
-// Three small programs, of which the test counts what they fetch.
+// Four small programs, of which the test counts what they fetch.
 import { cauchy, init, quaternion, rotateXYZ } from "leastwise";
 
 const count = 300;
@@ -20,7 +20,8 @@ async function solve(options) {
 }
 
 window.programs = {
-  webgpu: () => solve({ backend: "webgpu", precision: "f32" }),
+  webgpu: () => solve({ backend: "webgpu" }),
+  webgpuInF32: () => solve({ backend: "webgpu", precision: "f32" }),
   cpu: () => solve({ backend: "cpu" }),
   async clusters() {
     const lw = await init({ backend: "cpu" });
