@@ -1,7 +1,7 @@
 //! Segment sums in a solver: products with ∂S, where a batch has sums over the entries of rows.
 //!
 //! Every product with ∂S is a pass over the entries, whose columns are then added up along the tree of rows (towards S)
-//! or along the incidence lists of the entries' variables (away from it). `kernel/summed.rs` has the formulas.
+//! or along the incidence lists of the entries' variables (away from it). `program/segment_sums.rs` has the formulas.
 
 use super::workspace::{Gathered, evaluate};
 use super::{Workspace, state};

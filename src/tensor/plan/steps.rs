@@ -303,7 +303,7 @@ impl Target {
         if self.cpu {
             return [m.div_ceil(PRODUCT_ROWS), 1];
         }
-        // As `kernel/wgsl/fused.rs` has lanes.
+        // As `program/wgsl/fused.rs` has lanes.
         let columns = 1u32 << (self.limits.group_size.trailing_zeros() / 2);
         let rows = self.limits.group_size / columns;
         [m.div_ceil(4 * down * rows), n.div_ceil(4 * across * columns)]
