@@ -52,6 +52,8 @@ async function buildWasm(name, { threads = false } = {}) {
   // relative to the workspace by cargo.
   // Less is inlined than by default: what matters is marked, and the module crosses the network.
   // What the engine compiles while it runs gets places in its table of functions.
+  // Panics name their file and no line, which is 17 KB of the module when it is compressed. Both this and the older names of functions, which have the
+  // modules of methods that parts go by, are flags that a compiler takes with RUSTC_BOOTSTRAP alone.
   const flags = ["-Zlocation-detail=file", "-Zunstable-options", "-Csymbol-mangling-version=legacy", "-C", `target-feature=${features.join()}`, "-C", "link-arg=--growable-table", "-C", "llvm-args=--inline-threshold=50", `--remap-path-prefix=${cargoHome}=cargo`,
     `--remap-path-prefix=${sysroot(env)}=rust`, ...(threads ? shared.flatMap((arg) => ["-C", `link-arg=${arg}`]) : [])];
   const target = join(root, threads ? "target/threads" : "target");
