@@ -2,7 +2,7 @@
 // inverse function has one, the built-in's value in f32 is the first guess and the function itself corrects it, which is two
 // to three times as many digits.
 //
-// What needs no other formula is that of f32 (`src/kernels/build/doubles.rs`). Relative errors are some 2⁻⁴⁴; where the argument's own rounding is magnified (sin of many turns, powers), that much more.
+// Functions that need no other formula are those of f32 (`src/kernels/build/doubles.rs`). Relative errors are some 2⁻⁴⁴; where the argument's own rounding is magnified (sin of many turns, powers), that much more.
 
 // eʳ − 1 for |r| ≤ ½ ln 2: Taylor's series of an eighth, doubled three times by (1 + E)² − 1 = E(E + 2).
 fn expm1_part(r: real) -> real {

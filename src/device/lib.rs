@@ -83,7 +83,7 @@ impl Device {
         }
     }
 
-    /// Whether the memory of a workgroup holds a tile of so many columns ([`leastwise_program::OwnerProgram`]): WebGPU promises 16 KiB.
+    /// True if the memory of a workgroup holds a tile of so many columns ([`leastwise_program::OwnerProgram`]): WebGPU promises 16 KiB.
     pub fn holds_tile(&self, columns: u32) -> bool {
         let bytes = u64::from(columns)
             * u64::from(self.limits().group_size + leastwise_program::OwnerProgram::PADDING)

@@ -27,7 +27,7 @@ impl Writer<'_> {
         Ok(Parts::of_name(&name))
     }
 
-    /// What an operator makes of two numbers of which one is real.
+    /// Result of an operator on two numbers, of which one is real.
     pub fn arithmetic(&mut self, symbol: &str, a: &Value, b: &Value) -> Result<Value, String> {
         let is_power_of_two = |value: f64| value != 0.0 && value.abs().log2().fract() == 0.0;
         let factor = match symbol {

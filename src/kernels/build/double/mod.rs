@@ -35,7 +35,7 @@ pub struct Declaration {
 /// The declarations of a module but for those that the library has, in their order.
 ///
 /// # Errors
-/// What has no form in double-floats.
+/// A text that has no form in double-floats.
 pub fn rewritten(text: &str, globals: Globals) -> Result<Vec<Declaration>, String> {
     let mut writer = Writer::new(text, globals);
     writer.module()?;
@@ -45,9 +45,9 @@ pub fn rewritten(text: &str, globals: Globals) -> Result<Vec<Declaration>, Strin
 struct Writer<'a> {
     tokens: Tokens<'a>,
     globals: Globals,
-    /// What names stand for, the innermost block last.
+    /// Types and constants of names, by block, the innermost last.
     scopes: Vec<HashMap<String, (Type, Option<f64>)>>,
-    /// What the present function gives.
+    /// Result type of the present function.
     gives: Type,
     /// Functions that were called.
     called: BTreeSet<String>,
