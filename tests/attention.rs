@@ -2,7 +2,7 @@
 //!
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test attention`
 
-use crate::support::{SharedDevice, repeated, shared_device};
+use crate::support::{SharedDevice, is_full, repeated, shared_device};
 use leastwise::device::binding::*;
 use leastwise::device::{Command, Device, Dispatch, KernelSource, Kind, Limits, Precision, Recording, Slice, cpu::CpuDevice};
 use leastwise::tensor::attention::{Attention, Launch, Windows, sum_rows};
@@ -212,10 +212,14 @@ fn twins_make_what_the_whole_matrix_makes() {
 
 #[test]
 fn shaders_make_what_the_whole_matrix_makes() {
-    for &group_size in repeated(&[64, 256, 16, 32, 128], 2) {
+    for (number, &group_size) in repeated(&[64, 256, 16, 32, 128], 2).iter().enumerate() {
         let mut gpu = Bench::gpu(group_size);
-        for &shape in repeated(&SHAPES, 4) {
+        for (place, &shape) in repeated(&SHAPES, 4).iter().enumerate() {
             for causal in [false, true] {
+                // In `npm test` each size of workgroups has every shape, with and without a mask by turns.
+                if !is_full() && causal != ((number + place) % 2 == 0) {
+                    continue;
+                }
                 let net = Net::new(shape, causal, 3.0);
                 let what = format!("{:?}, workgroups of {group_size}, {}", net.of, gpu.device.limits().group_size);
                 agree(&net.on(&mut gpu), &net.plain(), 1e-5, &what);
@@ -228,7 +232,7 @@ fn shaders_make_what_the_whole_matrix_makes() {
 /// all about as large. In f32 a score of that size is known to a thousandth.
 #[test]
 fn large_scores_overflow_nowhere() {
-    for &(causal, offset) in repeated(&[(false, 0.0), (true, 100.0), (true, -100.0), (true, 0.0), (false, 100.0), (false, -100.0)], 3) {
+    for &(causal, offset) in repeated(&[(false, 0.0), (true, 100.0), (true, -100.0), (true, 0.0), (false, 100.0), (false, -100.0)], 2) {
         let mut net = Net::new([2, 70, 90, 20, 33], causal, if offset == 0.0 { 1e4 } else { 3.0 });
         if offset != 0.0 {
             net.queries.iter_mut().step_by(20).for_each(|q| *q = 100.0);

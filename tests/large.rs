@@ -1,7 +1,7 @@
 //! Programs larger than one shader: the same numbers from their pieces, and chains of a million operations.
 
 use crate::support::*;
-use leastwise::device::{Access, Limits, Precision, binding};
+use leastwise::device::{Access, Precision, binding};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Reals, Slot, TermSpec, Weight};
 use leastwise::program::{ResidualPrograms, wgsl};
@@ -59,7 +59,8 @@ fn pieces_compute_what_the_whole_does() {
     let (tape, output) = web(160);
     assert!(wgsl::modules(&programs(&tape, output).linearize, wgsl::Format::Single).unwrap().len() > 1, "linearize is in pieces");
     let mut results = Vec::new();
-    for mut session in [cpu(Precision::F64).into(), shared_gpu(None), shared_gpu(Some(Limits::SMALL))] {
+    let backends = std::iter::once(cpu(Precision::F64).into()).chain(gpus().into_iter().map(|(_, limits)| shared_gpu(limits)));
+    for mut session in backends {
         let problem = session.problem();
         let mut random = Random::new(5);
         let count = 77;

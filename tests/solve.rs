@@ -13,13 +13,12 @@ fn tight() -> Options {
 fn arap_on_an_icosphere_agrees_between_backends_and_limits() {
     let mesh = Mesh::icosphere(3).normalized();
     let mut costs = Vec::new();
-    let sessions = [
+    let cpus = [
         ("cpu f64", cpu(Precision::F64).into()),
         ("cpu f32", cpu(Precision::F32).into()),
         ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into()),
-        ("webgpu", shared_gpu(None)),
-        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL))),
     ];
+    let sessions = cpus.into_iter().chain(gpus().into_iter().map(|(name, limits)| (name, shared_gpu(limits))));
     for (name, mut session) in sessions {
         let (problem, _) = arap(&mut session, &mesh);
         let report = solve(&mut session, problem, &tight());

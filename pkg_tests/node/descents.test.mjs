@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sum } from "leastwise";
-import { ADDON, BACKENDS, open, rejects } from "./support.mjs";
+import { ADDON, BACKENDS, FULL, open, rejects } from "./support.mjs";
 import { AS_CERES, MORE_GARBOW_HILLSTROM, moreGarbowHillstrom, reaches } from "../problems/more-garbow-hillstrom.mjs";
 
 /** The same function as an energy, ½ Σ fᵢ². */
@@ -30,9 +30,11 @@ async function missed(t, list, make, options, minima = (entry) => entry.minima) 
 // What 1000 iterations do not bring to four digits: of 41 L-BFGS misses Watson's function of 12 unknowns alone; gradient descent and
 // Adam are what they are, and have fewer iterations here than they would take.
 for (const [method, most, options] of [["lbfgs", 2, {}], ["nonlinear-cg", 4, {}], ["gradient-descent", 24, { maxIterations: 1000 }], ["adam", 30, { maxIterations: 1000, learningRate: 0.02 }]]) {
-  test(`${method} from the standard starts of all functions`, async (t) => {
-    const found = await missed(t, MORE_GARBOW_HILLSTROM, (lw, entry) => moreGarbowHillstrom(lw, entry), { method, ...options });
-    assert.ok(found.length <= most, found.join("\n"));
+  test(`${method} from standard starts`, async (t) => {
+    // The two that take all their iterations nearly everywhere have every second function in a quick run.
+    const list = FULL || !options.maxIterations ? MORE_GARBOW_HILLSTROM : MORE_GARBOW_HILLSTROM.filter((_, k) => k % 2 === 0);
+    const found = await missed(t, list, (lw, entry) => moreGarbowHillstrom(lw, entry), { method, ...options });
+    assert.ok(found.length <= (most * list.length) / MORE_GARBOW_HILLSTROM.length, found.join("\n"));
   });
 
   test(`${method} from Rosenbrock's start`, async (t) => {

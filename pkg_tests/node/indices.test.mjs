@@ -225,10 +225,10 @@ for (const backend of BACKENDS) {
       assert.equal(seen.at(-1)[0], seen.at(-1)[1], "all of it");
       return { result, seen };
     };
-    for (const code of [{ bits: 3 }, { code: "pq", bits: 2 }].slice(0, backend === "webgpu" && !FULL ? 1 : 2)) {
+    for (const code of [{ bits: 3 }, { code: "pq", bits: 2 }].slice(0, FULL ? 2 : 1)) {
       const { result: index, seen } = await watched((onProgress) => lw.compress(many, { dim, ...code, onProgress }));
       // Whatever the stage, building ends with the signal's reason.
-      for (const share of [0, 0.3, 0.6, 0.9]) {
+      for (const share of FULL ? [0, 0.3, 0.6, 0.9] : [0, 0.6]) {
         const controller = new AbortController(), reason = new DOMException("enough", "AbortError");
         let isInTime = false;
         const onProgress = (done, total) => {

@@ -46,10 +46,13 @@ const hashed = (...arrays) => {
 
 const numbers = (count, seed) => Float32Array.from({ length: count }, (_, k) => Math.sin(seed + 12.9898 * k) * 0.7);
 
+/** Enough work for several threads, and in full for them to meet more often. */
+const LEVEL = FULL ? 5 : 4;
+
 /** What an engine computes, in hashes: all that is spread over threads. */
 const WORK = {
   async "residuals and Jacobians"(lw) {
-    const { problem, x, rigid } = arap(lw, arapMesh(icosphere(5)));
+    const { problem, x, rigid } = arap(lw, arapMesh(icosphere(LEVEL)));
     const { residuals, jacobian } = await rigid.evaluate();
     const { error } = await rigid.checkGradients();
     const found = hashed(residuals, jacobian, String(await rigid.cost()), String(error), JSON.stringify(await rigid.worst(20)), await x.read());
@@ -57,7 +60,7 @@ const WORK = {
     return found;
   },
   async "a solve by PCG"(lw) {
-    const { problem, x, turn } = arap(lw, arapMesh(icosphere(5)));
+    const { problem, x, turn } = arap(lw, arapMesh(icosphere(LEVEL)));
     const report = await problem.solve({ linear: "pcg", maxIterations: 4 });
     const found = hashed(await x.read(), await turn.read(), JSON.stringify(report.iterations.map(({ ms, ...rest }) => rest)));
     problem.dispose();
@@ -146,7 +149,7 @@ for (const precision of FULL ? ["f64", "f32"] : ["f64"]) {
     }
     before = partsByModulesOfWorkers();
     // Long enough for the module to be there, on both threads.
-    const { problem } = arap(lw, arapMesh(icosphere(5)));
+    const { problem } = arap(lw, arapMesh(icosphere(LEVEL)));
     let report;
     for (let round = 0; round < 20 && partsByModulesOfWorkers() - before < 100; round++) {
       report = await problem.solve({ linear: "pcg", maxIterations: 4 });
@@ -257,7 +260,7 @@ test("an engine goes on when its workers are ended by others", async (t) => {
 test("a solve that is aborted, and one of wrong values, leave the threads as they were", async (t) => {
   const lw = await open(t, { threads: 2 });
   const controller = new AbortController();
-  const { problem } = arap(lw, arapMesh(icosphere(5)));
+  const { problem } = arap(lw, arapMesh(icosphere(LEVEL)));
   const report = await problem.solve({ linear: "pcg", signal: controller.signal, onIteration: () => controller.abort() });
   assert.equal(report.termination, "stopped");
   const u = problem.variables("u", { shape: 1, values: [1] });

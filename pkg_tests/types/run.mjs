@@ -1,6 +1,6 @@
 // Compiles the type tests against the installed package as different consumers would: TypeScript 5.9 and 7, with and
 // without @webgpu/types, with a browser's types and with Node's alone, resolving as bundlers and as Node do.
-// A quick run has both ways to resolve with every host and every compiler, `LEASTWISE_FULL` all three of all.
+// A quick run has both ways to resolve and every host with the newest compiler, the oldest with one of each; `LEASTWISE_FULL` has all.
 // Nothing is skipped: `strict`, and `skipLibCheck: false`. Then the programs of the documents are compiled, and those
 // that run as they stand are run, and the recipes are compiled as JavaScript; and every export of the package has its
 // documentation, whose example compiles.
@@ -118,7 +118,7 @@ try {
   for (const [first, compiler] of compilers.entries()) {
     for (const [second, [resolution, modules]] of Object.entries(resolutions).entries()) {
       for (const [third, [host, { lib, types, files, notOurs }]] of Object.entries(hosts).entries()) {
-        if (!process.env.LEASTWISE_FULL && (first + second + third) % 2) continue;
+        if (!process.env.LEASTWISE_FULL && ((second + third) % 2 !== 0 || (first > 0 && second === 0))) continue;
         const name = `TypeScript ${compiler.version}, ${host}, ${resolution}`;
         compile(name, compiler, { ...modules, lib, types }, files(compiler).map((file) => join(here, file)), notOurs);
       }

@@ -117,14 +117,13 @@ fn column<'a>(name: &str, width: u32, values: &'a [f64]) -> Column<'a> {
     Column { name: name.into(), width, shared: false, values: Reals::F64(values) }
 }
 
-pub fn sessions() -> [(&'static str, Shared, f64); 5] {
-    [
+pub fn sessions() -> Vec<(&'static str, Shared, f64)> {
+    let cpus = [
         ("cpu f64", cpu(Precision::F64).into(), 1e-5),
         ("cpu f32", cpu(Precision::F32).into(), 2e-3),
         ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-5),
-        ("webgpu", shared_gpu(None), 2e-3),
-        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL)), 2e-3),
-    ]
+    ];
+    cpus.into_iter().chain(gpus().into_iter().map(|(name, limits)| (name, shared_gpu(limits), 2e-3))).collect()
 }
 
 pub fn tight() -> Options {

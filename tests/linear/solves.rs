@@ -18,13 +18,12 @@ fn options(linear: &str) -> Options {
 }
 
 fn backends() -> Vec<(&'static str, Shared, f64)> {
-    vec![
+    let cpus = [
         ("cpu f64", cpu(Precision::F64).into(), 1e-7),
         ("cpu f64, small limits", cpu_with(Precision::F64, Limits::SMALL).into(), 1e-7),
         ("cpu f32", cpu(Precision::F32).into(), 1e-4),
-        ("webgpu", shared_gpu(None), 1e-4),
-        ("webgpu, small limits", shared_gpu(Some(Limits::SMALL)), 1e-4),
-    ]
+    ];
+    cpus.into_iter().chain(gpus().into_iter().map(|(name, limits)| (name, shared_gpu(limits), 1e-4))).collect()
 }
 
 /// Cameras that look at points: three angles and a position, a focal length that all share, and a weak prior on all. The

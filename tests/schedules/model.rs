@@ -344,7 +344,7 @@ pub fn on_every_device(mut work: impl FnMut(&str, &mut Device)) {
     ] {
         work(name, &mut Device::Cpu(CpuDevice::new(precision, limits)));
     }
-    for (name, limits) in [("webgpu", None), ("webgpu, small limits", Some(Limits::SMALL))] {
+    for (name, limits) in gpus() {
         let mut device = take_gpu(limits);
         work(name, &mut device);
         give_gpu(limits, device);

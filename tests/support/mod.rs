@@ -22,6 +22,11 @@ pub fn is_full() -> bool {
     std::env::var_os("LEASTWISE_FULL").is_some()
 }
 
+/// WebGPU with limits of its own, which cut what is large into chunks, and in `npm run test:full` with those of the adapter too.
+pub fn gpus() -> Vec<(&'static str, Option<Limits>)> {
+    repeated(&[("webgpu, small limits", Some(Limits::SMALL)), ("webgpu", None)], 1).to_vec()
+}
+
 /// What a claim is repeated for: all of it in `npm run test:full`, the first few in `npm test`.
 pub fn repeated<T>(all: &[T], few: usize) -> &[T] {
     if is_full() { all } else { &all[..few.min(all.len())] }

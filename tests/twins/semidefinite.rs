@@ -1,6 +1,7 @@
 //! What makes a projected matrix P the nearest semidefinite one to H: P and P − H have no negative eigenvalue and
 //! nothing in common (P(P − H) = 0). On matrices that are awkward: singular, with equal eigenvalues, tiny, huge.
 
+use crate::support::repeated;
 use crate::twins::harness::Bench;
 use crate::twins::seed;
 use crate::twins::value::Random;
@@ -99,7 +100,7 @@ fn is_definite(width: usize, a: &[f64], shift: f64) -> bool {
 #[test]
 fn projections_are_the_nearest_semidefinite_matrices() {
     let seed = seed();
-    for limits in [Limits::WEBGPU, Limits::SMALL] {
+    for &limits in repeated(&[Limits::SMALL, Limits::WEBGPU], 1) {
         for mut bench in Bench::all(limits) {
             let bound = if bench.device.precision() == Precision::F32 { 1e-5 } else { 1e-13 };
             for width in [1, 2, 5, 12, 32] {

@@ -1,5 +1,6 @@
 //! What random input does not show: sums that cancel, values that are not finite, M⁻¹ as an inverse, and all numbers of half precision.
 
+use crate::support::repeated;
 use crate::twins::cases::clusters::half::{halves, nearest_half};
 use crate::twins::cases::{Items, Tables, blocks, entry};
 use crate::twins::harness::{Bench, Case, judge, random_state, without_margins};
@@ -11,7 +12,7 @@ use leastwise::kernels::{StaticKernel, clustering::lloyd, pcg, step};
 use leastwise::solve::state::*;
 
 fn every_bench() -> impl Iterator<Item = Bench> {
-    [Limits::WEBGPU, Limits::SMALL].into_iter().flat_map(Bench::all)
+    repeated(&[Limits::SMALL, Limits::WEBGPU], 1).iter().copied().flat_map(Bench::all)
 }
 
 /// Numbers around 1 among pairs of opposite large ones, in any order.

@@ -1,5 +1,5 @@
-// Does one thing in a process of its own, and prints which parts of the module that read (and which while it waited), what came of it, and the same by the whole module.
-// Arguments: the backend, what to do, and "whole" for the whole module.
+// Does one thing in a process of its own, and prints which parts of the module that read (and which while it waited), and what came of it.
+// With the whole module it does many, and prints what came of each. Arguments: the backend, what to do ("pcg", or "pcg,dense" of the whole), and "whole".
 import { createHash } from "node:crypto";
 import files from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -184,9 +184,12 @@ const WORK = {
   },
 };
 
-const [backend, name, whole] = process.argv.slice(2);
+const [backend, names, whole] = process.argv.slice(2);
 const wasm = whole && files.readFileSync(new URL(import.meta.resolve("leastwise/leastwise.wasm")));
-const lw = await init({ backend, ...(backend === "webgpu" && { precision: "f32" }), ...(wasm && { wasm }) });
-const result = await WORK[name](lw);
-lw.dispose();
-console.log(JSON.stringify({ parts: [...read].sort(), atOnce: [...atOnce].filter((part) => part !== "bg"), result }));
+const results = {};
+for (const name of names.split(",")) {
+  const lw = await init({ backend, ...(backend === "webgpu" && { precision: "f32" }), ...(wasm && { wasm }) });
+  results[name] = await WORK[name](lw);
+  lw.dispose();
+}
+console.log(JSON.stringify(whole ? results : { parts: [...read].sort(), atOnce: [...atOnce].filter((part) => part !== "bg"), result: results[names] }));
