@@ -64,7 +64,7 @@ pub use links::{LinkedBatch, LinkedTable, Links};
 pub use loss_parameters::Loss;
 pub use pattern::{BlockList, BlockRows, Pattern, PatternBatch, PatternPart, Target, pair_bits};
 pub use psd_projection::{PsdProjection, rounding};
-pub use registry::{HessianKernel, MixedKernel, PairKernels, Registry, Stats, TermKernels};
+pub use registry::{CrossDerivativeKernel, HessianKernel, OffDiagonalKernels, Registry, Stats, TermKernels};
 pub use retraction::{TrialChunk, Trials};
 pub use schedule::distinct;
 pub use schedule::{Product, Schedule, Tuning};
@@ -242,11 +242,11 @@ impl Problem {
         (term.parts[part as usize].tables[slot as usize], &batch.indices[column])
     }
 
-    /// The programs of a batch's pairs, each of `most` columns at most, and their kernels.
-    pub fn pairs(&self, device: &mut Device, registry: &mut Registry, batch: &Batch, most: u32) -> Result<PairKernels, Error> {
+    /// Programs of a batch's blocks off the diagonal, each of `most` columns at most, and their kernels.
+    pub fn offdiagonal(&self, device: &mut Device, registry: &mut Registry, batch: &Batch, most: u32) -> Result<OffDiagonalKernels, Error> {
         let member = batch.members[0];
         let part = &self.term(member.term)?.parts[member.part as usize];
-        registry.compiled(&part.reading.structure, &batch.signature().layout(), &batch.name).pairs(device, &batch.name, most)
+        registry.compiled(&part.reading.structure, &batch.signature().layout(), &batch.name).offdiagonal(device, &batch.name, most)
     }
 
     pub fn has_enabled_terms(&self) -> bool {
