@@ -1,4 +1,4 @@
-// `npm run bench -- compression [--limit=SECONDS] [--backend=NAME]`: batches of queries on that backend (the CPU unless told), and codebooks and indices. Ours in WebAssembly on one thread against the packages on npm,
+// `npm run bench -- compression [--limit=SECONDS] [--backend=NAME]`: batches of queries on that backend (default: the CPU), and codebooks and indices. Ours in WebAssembly on one thread against the packages on npm,
 // on the same data: time, and the energy of the centroids, computed here. With LEASTWISE_DATA also the embeddings there: energies, and
 // size, recall and build time of codes beside FAISS' figures.
 import { existsSync } from "node:fs";

@@ -292,7 +292,7 @@ fn held_chain(session: &mut Session) -> (u32, u32) {
 }
 
 #[test]
-fn what_is_asked_of_a_large_problem_is_laid_out_and_mirrored_in_slices() {
+fn what_is_asked_of_a_large_problem_is_laid_out_and_copied_in_slices() {
     for name in ["covariance", "backward"] {
         let mut session = cpu(Precision::F64);
         let (problem, x) = held_chain(&mut session);

@@ -18,7 +18,7 @@ async function fit(lw, name, start, options) {
   return { report, found };
 }
 
-test("unless told, a solve goes on in mixed precision where f32 stops it, and says so", async (t) => {
+test("by default a solve goes on in mixed precision where f32 stops it, and says so", async (t) => {
   const lw = await open(t, { backend: "webgpu" });
   assert.equal(lw.precision, "f32");
   assert.ok(lw.doubles.available, lw.doubles.reason);
@@ -32,7 +32,7 @@ test("unless told, a solve goes on in mixed precision where f32 stops it, and sa
     assert.deepEqual(report.iterations.map(({ index }) => index), report.iterations.map((_, k) => k), name);
     assert.deepEqual(seen, report.iterations.map(({ index }) => index), name);
   }
-  assert.equal(lw.memory().live, 0, "what was mirrored is gone");
+  assert.equal(lw.memory().live, 0, "the copy is gone");
 });
 
 test("in f32 alone, it does not", async (t) => {
@@ -113,7 +113,7 @@ test("an abort while kernels are compiled waits for none of them, and time is co
   t.after(() => clearInterval(watch));
   const onIteration = () => {
     inF32 ||= lw.counters().kernelsCreated;
-    // More kernels than f32 has: those of the mirror are being compiled.
+    // More kernels than f32 has: those of the snapshot are being compiled.
     watch ??= setInterval(() => { if (lw.counters().kernelsCreated > inF32) controller.abort(); }, 5);
   };
   const { report } = await fit(lw, "Misra1a", 0, { signal: controller.signal, onIteration });

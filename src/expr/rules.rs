@@ -77,10 +77,12 @@ pub fn rules() -> Vec<(Opcode, Rule)> {
 /// The table as Markdown.
 pub fn markdown() -> String {
     let mut text = String::from(
-        "# Operations\n\nGenerated from `src/expr/operations/`, whose numbers a test runs on every backend (`npm run generate` writes this page anew). \
-         Derivatives are with respect to each operand in turn. *Undefined* means that the residual is flagged as not finite: at the start values an error names term and instance, and a step that leads there is rejected. \
-         What is 0 whatever its operands are is simplified to 0, even where they are undefined: 0 · a, a − a, 0/a. \
-         How exact the functions are: [PRECISION.md](PRECISION.md). How expressions are written: [EXPRESSIONS.md](EXPRESSIONS.md).\n\n\
+        "# Operations\n\n\
+         Generated from `src/expr/operations/`, whose numbers a test runs on every backend (`npm run generate` writes this page\n\
+         anew). Derivatives are with respect to each operand in turn. *Undefined* means that the residual is flagged as not\n\
+         finite: at the start values an error names term and instance, and a step that leads there is rejected. What is 0\n\
+         whatever its operands are is simplified to 0, even where they are undefined: 0 · a, a − a, 0/a. How exact the\n\
+         functions are: [PRECISION.md](PRECISION.md). How expressions are written: [EXPRESSIONS.md](EXPRESSIONS.md).\n\n\
          | operation | value | derivative | at kinks, ties and edges |\n|---|---|---|---|\n",
     );
     for (_, rule) in rules() {

@@ -20,8 +20,8 @@ pub fn parts_by_workers() -> u32 {
     pool::helped()
 }
 
-/// Sends all workers home, and gives the number that those to come are started with. `may_sleep`: whether the calling thread may
-/// wait for them asleep, as a page's own may not.
+/// Dismisses all workers; gives the generation number of those that are started from now on. `may_sleep`: true where the calling thread may
+/// block until they are gone, which a page's own may not.
 #[wasm_bindgen(js_name = resizePool)]
 pub fn resize_pool(may_sleep: bool) -> u32 {
     pool::hire(may_sleep)

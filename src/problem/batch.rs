@@ -40,7 +40,7 @@ pub struct Batch {
     pub programs: Arc<ResidualPrograms>,
     pub chunks: Vec<Chunk>,
     /// What is added to diagonal blocks where instances name a variable twice.
-    pub twice: Option<KernelId>,
+    pub repeated_slots: Option<KernelId>,
     /// What the residual sums over its rows' entries.
     pub sums: Option<SegmentSumBatch>,
     /// Of an energy, what it takes to make its second derivatives semidefinite.

@@ -222,7 +222,7 @@ impl Table {
         self.bounds.bounds.is_some()
     }
 
-    /// Its part as a device of this precision has it, for a mirror of the table: a value at a limit is at that of the mirror.
+    /// Its part as a device of this precision has it, for a snapshot of the table: a value at a limit is at that of the snapshot.
     pub(super) fn bounds_in(&self, precision: Precision) -> TableBounds {
         let bounds = self.is_bounded().then(|| self.device_limits(precision));
         TableBounds { free: self.bounds.free.clone(), bounds }

@@ -166,7 +166,7 @@ impl Marks {
 
 /// What of a problem may have been edited, but for its values.
 pub struct Edits {
-    constraints: Vec<TableBounds>,
+    bounds: Vec<TableBounds>,
     terms: Vec<TermEdits>,
 }
 
@@ -187,9 +187,9 @@ impl Edits {
     }
 
     pub fn read(from: &mut Reader, problem: &Problem) -> Result<Self, Error> {
-        let constraints = problem.tables.iter().map(|table| table.read_bounds(from)).collect::<Result<_, Error>>()?;
+        let bounds = problem.tables.iter().map(|table| table.read_bounds(from)).collect::<Result<_, Error>>()?;
         let terms = problem.terms().map(|term| TermEdits::read(from, term)).collect::<Result<_, FileError>>()?;
-        Ok(Self { constraints, terms })
+        Ok(Self { bounds, terms })
     }
 }
 
@@ -407,7 +407,7 @@ impl Problem {
     /// Takes over the values of all tables, and edits, that were found to be good.
     pub fn restore(&mut self, device: &mut Device, values: &[f64], edits: Edits) -> Result<(), Error> {
         self.restore_values(values);
-        self.restore_bounds(device, edits.constraints);
+        self.restore_bounds(device, edits.bounds);
         let numbers: Vec<u32> = (0..).zip(&self.terms).filter(|(_, term)| term.is_some()).map(|(number, _)| number).collect();
         for (number, edits) in numbers.into_iter().zip(edits.terms) {
             self.restore_term(number, edits)?;
@@ -435,12 +435,12 @@ impl Problem {
         }
     }
 
-    /// Constraints are laid out anew where they differ: with bounds a step takes another way, whether or not they hold it.
-    fn restore_bounds(&mut self, device: &mut Device, constraints: Vec<TableBounds>) {
-        if self.tables.iter().map(|table| &table.bounds).eq(&constraints) {
+    /// Bounds are laid out anew where they differ: with them a step takes another way, whether or not they hold it.
+    fn restore_bounds(&mut self, device: &mut Device, bounds: Vec<TableBounds>) {
+        if self.tables.iter().map(|table| &table.bounds).eq(&bounds) {
             return;
         }
-        self.tables.iter_mut().zip(constraints).for_each(|(table, restored)| table.bounds = restored);
+        self.tables.iter_mut().zip(bounds).for_each(|(table, restored)| table.bounds = restored);
         self.free_bounds(device);
         self.structure += 1;
     }

@@ -23,7 +23,7 @@ pub struct Chunk {
     /// One list for every moving table that the chunk reaches.
     pub incidence: Vec<Incidence>,
     /// The same for what is added to diagonal blocks where an instance names a variable twice.
-    pub twice: Vec<Incidence>,
+    pub repeated_slots: Vec<Incidence>,
     /// Where products are computed by owners, their tiles.
     pub tiles: Option<Tiles>,
 }
@@ -49,7 +49,7 @@ impl Chunk {
     }
 
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        let lists = self.incidence.iter().chain(&self.twice).chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
+        let lists = self.incidence.iter().chain(&self.repeated_slots).chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
         [self.data, self.index, self.jacobian].into_iter().chain(lists.flat_map(Incidence::buffers))
     }
 }
@@ -75,7 +75,7 @@ pub(super) struct Besides<'a> {
     /// Where products are computed by owners, and their rows.
     pub owners: Option<(&'a OwnerProgram, &'a Rows)>,
     /// Pairs of slots that are one variable in some instances.
-    pub twice: Option<(&'a [(u32, u32)], &'a RepeatedSlotsProgram)>,
+    pub repeated_slots: Option<(&'a [(u32, u32)], &'a RepeatedSlotsProgram)>,
 }
 
 /// A chunk before it has buffers.
@@ -87,7 +87,7 @@ pub(super) struct ChunkDraft {
     lists: Vec<ListDraft>,
     /// Without the lists of what crosses, which are beside.
     tiles: Option<(Tiles, Vec<ListDraft>)>,
-    twice: Vec<ListDraft>,
+    repeated_slots: Vec<ListDraft>,
 }
 
 /// A list before it has a buffer, and the widths of its hubs' nodes.
@@ -159,7 +159,7 @@ impl Frame<'_> {
         sites: &[Site],
         indices: &[Vec<u32>],
         range: Range<usize>,
-        Besides { owners, twice }: Besides<'_>,
+        Besides { owners, repeated_slots }: Besides<'_>,
         pace: &Pace,
     ) -> Result<ChunkDraft, Stopped> {
         let (first, count) = (range.start as u32, range.len() as u32);
@@ -185,16 +185,16 @@ impl Frame<'_> {
                 Some((Tiles { count, first: first_tile, starts: row_starts, crossing: Vec::new() }, crossing))
             }
         };
-        let twice = match twice {
+        let repeated_slots = match repeated_slots {
             None => Vec::new(),
             Some((pairs, program)) => self.lists_of_pairs(sites, indices, &range, pairs, &program.maps, pace).await?,
         };
-        Ok(ChunkDraft { first, count, words, lists, tiles, twice })
+        Ok(ChunkDraft { first, count, words, lists, tiles, repeated_slots })
     }
 
     /// Makes the buffers of a chunk.
     pub fn place(&self, device: &mut Device, draft: ChunkDraft, uploads: &mut Vec<Command>) -> Result<Chunk, Error> {
-        let ChunkDraft { first, count, words, lists, tiles, twice } = draft;
+        let ChunkDraft { first, count, words, lists, tiles, repeated_slots } = draft;
         let mut allocation = Allocation::new(device);
         let label = |what: &str| format!("{}: {what}", self.name);
         let data_len = self.signature.shared + self.signature.each() * count;
@@ -212,8 +212,8 @@ impl Frame<'_> {
             None => None,
             Some((tiles, crossing)) => Some(Tiles { crossing: placed(crossing)?, ..tiles }),
         };
-        let twice = placed(twice)?;
-        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence, twice, tiles })
+        let repeated_slots = placed(repeated_slots)?;
+        Ok(Chunk { first, count, data, data_len, index, index_len, jacobian, jacobian_len, incidence, repeated_slots, tiles })
     }
 
     /// A list for every table that slots with contributions belong to. An instance's contributions begin `distance` elements

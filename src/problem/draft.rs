@@ -4,7 +4,7 @@
 use super::batch::{Batch, Member, frame, layout, named_twice};
 use super::chunk::{self, Besides, ChunkDraft, Filled};
 use super::psd_projection::PsdProjection;
-use super::registry::{Compiled, Registry, TermKernels, TwiceKernel};
+use super::registry::{Compiled, Registry, RepeatedSlotsKernel, TermKernels};
 use super::schedule::{self, Owners, Product, Sizes};
 use super::segment_sum_batch::{Outline as SumOutline, SegmentSumBatch, SumDraft};
 use super::table::Site;
@@ -54,7 +54,7 @@ struct Named {
 struct Cut {
     indices: Arc<Vec<Vec<u32>>>,
     pairs: Vec<(u32, u32)>,
-    twice: Option<TwiceKernel>,
+    repeated_slots: Option<RepeatedSlotsKernel>,
     ranges: Vec<Range<usize>>,
     scratch: u32,
 }
@@ -134,8 +134,8 @@ impl Draft {
         let outline = Arc::new(Outline { name: first.name.clone(), signature, programs, kernels, sites });
         let columns: Vec<Arc<Vec<Vec<u32>>>> = origin.contents(&members).iter().map(|contents| contents.indices.clone()).collect();
         let shape = outline.clone();
-        let work = Task::new(move |pace| async move { Named::new(&shape, columns, &pace).await });
-        Ok(Self { outline, members, stage: Some(Stage::Naming(work)), largest: 0 })
+        let task = Task::new(move |pace| async move { Named::new(&shape, columns, &pace).await });
+        Ok(Self { outline, members, stage: Some(Stage::Naming(task)), largest: 0 })
     }
 
     /// Goes on until the deadline; gives the batch and what is to be uploaded for it at the end. Not to be called again after that.
@@ -150,24 +150,24 @@ impl Draft {
         let gone = |_: Stopped| Error::Internal("a batch that is being laid out has no stage");
         loop {
             let next = match self.stage.take().ok_or(Error::Internal("a batch that is being laid out has no stage"))? {
-                Stage::Naming(mut work) => match work.resume(deadline_ms) {
-                    None => return Ok(self.rest(Stage::Naming(work))),
+                Stage::Naming(mut task) => match task.resume(deadline_ms) {
+                    None => return Ok(self.rest(Stage::Naming(task))),
                     Some(named) => {
-                        self.largest = self.largest.max(work.largest_unit());
+                        self.largest = self.largest.max(task.largest_unit());
                         self.cut(device, registry, origin, named.map_err(gone)?)?
                     }
                 },
-                Stage::Owning(cut, mut work) => match work.resume(deadline_ms) {
-                    None => return Ok(self.rest(Stage::Owning(cut, work))),
+                Stage::Owning(cut, mut task) => match task.resume(deadline_ms) {
+                    None => return Ok(self.rest(Stage::Owning(cut, task))),
                     Some(owners) => {
-                        self.largest = self.largest.max(work.largest_unit());
+                        self.largest = self.largest.max(task.largest_unit());
                         self.schedule(device, registry, origin, cut, owners.map_err(gone)?)?
                     }
                 },
-                Stage::Listing(cut, product, mut work) => match work.resume(deadline_ms) {
-                    None => return Ok(self.rest(Stage::Listing(cut, product, work))),
+                Stage::Listing(cut, product, mut task) => match task.resume(deadline_ms) {
+                    None => return Ok(self.rest(Stage::Listing(cut, product, task))),
                     Some(lists) => {
-                        self.largest = self.largest.max(work.largest_unit());
+                        self.largest = self.largest.max(task.largest_unit());
                         Stage::Filling(Box::new(Filling::new(cut, product, lists.map_err(gone)?, origin.revision)))
                     }
                 },
@@ -191,12 +191,12 @@ impl Draft {
     fn cut(&self, device: &mut Device, registry: &mut Registry, origin: &Origin, named: Named) -> Result<Stage, Error> {
         let Named { indices, pairs } = named;
         let Outline { name, signature, programs, .. } = &*self.outline;
-        let twice = match &pairs[..] {
+        let repeated_slots = match &pairs[..] {
             [] => None,
-            pairs => Some(origin.compiled(registry, &self.members, |compiled| compiled.twice(device, name, pairs))?),
+            pairs => Some(origin.compiled(registry, &self.members, |compiled| compiled.repeated_slots(device, name, pairs))?),
         };
         let mut scratch = programs.scratch(device.cut());
-        if let Some(TwiceKernel { program, .. }) = &twice {
+        if let Some(RepeatedSlotsKernel { program, .. }) = &repeated_slots {
             scratch = scratch.max(program.columns).max(device.cut().map_or(0, |cut| wgsl::columns(&program.program, cut)));
         }
         let mut of_chunks = frame(name, programs, signature);
@@ -209,13 +209,13 @@ impl Draft {
         // Sums over entries put a pass before and one after the product's own, between which u must be stored.
         let has_owners = origin.term(self.members[0].term).entries.is_none();
         let (outline, columns, cuts, group_size) = (self.outline.clone(), indices.clone(), ranges.clone(), device.limits().group_size);
-        let work = Task::new(move |pace| async move {
+        let task = Task::new(move |pace| async move {
             if !has_owners {
                 return Ok(Vec::new());
             }
             schedule::owners(&outline.signature, &columns, &cuts, group_size, &pace).await
         });
-        Ok(Stage::Owning(Cut { indices, pairs, twice, ranges, scratch }, work))
+        Ok(Stage::Owning(Cut { indices, pairs, repeated_slots, ranges, scratch }, task))
     }
 
     /// Decides on the schedule of products, and begins to make the lists.
@@ -236,13 +236,13 @@ impl Draft {
         let sums = term.entries.as_ref().map(|entries| SumOutline::new(device, &self.outline.name, entries, origin.tables));
         let (outline, sums) = (self.outline.clone(), sums.transpose()?);
         let (indices, ranges, pairs) = (cut.indices.clone(), cut.ranges.clone(), cut.pairs.clone());
-        let twice = cut.twice.as_ref().map(|twice| twice.program.clone());
-        let work = Task::new(move |pace| async move {
+        let repeated_slots = cut.repeated_slots.as_ref().map(|known| known.program.clone());
+        let task = Task::new(move |pace| async move {
             let frame = frame(&outline.name, &outline.programs, &outline.signature);
             let mut chunks = Vec::new();
             for (number, range) in ranges.into_iter().enumerate() {
                 let owners = owners.as_ref().map(|(owner, rows)| (&**owner, &rows[number]));
-                let besides = Besides { owners, twice: twice.as_deref().map(|program| (&pairs[..], program)) };
+                let besides = Besides { owners, repeated_slots: repeated_slots.as_deref().map(|program| (&pairs[..], program)) };
                 chunks.push(frame.draft(&outline.sites, &indices, range, besides, &pace).await?);
             }
             let sums = match sums {
@@ -251,7 +251,7 @@ impl Draft {
             };
             Ok(Lists { chunks, sums })
         });
-        Ok(Stage::Listing(cut, product, work))
+        Ok(Stage::Listing(cut, product, task))
     }
 
     fn count(&self) -> u32 {
@@ -273,7 +273,7 @@ impl Draft {
             indices: cut.indices,
             members: std::mem::take(&mut self.members),
             chunks: Vec::new(),
-            twice: cut.twice.as_ref().map(|twice| twice.kernel),
+            repeated_slots: cut.repeated_slots.as_ref().map(|known| known.kernel),
             sums: None,
             projection: None,
             scratch: cut.scratch,

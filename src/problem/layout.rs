@@ -1,10 +1,14 @@
 //! Laying out: every table its place in the arenas, every part of a term its place in a batch.
 
+use super::arena::{Arena, Lengths};
 use super::draft::{Draft, Origin};
-use super::*;
+use super::{Batch, Entries, Place, Problem, Registry, SumPlace, Term, batch};
 use leastwise_base::clock::now_ms;
 use leastwise_base::memory;
-use leastwise_device::Reals as DeviceReals;
+use leastwise_device::{Command, Device, Kind, Reals, Slice};
+use leastwise_error::Error;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Batches that are being made, while the structure stays.
 pub(super) struct Laying {
@@ -231,7 +235,7 @@ impl Problem {
         for table in &mut self.tables {
             let Some(data) = table.initial.take() else { continue };
             let copied = || memory::copy(&data, &table.name);
-            let exact = !table.moving && device.reals() == DeviceReals::Single && device.has_doubles().is_ok();
+            let exact = !table.moving && device.reals() == Reals::Single && device.has_doubles().is_ok();
             let known = device.is_queue();
             let copies = exact.then(copied).transpose().and_then(|exact| Ok((exact, known.then(copied).transpose()?, copied()?)));
             let (exact, known, of_trial) = match copies {

@@ -28,8 +28,8 @@ pub struct LinkedBatch {
     /// First instance and count of every chunk.
     pub chunks: Vec<(u32, u32)>,
     pub count: u32,
-    /// True where diagonal blocks have the part that two slots of one variable have in common.
-    pub has_twice: bool,
+    /// True where diagonal blocks already have the part that two slots of one variable have in common.
+    pub has_repeated_slots: bool,
     pub has_sums: bool,
     /// For every slot its table and index column, and whether it moves.
     slots: Vec<(u32, usize, bool)>,
@@ -45,7 +45,7 @@ impl Links {
             programs: batch.programs.clone(),
             chunks: batch.chunks.iter().map(|chunk| (chunk.first, chunk.count)).collect(),
             count: batch.count(),
-            has_twice: batch.twice.is_some(),
+            has_repeated_slots: batch.repeated_slots.is_some(),
             has_sums: batch.sums.is_some(),
             slots: (0..)
                 .zip(&batch.signature().slots)

@@ -71,40 +71,40 @@ pub struct Compiled {
     pub(super) owners: HashMap<(bool, u32), Option<Arc<OwnerProgram>>>,
     /// The kernels of products that were chosen, by schedule and column.
     pub(super) products: HashMap<(Schedule, Option<u32>), KernelId>,
-    /// Second derivatives, once something asked for them.
+    /// Kernel of second derivatives, once it was requested.
     hessian: Option<HessianKernel>,
-    /// Mixed derivatives, likewise.
-    mixed: Option<MixedKernel>,
-    /// The blocks off the diagonal of JᵀWJ, once a solver assembled it, and how many columns each may store.
-    pairs: Option<(u32, PairKernels)>,
-    /// What pairs of slots add to diagonal blocks where they are one variable.
-    twice: HashMap<Vec<(u32, u32)>, TwiceKernel>,
+    /// Kernel of mixed derivatives, likewise.
+    cross_derivative: Option<CrossDerivativeKernel>,
+    /// Kernels of the blocks off the diagonal of JᵀWJ, once a solver assembled it, and the columns that each may store.
+    offdiagonal: Option<(u32, OffDiagonalKernels)>,
+    /// Kernels of what pairs of slots add to diagonal blocks where they are one variable.
+    repeated_slots: HashMap<Vec<(u32, u32)>, RepeatedSlotsKernel>,
 }
 
-/// Programs that store the blocks of pairs of slots, and their kernels.
+/// Programs that store the blocks off the diagonal, of pairs of slots, and their kernels.
 #[derive(Clone)]
-pub struct PairKernels {
+pub struct OffDiagonalKernels {
     pub programs: Arc<OffDiagonalPrograms>,
     pub kernels: Vec<KernelId>,
 }
 
-/// A kernel for pairs of slots that are one variable in some instances.
+/// Program for pairs of slots that are one variable in some instances, and its kernel.
 #[derive(Clone)]
-pub struct TwiceKernel {
+pub struct RepeatedSlotsKernel {
     pub program: Arc<RepeatedSlotsProgram>,
     pub kernel: KernelId,
 }
 
-/// The kernel of the Hessians of ½ w ρ(‖r‖²), and what it stores.
+/// Programs of the Hessians of ½ w ρ(‖r‖²), and their kernel.
 #[derive(Clone)]
 pub struct HessianKernel {
     pub programs: Arc<EnergyPrograms>,
     pub kernel: KernelId,
 }
 
-/// The kernel of mixed derivatives, and what it stores.
+/// Program of mixed derivatives, and its kernel.
 #[derive(Clone)]
-pub struct MixedKernel {
+pub struct CrossDerivativeKernel {
     pub program: Arc<CrossDerivativeProgram>,
     pub kernel: KernelId,
 }
@@ -187,7 +187,7 @@ impl Registry {
         Ok((width, Some(manifold)))
     }
 
-    /// Knows the manifolds of another registry by their numbers there, for mirrors of problems that it has.
+    /// Knows the manifolds of another registry by their numbers there, for snapshots of problems that it has.
     pub fn adopt_manifolds(&mut self, other: &Self) {
         let known = self.manifolds.len();
         self.manifolds.extend(other.manifolds.iter().skip(known).map(|(manifold, _)| (manifold.clone(), None)));
@@ -365,9 +365,9 @@ impl Compiled {
             owners: HashMap::new(),
             products: HashMap::new(),
             hessian: None,
-            mixed: None,
-            pairs: None,
-            twice: HashMap::new(),
+            cross_derivative: None,
+            offdiagonal: None,
+            repeated_slots: HashMap::new(),
         }
     }
 
@@ -389,28 +389,28 @@ impl Compiled {
         Ok(kernels)
     }
 
-    /// The kernels of the pairs of slots, each of which stores `most` columns at most; only assembling solvers ask for them.
-    pub fn pairs(&mut self, device: &mut Device, name: &str, most: u32) -> Result<PairKernels, Error> {
-        if let Some((known, pairs)) = &self.pairs
-            && (*known == most || pairs.programs.passes.len() == 1 && pairs.programs.passes[0].columns <= most)
+    /// Kernels of the blocks off the diagonal, each of which stores `most` columns at most; only assembling solvers request them.
+    pub fn offdiagonal(&mut self, device: &mut Device, name: &str, most: u32) -> Result<OffDiagonalKernels, Error> {
+        if let Some((limit, known)) = &self.offdiagonal
+            && (*limit == most || known.programs.passes.len() == 1 && known.programs.passes[0].columns <= most)
         {
-            return Ok(pairs.clone());
+            return Ok(known.clone());
         }
         let programs = Arc::new(OffDiagonalPrograms::new(name, &self.programs, &self.signature, most));
         let sources: Vec<_> = programs.passes.iter().map(|pass| KernelSource::of(&pass.program)).collect();
         let kernels = device.kernels(&sources)?;
-        Ok(self.pairs.insert((most, PairKernels { programs, kernels })).1.clone())
+        Ok(self.offdiagonal.insert((most, OffDiagonalKernels { programs, kernels })).1.clone())
     }
 
-    /// The kernel for these pairs of slots.
-    pub(super) fn twice(&mut self, device: &mut Device, name: &str, pairs: &[(u32, u32)]) -> Result<TwiceKernel, Error> {
-        if let Some(known) = self.twice.get(pairs) {
+    /// Kernel of what these pairs of slots add to diagonal blocks where they are one variable.
+    pub(super) fn repeated_slots(&mut self, device: &mut Device, name: &str, pairs: &[(u32, u32)]) -> Result<RepeatedSlotsKernel, Error> {
+        if let Some(known) = self.repeated_slots.get(pairs) {
             return Ok(known.clone());
         }
         let program = Arc::new(RepeatedSlotsProgram::new(name, &self.programs, &self.signature, pairs));
         let kernel = device.kernels(&[KernelSource::of(&program.program)])?[0];
-        let made = TwiceKernel { program, kernel };
-        self.twice.insert(pairs.to_vec(), made.clone());
+        let made = RepeatedSlotsKernel { program, kernel };
+        self.repeated_slots.insert(pairs.to_vec(), made.clone());
         Ok(made)
     }
 
@@ -423,17 +423,15 @@ impl Compiled {
         let kernel = device.kernels(&[KernelSource::of(&programs.hessian)])?[0];
         Ok(self.hessian.insert(HessianKernel { programs, kernel }).clone())
     }
-}
 
-impl Compiled {
-    /// The kernel of mixed derivatives.
-    pub fn mixed(&mut self, device: &mut Device, structure: &Structure, name: &str) -> Result<MixedKernel, Error> {
-        if let Some(mixed) = &self.mixed {
-            return Ok(mixed.clone());
+    /// Kernel of mixed derivatives, which gradients through a solve need.
+    pub fn cross_derivative(&mut self, device: &mut Device, structure: &Structure, name: &str) -> Result<CrossDerivativeKernel, Error> {
+        if let Some(known) = &self.cross_derivative {
+            return Ok(known.clone());
         }
-        let program = Arc::new(structure.mixed_program(name, &self.signature));
+        let program = Arc::new(structure.cross_derivative_program(name, &self.signature));
         let kernel = device.kernels(&[KernelSource::of(&program.program)])?[0];
-        Ok(self.mixed.insert(MixedKernel { program, kernel }).clone())
+        Ok(self.cross_derivative.insert(CrossDerivativeKernel { program, kernel }).clone())
     }
 }
 

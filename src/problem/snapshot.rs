@@ -23,7 +23,7 @@ impl Problem {
         })
     }
 
-    /// Refuses a problem whose tables a mirror in double-floats would have no room for: each number is two.
+    /// Refuses a problem whose tables a snapshot in double-floats would have no room for: each number is two.
     pub fn fits_doubled(&self, limits: Limits) -> Result<(), Error> {
         let bytes = u64::from(self.total.largest()) * Precision::F32x2.bytes();
         let most = limits.binding_bytes.min(limits.buffer_bytes);
@@ -48,7 +48,7 @@ impl Problem {
         self.uploads.iter().filter_map(within).collect()
     }
 
-    /// What makes the point of a mirror this problem's, which was at `start` when the mirror was made.
+    /// Uploads that make a snapshot's point this problem's, which was at `start` when the snapshot was made.
     pub fn taken_over(&self, start: &[f64], point: &[f64]) -> Result<Vec<Command>, Error> {
         let arena = self.arenas()?.0;
         let upload = |table: &Table| {
@@ -69,7 +69,7 @@ impl Problem {
 }
 
 impl Table {
-    /// Its part of a mirror's point. What the mirror brought onto a manifold and did not move after that stays as it was: what is
+    /// Its part of a snapshot's point. What the snapshot brought onto a manifold and did not move after that stays as it was: what is
     /// fixed keeps its bits.
     fn taken_over(&self, start: &[f64], point: &[f64]) -> Result<Vec<f64>, Error> {
         let mut found = point.to_vec();

@@ -138,8 +138,8 @@ impl Structure {
         }
     }
 
-    /// That of mixed derivatives.
-    pub fn mixed_program(&self, name: &str, signature: &Signature) -> CrossDerivativeProgram {
+    /// Program of mixed derivatives.
+    pub fn cross_derivative_program(&self, name: &str, signature: &Signature) -> CrossDerivativeProgram {
         let (graph, roots) = self.residual();
         CrossDerivativeProgram::new(name, graph, &roots, self.objective, self.data, signature)
     }

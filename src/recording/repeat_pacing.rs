@@ -101,9 +101,9 @@ mod tests {
         assert_eq!(pace.chunk(0, 1000, 5), 15, "the lesser of the last two");
     }
 
-    /// Whatever the rounds come to, flags that arrive one submission late leave little that was played in vain.
+    /// Whatever the rounds come to, flags that arrive one submission late waste little.
     #[test]
-    fn at_most_a_tenth_is_played_in_vain() {
+    fn at_most_a_tenth_is_wasted() {
         let mut pace = RepeatPacing::default();
         pace.measured(0.1, 1);
         let (mut played_in_all, mut needed_in_all) = (0, 0);

@@ -28,7 +28,7 @@ pub struct CompressOptions {
     pub method: Option<Method>,
     #[serde(default)]
     pub seed: u32,
-    /// Vectors that clusters are made of; enough of them unless told.
+    /// Vectors that clusters are made of; default: enough of them.
     #[serde(default)]
     pub sample: Option<u32>,
     /// The points are a sample of so many vectors, which are to be added.
@@ -120,11 +120,11 @@ pub(super) enum Compress {
     Clustering { run: Box<ClusterRun>, points: Vec<f32>, dim: usize, options: Options },
     /// Of what it found, or of nothing where there was nothing to cluster: the index then waits for its first vectors. `from` is the share that
     /// was done before.
-    Building { work: Task<'static, Result<Index, Error>>, from: f64 },
+    Building { task: Task<'static, Result<Index, Error>>, from: f64 },
 }
 
 fn building(points: Vec<f32>, dim: usize, coarse: Coarse, options: Options, from: f64) -> Compress {
-    Compress::Building { work: Index::building(points, dim, coarse, options), from }
+    Compress::Building { task: Index::building(points, dim, coarse, options), from }
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -150,9 +150,9 @@ impl Compress {
                 std::mem::replace(self, next).free(session);
                 Ok(Progress::Partly { done: CLUSTERING, total: 1.0 })
             }
-            Self::Building { work, from } => Ok(match work.resume(deadline) {
+            Self::Building { task, from } => Ok(match task.resume(deadline) {
                 Some(index) => Progress::Answer(Answer::Index(session.add_index(index?))),
-                None => Progress::Partly { done: *from + (1.0 - *from) * work.done(), total: 1.0 },
+                None => Progress::Partly { done: *from + (1.0 - *from) * task.done(), total: 1.0 },
             }),
         }
     }

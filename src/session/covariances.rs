@@ -51,7 +51,7 @@ impl Job for CovarianceJob {
 /// Blocks on their way.
 struct BlocksJob {
     covariance: u32,
-    work: Task<'static, Result<Vec<f64>, Stopped>>,
+    task: Task<'static, Result<Vec<f64>, Stopped>>,
 }
 
 impl Job for BlocksJob {
@@ -59,9 +59,9 @@ impl Job for BlocksJob {
         if !session.covariances.contains_key(&self.covariance) {
             return Err(Error::Disposed("covariance"));
         }
-        Ok(Step::Progress(match self.work.resume(deadline) {
+        Ok(Step::Progress(match self.task.resume(deadline) {
             Some(values) => Progress::Values(values?),
-            None => Progress::Partly { done: self.work.done(), total: 1.0 },
+            None => Progress::Partly { done: self.task.done(), total: 1.0 },
         }))
     }
 
@@ -100,8 +100,8 @@ impl Session {
         let others = others.map(pairs);
         let known = self.covariances.get(&covariance).ok_or(Error::Disposed("covariance"))?.covariance.clone();
         let blocks = Blocks::new(&known, &pairs(of), others.as_deref(), Form::of_name(form)?, lifted)?;
-        let work = Task::new(move |pace| async move { blocks.values(&known, &pace).await });
-        Ok(self.add_task(BlocksJob { covariance, work }))
+        let task = Task::new(move |pace| async move { blocks.values(&known, &pace).await });
+        Ok(self.add_task(BlocksJob { covariance, task }))
     }
 
     pub fn free_covariance(&mut self, covariance: u32) {

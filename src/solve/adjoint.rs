@@ -12,7 +12,7 @@ use super::assembly::Structure;
 use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
-use super::covariance::{Unseen, Values};
+use super::covariance::{NullSpacePart, Values};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Precision;
 use leastwise_error::Error;
@@ -108,7 +108,7 @@ pub struct Adjoint {
     /// H⁻¹g: how far the nearest stationary point is, to first order.
     pub step: Vec<f64>,
     pub deficiency: u32,
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NullSpacePart>,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
 }
@@ -121,7 +121,7 @@ impl AdjointOptions {
         }
     }
 
-    /// Unless told, by what values in this precision leave of a 0: a gauge is one at a stationary point alone.
+    /// Rank tolerance; default: what values in this precision leave of a 0, since a gauge is one at a stationary point alone.
     fn tolerance(&self, precision: Precision) -> f64 {
         self.rank_tolerance.unwrap_or(if precision == Precision::F32 { 1e-5 } else { 1e-10 })
     }
@@ -258,7 +258,7 @@ fn refused(refused: Refused) -> Error {
     }
 }
 
-fn deficient(deficiency: usize, unseen: &[Unseen]) -> String {
+fn deficient(deficiency: usize, unseen: &[NullSpacePart]) -> String {
     let directions = if deficiency == 1 { "1 direction leaves" } else { &format!("{deficiency} directions leave") };
     let named = unseen.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
     format!(

@@ -10,7 +10,7 @@ use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::system;
-use leastwise_problem::{Batch, BlockList, Links, PairKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
+use leastwise_problem::{Batch, BlockList, Links, OffDiagonalKernels, Pattern, PatternBatch, Problem, Registry, Target, pair_bits};
 use leastwise_program::{OffDiagonalPass, OffDiagonalPrograms, SlotPair, wgsl};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ pub async fn structure(links: &Links, pace: &Pace) -> Result<Option<Structure>, 
     let batches: Vec<PatternBatch> = batches.collect();
     let mut lists = pattern.add(&batches, pace).await?;
     // The diagonal blocks have what two slots of one variable have in common already, but where that was too much.
-    let done: HashSet<u32> = links.batches.iter().filter(|batch| batch.has_twice).map(|batch| batch.number as u32).collect();
+    let done: HashSet<u32> = links.batches.iter().filter(|batch| batch.has_repeated_slots).map(|batch| batch.number as u32).collect();
     lists.retain(|list| !(matches!(list.target, Target::Diagonal(_)) && done.contains(&list.batch)));
     Ok(Some((pattern, lists)))
 }
@@ -134,7 +134,7 @@ impl Assembly {
         for (number, batch) in problem.batches().iter().enumerate().filter(|(_, batch)| batch.enabled) {
             let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
             let most = (elements / u64::from(longest)).min(1 << 16) as u32;
-            let PairKernels { programs, kernels } = problem.pairs(device, registry, batch, most)?;
+            let OffDiagonalKernels { programs, kernels } = problem.offdiagonal(device, registry, batch, most)?;
             let widest = programs.passes.iter().map(|pass| device.cut().map_or(pass.columns, |cut| wgsl::columns(&pass.program, cut)));
             let widest = u64::from(widest.max().unwrap_or(0)) * u64::from(longest);
             if widest > elements {

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// When outer iterations end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OuterSettings {
-    /// The largest |r − s| that counts as met; by the precision unless told.
+    /// Largest |r − s| that counts as met; default: by the precision.
     pub feasibility: Option<f64>,
     /// μ at the start.
     pub penalty: f64,

@@ -14,9 +14,9 @@ use serde::Deserialize;
 pub struct Options {
     /// `"lm"`: Levenberg–Marquardt; `"gauss-newton"`; `"newton"`; `"dogleg"`; by the gradient alone, the name of a [`Rule`].
     pub method: Option<String>,
-    /// Pairs of steps and changes of the gradient that `"lbfgs"` keeps, from 1 to 20; 10 unless told.
+    /// Pairs of steps and changes of the gradient that `"lbfgs"` keeps, from 1 to 20; default: 10.
     pub memory: Option<f64>,
-    /// Adam's η, 0.01 unless told, and β₁ and β₂, 0.9 and 0.999.
+    /// Adam's η, default: 0.01, and β₁ and β₂, defaults: 0.9 and 0.999.
     pub learning_rate: Option<f64>,
     pub decays: Option<[f64; 2]>,
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
@@ -26,13 +26,13 @@ pub struct Options {
     pub linear: Option<String>,
     /// `"auto"`, or the name of a [`Preconditioner`].
     pub preconditioner: Option<String>,
-    /// The tables that `"schur"` eliminates; the best unless told.
+    /// The tables that `"schur"` eliminates; default: the best.
     pub eliminate: Option<Vec<u32>>,
-    /// Steps in a row that may end above the lowest cost so far; 0 unless told. Ceres' usual number is 5.
+    /// Steps in a row that may end above the lowest cost so far; default: 0. Ceres' usual number is 5.
     pub nonmonotone: Option<f64>,
     /// Iterations of an iterative linear solver in a step.
     pub max_inner_iterations: Option<f64>,
-    /// η: the part of the linear system that an iterative solver may leave. Between 0.001 and 0.1 unless told, by how well
+    /// η: the part of the linear system that an iterative solver may leave. Default: between 0.001 and 0.1, by how well
     /// the model did.
     pub forcing: Option<f64>,
     pub max_iterations: Option<f64>,

@@ -25,9 +25,9 @@ impl Workspace {
             for chunk in &batch.chunks {
                 commands.push(self.generated(batch.kernels.diagonal, chunk, point, self.step));
                 self.gather(chunk, Gathered::Blocks, state::ALWAYS, commands);
-                if let Some(kernel) = batch.twice {
+                if let Some(kernel) = batch.repeated_slots {
                     commands.push(self.generated(kernel, chunk, point, self.step));
-                    self.gather_lists(&chunk.twice, chunk.count, Gathered::Blocks, state::ALWAYS, commands);
+                    self.gather_lists(&chunk.repeated_slots, chunk.count, Gathered::Blocks, state::ALWAYS, commands);
                 }
             }
             self.diagonal_of_entries(batch, commands);

@@ -182,7 +182,7 @@ fn more_freedoms_than_are_looked_for_are_refused_in_any_case() {
     }
 }
 
-/// Steps of 10⁻⁹ rad in f32 are lost in a unit quaternion's digits; the mirror's are not.
+/// Steps of 10⁻⁹ rad in f32 are lost in a unit quaternion's digits; the snapshot's are not.
 #[test]
 fn rotations_between_frames_leave_one_rotation_free() {
     for (name, mut session, tolerance) in sessions() {

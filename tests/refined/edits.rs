@@ -19,7 +19,7 @@ fn edits_on_the_way_are_felt() {
             }),
         ];
         for (what, edit) in edits {
-            // Before there is a mirror, and between two of its steps.
+            // Before there is a snapshot, and between two of its steps.
             for within in [false, true] {
                 let fit = fit(session, &t, &y);
                 // The vectors of what is fixed are there before.

@@ -255,7 +255,7 @@ fn it_can_be_stopped_cancelled_and_disposed_of() {
         assert_eq!((report.termination.name(), report.converged), ("stopped", false));
         assert_eq!((report.refinement.state, report.refinement.code), (RefinementState::Ended, Some("stopped")));
         assert!(report.reason.starts_with("enough (in f32 it had ended: "), "{}", report.reason);
-        assert_eq!((session.counters().buffers_created, report.precision), (buffers, "f32"), "no mirror was made");
+        assert_eq!((session.counters().buffers_created, report.precision), (buffers, "f32"), "no snapshot was made");
 
         let task = again(session);
         let before = next_step(session, task).expect("a step in mixed precision").index;
@@ -276,7 +276,7 @@ fn it_can_be_stopped_cancelled_and_disposed_of() {
         let task = again(session);
         next_step(session, task).expect("a step in mixed precision");
         session.cancel(task);
-        assert_eq!(session.counters().bytes_live, live, "the mirror is gone");
+        assert_eq!(session.counters().bytes_live, live, "the snapshot is gone");
         let task = again(session);
         next_step(session, task).expect("a step in mixed precision");
         session.free_problem(fit.problem);

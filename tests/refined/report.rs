@@ -48,7 +48,7 @@ fn a_report_says_why_there_is_no_more_precision() {
         assert!(report.precision == "f32" && report.feasibility.is_some());
         println!("constrained: {} {:?}", report.reason, report.refinement);
     });
-    // A mirror's tables are twice as long as its problem's.
+    // A snapshot's tables are twice as long as its problem's.
     let mut session = refining_gpu(Some(Limits::SMALL));
     let fit = fit(&mut session, &t, &y);
     session.table(fit.problem, "filler", 1, Reals::F64(&vec![0.5; 140_000]), false).unwrap();

@@ -48,7 +48,7 @@ fn bounds_parts_that_are_fixed_rotations_and_losses_go_along_with_every_linear_s
             assert_numbered(&report);
             assert_minimum(session, &numbers, &scene, &report, &start);
             if linear == "pcg" {
-                // The mirror's products are computed as the tuning table has it, also one that came later.
+                // The snapshot's products are computed as the tuning table has it, also one that came later.
                 for schedule in [Schedule::Recompute, Schedule::TwoPass] {
                     session.set_tuning(Tuning { products: [(Tuning::ANY.to_string(), schedule)].into(), ..Tuning::default() }).unwrap();
                     let report = solve(session, scene.problem, &Options { max_iterations: Some(1020.0), ..options.clone() });

@@ -3,7 +3,7 @@ import { isList, listOf, type F64, type Indices, type Mask } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import { checked, flag, measure, oneOf, REPORTING, type Kind, type Reporting } from "./options.js";
-import type { NativeCovariance, NativeUnseen } from "./native.js";
+import type { NativeCovariance, NativeNullSpacePart } from "./native.js";
 import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
@@ -61,13 +61,14 @@ export interface CovarianceSpace extends Reporting {
 }
 
 /**
- * Gauge freedom: what can move without changing any residual, to first order.
+ * Part of one table of variables in the null space of J: which of its instances can move without changing any residual, to first order,
+ * and how many of these movements are translations, rotations and a scaling of all instances together.
  *
  * @example
  * const { unseen } = await problem.marginals({ deficient: "pseudo-inverse" });
- * console.log(unseen.map((which: Unseen) => String(which)));
+ * console.log(unseen.map((which: NullSpacePart) => String(which)));
  */
-export type Unseen = NativeUnseen;
+export type NullSpacePart = NativeNullSpacePart;
 
 /**
  * Instances of variables: all, or those of a list or a mask.
@@ -97,7 +98,7 @@ export interface Marginals extends Disposable {
   readonly atLimits: number;
   /** d: independent directions that no residual sees, and what they move. */
   readonly deficiency: number;
-  readonly unseen: readonly Unseen[];
+  readonly unseen: readonly NullSpacePart[];
   /** ½ Σ w ρ(‖r‖²), in f64. */
   readonly cost: number;
   /** σ², and whether it was estimated. */
@@ -146,7 +147,7 @@ export class MarginalsOf implements Marginals {
   get fixed(): number { return this.made.summary.fixed; }
   get atLimits(): number { return this.made.summary.atLimits; }
   get deficiency(): number { return this.made.summary.deficiency; }
-  get unseen(): readonly Unseen[] { return this.made.summary.unseen; }
+  get unseen(): readonly NullSpacePart[] { return this.made.summary.unseen; }
   get cost(): number { return this.made.summary.cost; }
   get variance(): number { return this.made.summary.variance; }
   get estimated(): boolean { return this.made.summary.estimated; }

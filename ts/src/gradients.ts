@@ -2,7 +2,7 @@
 import { isList, listOf, numbersOf, type F64, type Rows } from "./arrays.js";
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
-import type { Unseen } from "./covariance.js";
+import type { NullSpacePart } from "./covariance.js";
 import type { NativeGradients } from "./native.js";
 import { measure, oneOf, REPORTING, type Reporting } from "./options.js";
 import type { Constants, TableOf, Variables } from "./table.js";
@@ -84,7 +84,7 @@ export interface Gradients {
   readonly refinements: number;
   /** Independent directions along which the cost stays as it is, and what they move. */
   readonly deficiency: number;
-  readonly unseen: readonly Unseen[];
+  readonly unseen: readonly NullSpacePart[];
   /** Degrees of freedom that are neither fixed nor held by a limit. */
   readonly unknowns: number;
   /** How the adjoint system was solved: by singular values, or by a sparse factor of the Hessian. */
@@ -125,7 +125,7 @@ export class GradientsOf implements Gradients {
   get gradientNorm(): number { return this.made.gradientNorm; }
   get refinements(): number { return this.made.refinements; }
   get deficiency(): number { return this.made.deficiency; }
-  get unseen(): readonly Unseen[] { return this.made.unseen; }
+  get unseen(): readonly NullSpacePart[] { return this.made.unseen; }
   get unknowns(): number { return this.made.unknowns; }
   get method(): "dense" | "sparse" { return this.made.method; }
 

@@ -2,7 +2,7 @@
 export type { Device, DeviceBuffer, DeviceView, F32, F64, Floats, Indices, IndexTable, Mask, Values } from "./arrays.js";
 export type { AnnealOptions, ClusterBase, ClusterIteration, Clustering, ClusterOptions, LloydOptions, Mean, VlcOptions } from "./cluster.js";
 export type { CodeOptions, CompressOptions, PublishedFiles } from "./compress.js";
-export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, Unseen } from "./covariance.js";
+export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, NullSpacePart } from "./covariance.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export type { InitOptions, PreloadOptions } from "./init.js";

@@ -29,8 +29,8 @@ export interface InitOptions {
    */
   backend?: "auto" | Backend;
   /**
-   * `"f64"` on CUDA and on the CPU, unless told; `"f32"` is there too. WebGPU has no f64, and so
-   * - unless told, solves are in f32, and go on in mixed precision where f32 stops them;
+   * `"f64"` on CUDA and on the CPU by default; `"f32"` is there too. WebGPU has no f64, and so
+   * - by default, solves are in f32, and go on in mixed precision where f32 stops them;
    * - `"f32"`: in f32 alone;
    * - `"f32x2"`: in double-floats, sums of two f32s with 48 bits of significand and the range of one: residuals, derivatives, costs, and all that
    *   solvers compute, agree with f64 to 10⁻¹⁰ of the sums of magnitudes that they come from, for numbers between 10⁻²⁵ and 10³⁰;

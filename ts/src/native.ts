@@ -223,8 +223,8 @@ export interface NativeOptions {
   readonly stepTolerance?: number;
 }
 
-/** What can move without any residual changing, to first order. */
-export interface NativeUnseen {
+/** Part of a table of variables in the null space: what can move without any residual changing, to first order. */
+export interface NativeNullSpacePart {
   readonly variable: string;
   /** How many instances move, and the first eight of them. */
   readonly instances: number;
@@ -243,7 +243,7 @@ export interface NativeCovarianceSummary {
   readonly fixed: number;
   readonly atLimits: number;
   readonly deficiency: number;
-  readonly unseen: readonly NativeUnseen[];
+  readonly unseen: readonly NativeNullSpacePart[];
   readonly cost: number;
   readonly variance: number;
   readonly estimated: boolean;
@@ -275,7 +275,7 @@ export interface NativeGradients {
   readonly stationary: boolean;
   readonly refinements: number;
   readonly deficiency: number;
-  readonly unseen: readonly NativeUnseen[];
+  readonly unseen: readonly NativeNullSpacePart[];
   readonly unknowns: number;
   readonly method: "dense" | "sparse";
   readonly terms: readonly NativeTermGradients[];
@@ -623,7 +623,7 @@ export interface NativeModule {
 /** The module with threads: `src/js/threads.rs`. It has no WebGPU, and its engines have `setThreads`. */
 export interface ThreadedModule extends Omit<NativeModule, "openWebGpu"> {
   openCpu(precision: Precision, limits: NativeLimits | undefined): ThreadedNative;
-  /** Sends all workers home, and gives the number that those to come are started with. */
+  /** Dismisses all workers; gives the generation number of those that are started from now on. */
   resizePool(maySleep: boolean): number;
 }
 

@@ -291,7 +291,7 @@ export class SolveReport implements Report {
       ...this.#notes(),
       ...this.#constraints(),
       `Cost: ${this.initialCost.toExponential(6)} → ${this.cost.toExponential(6)} (${terms})`,
-      `Device: ${dispatches} dispatches (${this.idleDispatches} in vain), ${submissions} submissions, ${readbacks} readbacks of ${bytesReadBack} bytes, ${bytesUploaded} bytes uploaded`,
+      `Device: ${dispatches} dispatches (${this.idleDispatches} idle), ${submissions} submissions, ${readbacks} readbacks of ${bytesReadBack} bytes, ${bytesUploaded} bytes uploaded`,
       `Time: trace ${traceMs.toFixed(1)} ms, compile ${compileMs.toFixed(1)} ms, solve ${solveMs.toFixed(1)} ms`,
       `Termination: ${this.termination} (${this.reason})`,
     ].join("\n");

@@ -13,7 +13,7 @@ export function indexOfRecipes() {
     });
     return `## ${text}\n\n| recipe | problem |\n|---|---|\n${rows.join("\n")}\n`;
   });
-  return `# Recipes\n\nComplete programs. Each runs as it stands in Node, and checks its result; the tests run them all, and draw their pictures.\n\n${groups.join("\n")}`;
+  return `# Recipes\n\nComplete programs. Each runs as it stands in Node, and checks its result; the tests run them all, and draw their\npictures.\n\n${groups.join("\n")}`;
 }
 
 await entry(import.meta, async () => writeFileSync(join(root, "docs/RECIPES.md"), indexOfRecipes()));

@@ -1,5 +1,5 @@
 // Lint of the documents: links and their anchors lead somewhere, named files and folders exist, every measurement is listed,
-// and first pages stay short. The documents' programs are compiled and run by pkg_tests/types.
+// lines of prose and first pages stay short. The documents' programs are compiled and run by pkg_tests/types.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { root, StepError } from "./run.mjs";
@@ -17,6 +17,10 @@ const LIMITS = [
   { document: "docs/ARCHITECTURE.md", most: 900, unit: "words", count: (text) => text.split(/\s+/).filter(Boolean).length },
 ];
 
+/** Most characters of a line of prose. Tables, code and comments are as wide as they must be, entries of the change log as long. */
+const WIDEST = 120;
+const ENTRIES = "CHANGELOG.md";
+
 /** Paths of all files of the repository. */
 function filesIn(at, folder) {
   return readdirSync(join(at, folder), { withFileTypes: true }).filter(({ name }) => !NOT_OURS.includes(name)).flatMap((entry) => {
@@ -32,6 +36,12 @@ function* proseOf(text) {
     if (line.trimStart().startsWith("```")) fence = !fence;
     else if (!fence) yield [k + 1, line];
   }
+}
+
+/** Numbers of the lines of prose that are too long. */
+function longLines(text) {
+  const plain = text.replace(/<!--[^]*?-->/g, (comment) => comment.replace(/[^\n]+/g, ""));
+  return [...proseOf(plain)].filter(([, line]) => [...line].length > WIDEST && !line.trimStart().startsWith("|")).map(([number]) => number);
 }
 
 /** A heading's anchor, as GitHub makes it: lower case, words joined by hyphens. */
@@ -90,6 +100,8 @@ export function checkDocuments(at = root) {
     return [...wrongLinks(at, document, text, anchors), ...names].sort(([a], [b]) => a - b).map(([line, name]) => `${document}:${line}: ${name}`);
   });
   if (wrong.length) throw new StepError(`Documents name what is not there:\n${wrong.join("\n")}`);
+  const long = documents.filter((document) => document !== ENTRIES).flatMap((document) => longLines(read(document)).map((line) => `${document}:${line}`));
+  if (long.length) throw new StepError(`Lines of prose have at most ${WIDEST} characters; longer ones:\n${long.join("\n")}`);
   for (const { document, most, unit, count } of LIMITS) {
     const has = count(read(document));
     if (has > most) throw new StepError(`${document} has ${has} ${unit}, and at most ${most} are allowed: move what is worth keeping to a page of docs/.`);

@@ -33,7 +33,7 @@ test("anchors are those of GitHub", () => {
 });
 
 test("links, anchors and names that are there are accepted", (t) => {
-  const text = "# Page\n[a](ARCHITECTURE.md#solve-and-what-is-in-it) [b](ARCHITECTURE.md#twice-1) [c](#page) [d](https://example.org/#x) [`e`](../benches) `docs/page.md`\n`a[0](b)`\n```ts\nf[0](g)\n```\n";
+  const text = "# Page\n[a](ARCHITECTURE.md#solve-and-what-is-in-it) [b](ARCHITECTURE.md#twice-1) [c](#page)\n[d](https://example.org/#x) [`e`](../benches) `docs/page.md`\n`a[0](b)`\n```ts\nf[0](g)\n```\n";
   assert.equal(lint(t, { "docs/page.md": text })(), "4 documents\n");
 });
 
@@ -47,11 +47,18 @@ docs/page.md:4: ../benches/results/a.txt#line
 docs/page.md:4: src/gone.rs`));
 });
 
+test("long lines of prose are refused, but not those of tables, code, comments and the change log", (t) => {
+  const [fits, long] = [120, 121].map((length) => "λ".repeat(length));
+  const wide = `# Page\n${fits}\n| ${long} |\n\`\`\`\n${long}\n\`\`\`\n<!-- ts\n${long}\n-->\n`;
+  assert.equal(lint(t, { "docs/page.md": wide, "CHANGELOG.md": `- ${long}\n` })(), "5 documents\n");
+  assert.throws(lint(t, { "docs/page.md": `${wide}\n- ${fits}\n` }), refused("Lines of prose have at most 120 characters; longer ones:\ndocs/page.md:11"));
+});
+
 test("first pages stay short", (t) => {
-  const longest = { "README.md": "line\n".repeat(60), "docs/ARCHITECTURE.md": "word ".repeat(900) };
+  const longest = { "README.md": "line\n".repeat(60), "docs/ARCHITECTURE.md": "word\n".repeat(900) };
   assert.equal(lint(t, longest)(), "3 documents\n");
   assert.throws(lint(t, { "README.md": "line\n".repeat(61) }), refused("README.md has 61 lines, and at most 60 are allowed: move what is worth keeping to a page of docs/."));
-  assert.throws(lint(t, { "docs/ARCHITECTURE.md": "word ".repeat(901) }), /^Error: docs\/ARCHITECTURE\.md has 901 words, and at most 900 /);
+  assert.throws(lint(t, { "docs/ARCHITECTURE.md": "word\n".repeat(901) }), /^Error: docs\/ARCHITECTURE\.md has 901 words, and at most 900 /);
 });
 
 test("a measurement that is not listed is refused", (t) => {

@@ -24,7 +24,7 @@ export const runScript = ({ files, pattern, packed }) => `#!/usr/bin/env bash
 # The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
 # they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, preconditioners, armadillo,
 # bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA), soak
-# (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, 10 unless told, from LEASTWISE_SOAK_SEED on, in
+# (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, default 10, from LEASTWISE_SOAK_SEED on, in
 # LEASTWISE_SOAK_PROCESSES processes beside each other).
 # Logs go to $OUT, or to ./logs, with kit.txt, the verdict in one line: append it to ${VERDICTS}.
 set -uo pipefail

@@ -99,7 +99,7 @@ impl Hits {
 const MOST_HITS: usize = 1 << 28;
 
 impl Index {
-    /// The lists that a query probes unless told how many: all up to 256, and an eighth of those beyond.
+    /// Lists that a query probes by default: all up to 256, and an eighth of those beyond.
     pub fn default_probes(&self) -> u32 {
         let clusters = self.clusters();
         (clusters.min(PROBES) + clusters.saturating_sub(PROBES).div_ceil(PROBED_SHARE)) as u32

@@ -7,7 +7,7 @@ use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
 use leastwise_linear::matrix::runs;
-use leastwise_problem::{HessianKernel, Member, MixedKernel, Problem, Reals, Registry};
+use leastwise_problem::{CrossDerivativeKernel, HessianKernel, Member, Problem, Reals, Registry};
 use leastwise_program::NEGATIVE;
 use leastwise_solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
 use leastwise_solve::assembly::Structure;
@@ -34,7 +34,7 @@ enum Phase {
     Free,
     Cost,
     Hessians,
-    Mixed,
+    CrossDerivatives,
 }
 
 /// The next thing to do.
@@ -49,7 +49,7 @@ pub enum Next {
 enum Pending {
     /// Results of a block's instances are to be added.
     Hessians(InstanceBlock, Vec<f64>),
-    Mixed(InstanceBlock, Vec<f64>),
+    CrossDerivatives(InstanceBlock, Vec<f64>),
     /// All Hessians are there.
     Adjoint,
 }
@@ -83,7 +83,7 @@ pub struct Differentiating {
     phase: Phase,
     blocks: InstanceBlocks,
     hessians: HashMap<usize, HessianKernel>,
-    mixed: HashMap<usize, MixedKernel>,
+    cross_derivatives: HashMap<usize, CrossDerivativeKernel>,
     hessian: ExactHessian,
     /// Over all unknowns, without gaps: g, what may move, ∂L/∂x, and what the adjoint system gave.
     gradient: Vec<f64>,
@@ -134,7 +134,7 @@ impl Differentiating {
             phase: Phase::Gradient,
             blocks: InstanceBlocks::default(),
             hessians: HashMap::new(),
-            mixed: HashMap::new(),
+            cross_derivatives: HashMap::new(),
             hessian,
             gradient: Vec::new(),
             free: Vec::new(),
@@ -159,8 +159,8 @@ impl Differentiating {
         if self.pending.is_some() {
             return Ok(Next::Task);
         }
-        if self.phase == Phase::Mixed && self.mixed.is_empty() {
-            self.begin_mixed(device, registry)?;
+        if self.phase == Phase::CrossDerivatives && self.cross_derivatives.is_empty() {
+            self.begin_cross_derivatives(device, registry)?;
         }
         loop {
             let mut recording = Recording { commands: self.snapshot.take_uploads() };
@@ -201,10 +201,10 @@ impl Differentiating {
                         return Ok(Next::Task);
                     }
                 },
-                Phase::Mixed => {
+                Phase::CrossDerivatives => {
                     let Some(block) = self.blocks.first() else { return Ok(Next::Done) };
                     recording.commands.extend(self.direction.take());
-                    let MixedKernel { program, kernel } = &self.mixed[&block.batch];
+                    let CrossDerivativeKernel { program, kernel } = &self.cross_derivatives[&block.batch];
                     let batch = &self.snapshot.batches()[block.batch];
                     let [data, index] = self.blocks.copy(device, batch, block, &mut recording)?;
                     let len = program.scratch(device.cut()) * block.count;
@@ -225,12 +225,12 @@ impl Differentiating {
         let pace = match pending {
             Pending::Hessians(..) => pace.part(0.0..ADDED),
             Pending::Adjoint => pace.part(ADDED..SOLVED),
-            Pending::Mixed(..) => pace.part(SOLVED..1.0),
+            Pending::CrossDerivatives(..) => pace.part(SOLVED..1.0),
         };
         pace.tell(0, 1);
         match pending {
             Pending::Hessians(block, values) => Ok(self.take_hessians(block, &values, &pace).await?),
-            Pending::Mixed(block, values) => self.take_mixed(block, &values, &pace).await,
+            Pending::CrossDerivatives(block, values) => self.take_cross_derivatives(block, &values, &pace).await,
             Pending::Adjoint => self.solve_adjoint(options, &pace).await,
         }
     }
@@ -249,7 +249,7 @@ impl Differentiating {
         let z = self.hessian.pattern().spread(&found.z);
         self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
         self.adjoint = Some(found);
-        self.phase = Phase::Mixed;
+        self.phase = Phase::CrossDerivatives;
         Ok(())
     }
 
@@ -329,15 +329,16 @@ impl Differentiating {
         Ok(())
     }
 
-    fn begin_mixed(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
+    fn begin_cross_derivatives(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
         for (number, batch) in self.snapshot.batches().iter().enumerate() {
             let member = batch.members[0];
             let structure = &self.snapshot.term(member.term)?.parts[member.part as usize].reading.structure;
-            let kernel = registry.compiled(structure, &batch.signature().layout(), &batch.name).mixed(device, structure, &batch.name)?;
+            let kernel =
+                registry.compiled(structure, &batch.signature().layout(), &batch.name).cross_derivative(device, structure, &batch.name)?;
             let besides = [kernel.program.scratch(device.cut())];
             let all = Instances { batch: number, member: 0, range: 0..batch.count() };
             self.blocks.cut(device, &self.snapshot, all, &besides, "mixed derivatives")?;
-            self.mixed.insert(number, kernel);
+            self.cross_derivatives.insert(number, kernel);
         }
         Ok(())
     }
@@ -361,7 +362,7 @@ impl Differentiating {
                 self.begin_hessians(device, registry)?;
             }
             Phase::Hessians => self.pending = self.blocks.pop(device).map(|block| Pending::Hessians(block, values)),
-            Phase::Mixed => self.pending = self.blocks.pop(device).map(|block| Pending::Mixed(block, values)),
+            Phase::CrossDerivatives => self.pending = self.blocks.pop(device).map(|block| Pending::CrossDerivatives(block, values)),
         }
         Ok(true)
     }
@@ -392,8 +393,8 @@ impl Differentiating {
     }
 
     /// Adds the mixed derivatives of a block's instances to what they are by.
-    async fn take_mixed(&mut self, block: InstanceBlock, values: &[f64], pace: &Pace) -> Result<(), Error> {
-        let program = &self.mixed[&block.batch].program;
+    async fn take_cross_derivatives(&mut self, block: InstanceBlock, values: &[f64], pace: &Pace) -> Result<(), Error> {
+        let program = &self.cross_derivatives[&block.batch].program;
         let each = 32 * (program.data.len() + program.constants.len() + 1);
         let batch = &self.snapshot.batches()[block.batch];
         let constants: Vec<Constant> = program
@@ -410,7 +411,7 @@ impl Differentiating {
             let range = member.first.max(block.first)..(member.first + member.count).min(block.first + block.count);
             for run in runs(range.len() as u32, |_| each) {
                 let places = range.start + run.start..range.start + run.end;
-                self.add_mixed(block, values, &constants, member, places)?;
+                self.add_cross_derivatives(block, values, &constants, member, places)?;
                 pace.spend(each * run.len()).await?;
             }
         }
@@ -418,7 +419,7 @@ impl Differentiating {
     }
 
     /// Adds those of instances of a member.
-    fn add_mixed(
+    fn add_cross_derivatives(
         &mut self,
         block: InstanceBlock,
         values: &[f64],
@@ -426,7 +427,7 @@ impl Differentiating {
         member: Member,
         range: Range<u32>,
     ) -> Result<(), Error> {
-        let program = &self.mixed[&block.batch].program;
+        let program = &self.cross_derivatives[&block.batch].program;
         let term = self.snapshot.term(member.term)?;
         let (columns, weights) = self.columns.entry(member.term).or_insert_with(|| {
             let (columns, weight) = term.lengths();

@@ -12,7 +12,7 @@ use leastwise_error::Error;
 use leastwise_problem::Problem;
 use leastwise_solve::SnapshotLayout;
 use leastwise_solve::adjoint::{AdjointOptions, Deficient};
-use leastwise_solve::covariance::{Unseen, Values};
+use leastwise_solve::covariance::{NullSpacePart, Values};
 use std::collections::HashMap;
 
 /// Options of gradients; those that are absent have their defaults.
@@ -53,7 +53,7 @@ pub struct Gradients {
     pub refinements: u32,
     /// Independent directions along which the cost does not change, and what they move.
     pub deficiency: u32,
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NullSpacePart>,
     /// Degrees of freedom that are neither fixed nor held by a limit.
     pub unknowns: u32,
     pub method: &'static str,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const DENSE: u32 = 200;
 const ROWS: f64 = 5e8;
 
-/// A mirror that is being differentiated.
+/// A snapshot that is being differentiated.
 pub struct Linearising {
     problem: Problem,
     work: Workspace,
@@ -36,7 +36,7 @@ enum Source {
     },
 }
 
-/// A mirror's derivatives on the host.
+/// A snapshot's derivatives on the host.
 pub struct Linearised {
     pub pattern: Arc<Pattern>,
     /// For every unknown, whether it is neither fixed nor held by a limit, and whether it is fixed.
@@ -58,12 +58,12 @@ pub enum Derivatives {
 }
 
 impl Linearising {
-    /// A mirror on its way to a device that computes in f64.
-    pub fn layout(mirror: Problem) -> SnapshotLayout {
-        SnapshotLayout::new(mirror, |mirror| Form::of(mirror) == Form::Matrix)
+    /// A snapshot on its way to a device that computes in f64.
+    pub fn layout(snapshot: Problem) -> SnapshotLayout {
+        SnapshotLayout::new(snapshot, |snapshot| Form::of(snapshot) == Form::Matrix)
     }
 
-    /// Makes what differentiates a mirror that is laid out, whose JᵀWJ has this structure where it is assembled.
+    /// Makes what differentiates a snapshot that is laid out, whose JᵀWJ has this structure where it is assembled.
     pub fn new(device: &mut Device, registry: &mut Registry, mut problem: Problem, found: Option<Structure>) -> Result<Self, Error> {
         let made =
             Workspace::new(device, &problem, Needs::default()).and_then(|work| match Source::new(device, registry, &problem, found) {
@@ -188,7 +188,7 @@ enum Form {
 }
 
 impl Form {
-    /// That of a mirror that is laid out.
+    /// That of a snapshot that is laid out.
     fn of(problem: &Problem) -> Self {
         if problem.enabled_batches().any(|batch| batch.sums.is_some()) {
             return Self::Products;

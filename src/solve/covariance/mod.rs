@@ -16,7 +16,7 @@ mod subset;
 
 pub use blocks::{Blocks, Form, Pair};
 pub use linearised::{Derivatives, Linearised, Linearising};
-pub use null_space::Unseen;
+pub use null_space::NullSpacePart;
 
 use dense::Dense;
 use leastwise_base::task::{Pace, Stopped};
@@ -53,7 +53,7 @@ pub struct Summary {
     pub at_limits: u32,
     /// Independent directions that no residual sees, and what they move.
     pub deficiency: u32,
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NullSpacePart>,
     /// ½ Σ w ρ(‖r‖²)
     pub cost: f64,
     /// σ², and whether it was estimated.
@@ -79,7 +79,7 @@ enum Inverse {
     Sparse(Box<Sparse>),
 }
 
-/// What is read of the mirror before it goes.
+/// What is read of the snapshot before it goes.
 pub struct Values {
     tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
     widths: Vec<usize>,
@@ -87,9 +87,9 @@ pub struct Values {
 }
 
 impl Values {
-    /// Of a mirror that has no place on a device yet.
-    pub fn of(mirror: &Problem) -> Self {
-        let tables = || mirror.moving().filter_map(|table| Some((table, table.initial_values()?)));
+    /// Of a snapshot that has no place on a device yet.
+    pub fn of(snapshot: &Problem) -> Self {
+        let tables = || snapshot.moving().filter_map(|table| Some((table, table.initial_values()?)));
         let tangents = tables().map(|(table, values)| Some((table.manifold.clone()?, values.to_vec())));
         let points = tables().enumerate().filter_map(|(number, (table, values))| {
             let (scalar, dimensions) = match &table.manifold {
@@ -202,7 +202,7 @@ fn refused(refused: Refused) -> Error {
     }
 }
 
-fn deficient(deficiency: u32, unseen: &[Unseen]) -> String {
+fn deficient(deficiency: u32, unseen: &[NullSpacePart]) -> String {
     let directions = if deficiency == 1 { "1 direction moves" } else { &format!("{deficiency} directions move") };
     let named = unseen.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
     format!(

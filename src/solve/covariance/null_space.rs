@@ -16,10 +16,10 @@ const STILL: f64 = 1e-6;
 /// How far a singular value may be from 1.
 const COMMON: f64 = 1e-6;
 
-/// What of a variable can move without any residual changing, to first order.
+/// Part of a table of variables in the null space: what of it can move without any residual changing, to first order.
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Unseen {
+pub struct NullSpacePart {
     pub variable: String,
     /// How many instances move, and the first of them.
     pub instances: u32,
@@ -49,7 +49,7 @@ pub async fn describe(
     untouched: &[bool],
     points: &[Points],
     pace: &Pace,
-) -> Result<Vec<Unseen>, Stopped> {
+) -> Result<Vec<NullSpacePart>, Stopped> {
     // How far each instance is moved, and whether something of it is untouched.
     let mut sizes = Vec::new();
     for table in &pattern.tables {
@@ -63,7 +63,7 @@ pub async fn describe(
     let largest = sizes.iter().fold(0.0, |top: f64, size| top.max(size.0));
     let mut described = Vec::new();
     for (number, table) in pattern.tables.iter().enumerate() {
-        let mut unseen = Unseen { variable: table.name.clone(), ..Unseen::default() };
+        let mut unseen = NullSpacePart { variable: table.name.clone(), ..NullSpacePart::default() };
         for (instance, &(size, is_untouched)) in (0..).zip(&sizes[table.first as usize..][..table.count as usize]) {
             unseen.untouched += u32::from(is_untouched);
             if is_untouched || size > STILL * largest {
@@ -142,7 +142,7 @@ impl Points {
     }
 }
 
-impl std::fmt::Display for Unseen {
+impl std::fmt::Display for NullSpacePart {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         let Self { variable, instances, listed, untouched, .. } = self;
         let list = listed.iter().map(u32::to_string).collect::<Vec<String>>().join(", ");

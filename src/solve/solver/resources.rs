@@ -75,7 +75,7 @@ impl Choosing {
     fn resume(self, deadline_ms: f64) -> Result<Result<Chosen, Stopped>, Self> {
         match self {
             Self::AtOnce(choice) => Ok(Ok((choice, None))),
-            Self::ByStructure(mut work) => work.resume(deadline_ms).ok_or(Self::ByStructure(work)),
+            Self::ByStructure(mut task) => task.resume(deadline_ms).ok_or(Self::ByStructure(task)),
         }
     }
 }
@@ -138,16 +138,16 @@ impl SetUp {
                 let (preconditioner, space) = choose::precondition(&settings.linear, problem, device.profile())?;
                 if let Some(space) = space {
                     let links = Links::new(problem);
-                    let work = Task::new(move |pace| async move { Plan::new(&links, space, &pace).await });
-                    self.stage = Some(Stage::Patching(choice, preconditioner, work));
+                    let task = Task::new(move |pace| async move { Plan::new(&links, space, &pace).await });
+                    self.stage = Some(Stage::Patching(choice, preconditioner, task));
                     return self.resume(settings, (device, registry, problem), deadline_ms);
                 }
                 (choice, preconditioner, None)
             }
-            Stage::Patching(choice, preconditioner, mut work) => match work.resume(deadline_ms) {
+            Stage::Patching(choice, preconditioner, mut task) => match task.resume(deadline_ms) {
                 Some(plan) => (choice, preconditioner, Some(plan?)),
                 None => {
-                    self.stage = Some(Stage::Patching(choice, preconditioner, work));
+                    self.stage = Some(Stage::Patching(choice, preconditioner, task));
                     return Ok(None);
                 }
             },

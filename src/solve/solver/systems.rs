@@ -14,7 +14,7 @@ type Solved = (Box<Direct>, DampingState, Result<Option<Step>, Unfinished>);
 
 /// A system that is being solved, and what the second recording begins with.
 pub(super) struct Solving {
-    work: Task<'static, Solved>,
+    task: Task<'static, Solved>,
     commands: Vec<Command>,
     started_ms: f64,
 }
@@ -32,7 +32,7 @@ impl Solver {
     pub(super) fn solve_system(&mut self, arrived: Option<Arrived>, commands: Vec<Command>, started_ms: f64) -> Result<Solving, Error> {
         let mut host = self.resources.host.take().ok_or(Error::Internal("a solver was not set up"))?;
         let (mut damping, may_damp) = (self.iterate.damping, self.settings.method.may_damp());
-        let work = Task::new(move |pace| async move {
+        let task = Task::new(move |pace| async move {
             let mut taken = Ok(());
             if let Some(Arrived { readback, is_masked, scale }) = arrived {
                 taken = host.take(&readback, is_masked, &pace).await;
@@ -44,15 +44,15 @@ impl Solver {
             };
             (host, damping, step)
         });
-        Ok(Solving { work, commands, started_ms })
+        Ok(Solving { task, commands, started_ms })
     }
 
     /// Goes on with a system until the deadline, or until the solve is to end: then the step is given up.
     pub(super) fn go_on(&mut self, problem: &mut Problem, mut solving: Solving, deadline_ms: f64) -> Result<Next, Error> {
         let (host, damping, step) = if self.is_late() {
-            solving.work.stop()
+            solving.task.stop()
         } else {
-            match solving.work.resume(deadline_ms) {
+            match solving.task.resume(deadline_ms) {
                 Some(solved) => solved,
                 None => {
                     self.phase = Phase::Solving(solving);
@@ -85,8 +85,8 @@ impl Solver {
     /// Gives up a system that is being solved, where nobody asks for it any more. What it would have begun with is still to be played.
     pub fn give_up(&mut self) -> Recording {
         match std::mem::replace(&mut self.phase, Phase::Ready) {
-            Phase::Solving(Solving { work, commands, .. }) => {
-                self.resources.host = Some(work.stop().0);
+            Phase::Solving(Solving { task, commands, .. }) => {
+                self.resources.host = Some(task.stop().0);
                 Recording { commands }
             }
             phase => {

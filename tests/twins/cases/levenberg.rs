@@ -313,7 +313,7 @@ pub fn step_length(random: &mut Random) -> Vec<Case> {
         .into()
 }
 
-pub fn wake(random: &mut Random) -> Vec<Case> {
+pub fn reset_damping(random: &mut Random) -> Vec<Case> {
     // λ and Δ, those after the last accepted step, and what becomes of them and of ν.
     [
         ("nothing was accepted", [1e15, 1e-15], [0.0, 0.0], [1e3, 1e-2, 1024.0]),

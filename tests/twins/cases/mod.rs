@@ -71,7 +71,7 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         }
         StaticKernel::StepCommit => vec![levenberg::commit(&Tables::new(size, 3, group, Items::Elements, random), random)],
         StaticKernel::TrustRegionNielsen => levenberg::nielsen(random),
-        StaticKernel::TrustRegionResetDamping => levenberg::wake(random),
+        StaticKernel::TrustRegionResetDamping => levenberg::reset_damping(random),
         StaticKernel::TrustRegionStepLength => levenberg::step_length(random),
         StaticKernel::TrustRegionSteepest => vec![dogleg::steepest(size, random)],
         StaticKernel::TrustRegionDoglegSums => vec![dogleg::sums(size, group, random)],

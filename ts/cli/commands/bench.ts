@@ -30,7 +30,7 @@ export const bench: Command = {
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
-  notes: `Unless told which: int8, int4, and ratios of 0.125 and 0.066. All stored bytes are counted. Recall is the share of the truly nearest vectors
+  notes: `Default codes: int8, int4, and ratios of 0.125 and 0.066. All stored bytes are counted. Recall is the share of the truly nearest vectors
 that are found, without the originals; "one query" is the time of one asked alone, "of many" a query's share of all at once, "exact" that
 of an exact search among the originals. Times are the least of up to five passes. VECTORS or FILE may be -, standard input.`,
 

@@ -10,7 +10,7 @@ pub struct Lbfgs {
 }
 
 impl Lbfgs {
-    /// Pairs unless told.
+    /// Default number of pairs.
     const USUAL_PAIRS: u32 = 10;
 }
 

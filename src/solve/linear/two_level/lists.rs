@@ -9,7 +9,7 @@ use super::space::{Role, Space};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice};
 use leastwise_error::Error;
-use leastwise_problem::{Batch, Links, PairKernels, Problem, Registry};
+use leastwise_problem::{Batch, Links, OffDiagonalKernels, Problem, Registry};
 use leastwise_program::{OffDiagonalPass, SlotPair, wgsl};
 
 /// Members between two counts of what was done.
@@ -173,7 +173,7 @@ pub(super) fn passes(
         let batch = &problem.batches()[list.batch];
         let longest = batch.chunks.iter().map(|chunk| chunk.count).max().unwrap_or(1);
         let most = (elements / u64::from(longest)).min(1 << 16) as u32;
-        let PairKernels { programs, kernels } = problem.pairs(making.device, registry, batch, most)?;
+        let OffDiagonalKernels { programs, kernels } = problem.offdiagonal(making.device, registry, batch, most)?;
         let cut = making.device.cut();
         let (of_batch, of_chunk) = (list.batch, list.chunk);
         for (number, (pass, &kernel)) in (1..).zip(programs.passes.iter().zip(&kernels)) {

@@ -233,7 +233,7 @@ impl Pairing<'_> {
             let (i, j) = (left[instance as usize], right[instance as usize]);
             let owners = [self.patches.owner(*s, i), self.patches.owner(*t, j)];
             // The diagonal blocks have what two slots of one variable have in common already.
-            let is_done = self.batch.has_twice && (s, i) == (t, j);
+            let is_done = self.batch.has_repeated_slots && (s, i) == (t, j);
             if !owners.contains(&NONE) && !is_done {
                 each(instance, owners, [(*s, i), (*t, j)]);
             }

@@ -1,0 +1,34 @@
+//! Reals that a caller gives.
+
+/// Reals given by a caller in either precision.
+#[derive(Clone, Copy)]
+pub enum Reals<'a> {
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+}
+
+impl Reals<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The values, or the position of the first that is not finite where numbers go to `largest`: beyond, it would be infinite
+    /// on the device.
+    pub fn finite(&self, largest: f64) -> Result<Vec<f64>, (usize, f64)> {
+        let values: Vec<f64> = match self {
+            Self::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
+            Self::F64(values) => values.to_vec(),
+        };
+        match values.iter().position(|value| !value.is_finite() || value.abs() > largest) {
+            Some(position) => Err((position, values[position])),
+            None => Ok(values),
+        }
+    }
+}
