@@ -27,6 +27,7 @@ mod differentiation;
 mod evaluations;
 mod indices;
 mod job;
+mod normals;
 mod reach;
 mod reads;
 mod searches;

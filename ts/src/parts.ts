@@ -20,6 +20,7 @@ export const NEEDS = {
   costs: ["rare", "seldom"],
   tuning: ["rare", "seldom"],
   covariance: ["direct", "cpu", "seldom"],
+  normals: ["seldom"],
   rare: ["rare", "direct", "cpu", "single", "seldom"],
   graduated: ["rare", "direct", "levels", "descent", "cpu", "single", "seldom"],
   tensors: ["tensors", "cpu", "single"],
