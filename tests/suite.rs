@@ -45,7 +45,6 @@ mod losses;
 mod manifolds;
 mod measure;
 mod methods;
-mod normals;
 mod products;
 #[path = "refined/main.rs"]
 mod refined;

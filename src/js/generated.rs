@@ -46,20 +46,6 @@ impl Engine {
         self.call(|session| session.combine_tables(problem, table, sources, factors))
     }
 
-    /// Has a table of constants be unit normals of the vertices in another. `around`: for every vertex and one more where its pairs begin, then
-    /// the pairs: the next and the last corner of each of its faces.
-    pub fn normals(&mut self, problem: u32, table: u32, of: u32, around: JsValue) -> Result<(), JsValue> {
-        let around = read_indices(&around)?;
-        let around = &around[..];
-        self.call(|session| session.normals(problem, table, of, around))
-    }
-
-    /// Makes them anew, behind all that was begun; false, and nothing is made, while a GPU compiles the kernel.
-    #[wasm_bindgen(js_name = updateNormals)]
-    pub fn update_normals(&mut self, problem: u32, table: u32) -> Result<bool, JsValue> {
-        self.call(|session| session.update_normals(problem, table))
-    }
-
     /// Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload.
     #[wasm_bindgen(js_name = fixTable)]
     pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<Vec<u32>>, components: Option<Vec<u32>>) -> Result<(), JsValue> {

@@ -39,7 +39,6 @@ mod incidence;
 mod layout;
 mod links;
 mod loss_parameters;
-mod normals;
 mod pattern;
 mod probe;
 mod psd_projection;
@@ -109,8 +108,6 @@ pub struct Problem {
     bounds: Option<Bounds>,
     /// What linear combinations of tables are made with, once there was one.
     combining: Option<combination::Combining>,
-    /// Tables of normals.
-    normals: Vec<normals::Normals>,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
     vector_len: u32,
@@ -230,7 +227,6 @@ impl Problem {
         }
         self.free_bounds(device);
         self.free_combining(device);
-        self.free_normals(device);
         self.tables.iter().flat_map(Table::buffers).for_each(|buffer| device.free(buffer));
         self.tables.clear();
         self.uploads.clear();

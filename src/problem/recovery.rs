@@ -24,9 +24,6 @@ impl Problem {
         if self.combining.as_ref().is_some_and(|known| device.refuses(known.buffers())) {
             self.free_combining(device);
         }
-        if device.refuses(self.normals.iter().flat_map(super::normals::Normals::buffers)) {
-            self.free_normals(device);
-        }
         for table in &mut self.tables {
             if !device.refuses(table.buffers()) {
                 continue;

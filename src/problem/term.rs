@@ -120,12 +120,6 @@ impl Term {
         self.loss.is_some()
     }
 
-    /// True if one of its slots is this table.
-    pub fn gathers(&self, table: u32) -> bool {
-        let of_entries = self.entries.iter().flat_map(|entries| &entries.tables);
-        self.parts.iter().flat_map(|part| &part.tables).chain(of_entries).any(|slot| *slot == table)
-    }
-
     pub(super) fn new(mut spec: TermSpec, reading: Arc<Reading>, literals: &[f64], largest: f64) -> Result<Self, Error> {
         let name = std::mem::take(&mut spec.name);
         let mut term = Self::empty(name, &spec, largest);

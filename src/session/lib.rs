@@ -27,7 +27,6 @@ mod differentiation;
 mod evaluations;
 mod indices;
 mod job;
-mod normals;
 mod reach;
 mod reads;
 mod searches;

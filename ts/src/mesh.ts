@@ -14,7 +14,6 @@ export {
   angleDefects, boundingBox, cornerAngles, cotangentWeights, edgeLengths, faceAreas, faceNormals, meanCurvature, triangleFrames, vertexAreas, vertexNormals, volume,
   type EdgeWeights, type MeanCurvature, type TriangleFrames,
 } from "./mesh/measures.js";
-export { normalTable, type NormalTable } from "./mesh/normals.js";
 export { subdivide } from "./mesh/subdivide.js";
 export {
   boundaryLoops, components, faceAdjacency, faceNeighbors, fans, hinges, inspect, orient, vertexFaces,

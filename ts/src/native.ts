@@ -454,13 +454,6 @@ export interface NativeEngine {
   writeTable(problem: number, table: number, values: Float64Array | Float32Array, at: Uint32Array | undefined): void;
   /** Overwrites a table by a linear combination of tables, on the device, with the values that the next step begins with. */
   combineTables(problem: number, table: number, sources: Uint32Array, factors: Float64Array): void;
-  /**
-   * Has a table of constants be unit normals of the vertices in another. `around`: for every vertex and one more where its pairs begin, then
-   * the pairs: the next and the last corner of each of its faces.
-   */
-  normals(problem: number, table: number, of: number, around: Uint32Array): void;
-  /** Makes them anew, behind all that was begun; false, and nothing is made, while a GPU compiles the kernel. */
-  updateNormals(problem: number, table: number): boolean;
   /** Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload. */
   fixTable(problem: number, table: number, at: Uint32Array | undefined, components: Uint32Array | undefined): void;
   unfixTable(problem: number, table: number, at: Uint32Array | undefined): void;

@@ -20,7 +20,6 @@ export const NEEDS = {
   costs: ["rare", "seldom"],
   tuning: ["rare", "seldom"],
   covariance: ["direct", "cpu", "seldom"],
-  normals: ["seldom"],
   rare: ["rare", "direct", "cpu", "single", "seldom"],
   graduated: ["rare", "direct", "levels", "descent", "cpu", "single", "seldom"],
   tensors: ["tensors", "cpu", "single"],

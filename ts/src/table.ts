@@ -3,7 +3,6 @@ import { fill, indicesOf, isArrayLike, isMask, listOf, numbersOf, roomIn, type D
 import { isA, LeastwiseError } from "./errors.js";
 import { describe } from "./expression.js";
 import { checked, given, oneOf, takesNoMore } from "./options.js";
-import { NEEDS } from "./parts.js";
 import type { Form } from "./shape.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
@@ -203,14 +202,6 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
       sources.push(table.handle);
     });
     this.tasks.call((native) => native.combineTables(this.problemHandle(), this.handle, Uint32Array.from(sources), Float64Array.from(factors)));
-  }
-
-  /** Has the device make this table's values: normals of the vertices in `of`. `around` is what the engine takes. Gives what makes them anew. @internal */
-  async followNormals(of: TableIdentity, around: Uint32Array): Promise<() => boolean> {
-    const loading = this.tasks.parts.need(NEEDS.normals);
-    if (loading) await this.tasks.hold(this.problemHandle(), loading);
-    this.tasks.call((native) => native.normals(this.problemHandle(), this.handle, of.handle, around));
-    return () => this.tasks.call((native) => native.updateNormals(this.problemHandle(), this.handle));
   }
 
   /** Refuses arguments that a call does not take. */

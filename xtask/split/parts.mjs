@@ -14,7 +14,6 @@ const RULES = [
   ["vectors", /leastwise_kernels::texts::(clustering|search)\b/],
   ["tensors", /leastwise_kernels::texts::tensor\b/],
   ["levels", /leastwise_kernels::texts::two_level\b/],
-  ["seldom", /leastwise_kernels::texts::mesh\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
   ["webgpu", /leastwise_recording::source::KernelSource::texts\b|leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
   ["doubles", /leastwise_kernels::doubles::in_table\b/],
@@ -24,7 +23,6 @@ const RULES = [
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
   ["direct", /^engine_covariance\w*/],
   ["rare", /^engine_(graduated|backward|tune|tuning|setTuning|termCosts|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)\b/],
-  ["seldom", /^engine_(normals|updateNormals)\b/],
   ["tensors", /^engine_tensor\w+/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
@@ -40,7 +38,6 @@ const RULES = [
   ["seldom", /leastwise_problem::(Problem::add_(ragged|summed)|ragged|segment_tree|segment_sum_batch|segment_sums|constraint|snapshot|term::Term::ragged)\b/],
   ["seldom", /leastwise_program::(segment_sums\b|energy::(?!Normal)|hessian\b)|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
   ["seldom", /leastwise_program::loss(es)?::.*\bTracedLoss\b|leastwise_problem::loss_parameters::Loss::traced\b/],
-  ["seldom", /leastwise_(problem|session)::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
   // Files and their numbers in decimals.
   ["seldom", /leastwise_base::container\b|\bserde_json::|\bzmij::|::num::dec2flt\b/],
   ["webgpu", /leastwise_webgpu::|leastwise_program::(wgsl|fixed::Fixed::wgsl)\b|\bwgpu(_types)?::/],

@@ -50,19 +50,6 @@ impl Engine {
         self.call(env, |session| session.combine_tables(problem, table, sources, factors))
     }
 
-    /// Has a table of constants be unit normals of the vertices in another. `around`: for every vertex and one more where its pairs begin, then
-    /// the pairs: the next and the last corner of each of its faces.
-    #[napi]
-    pub fn normals(&self, env: &Env, problem: u32, table: u32, of: u32, around: &[u32]) -> Result<()> {
-        self.call(env, |session| session.normals(problem, table, of, around))
-    }
-
-    /// Makes them anew, behind all that was begun; false, and nothing is made, while a GPU compiles the kernel.
-    #[napi]
-    pub fn update_normals(&self, env: &Env, problem: u32, table: u32) -> Result<bool> {
-        self.call(env, |session| session.update_normals(problem, table))
-    }
-
     /// Fixes instances (all, or those in `at`), whole or some components. Edits cost one upload.
     #[napi]
     pub fn fix_table(

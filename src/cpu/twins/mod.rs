@@ -11,7 +11,6 @@ pub mod clustering;
 pub mod descent;
 pub mod line_search;
 pub mod measure;
-pub mod mesh;
 pub mod pcg;
 mod reduce;
 pub mod search;

@@ -11,7 +11,6 @@ mod gather;
 mod levenberg;
 mod line_search;
 mod mask;
-mod normals;
 mod patches;
 mod pcg;
 mod project;
@@ -81,7 +80,6 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::TrustRegionDoglegSubspace => dogleg::subspace(random),
         StaticKernel::TrustRegionTrustRegion => dogleg::trust_region(random),
         StaticKernel::TrustRegionCombine => dogleg::combine(size, random),
-        StaticKernel::MeshVertexNormals => normals::vertex_normals(size, random),
         StaticKernel::MeasureCopy => vec![copy::copy(size, random)],
         StaticKernel::LineSearchScaleStep => descent::stretch(size, random),
         StaticKernel::LineSearchChanged => descent::changed(size, random),
