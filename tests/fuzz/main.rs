@@ -13,9 +13,9 @@ mod support;
 use fuzz::run::{Campaign, Stop};
 use leastwise::device::Precision;
 
-/// In `npm run test:full`; `npm test` has an eighth, and `npm run fuzz` goes on from other seeds.
+/// In `npm run test:full`; `npm test` has a fifth, and `npm run fuzz` goes on from other seeds.
 fn share(programs: u64) -> u64 {
-    if support::is_full() { programs } else { programs / 8 }
+    if support::is_full() { programs } else { programs / 5 }
 }
 
 fn programs() -> u64 {
