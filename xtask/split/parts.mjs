@@ -35,7 +35,7 @@ const RULES = [
   ["rare", /leastwise_session::(checkpoints|differentiation)\b|leastwise_outer::(augmented_lagrangian|evaluation|gradients|graduated|measure|tuning)\b/],
   ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],
   // Kinds of terms, and what is done with them, that most programs have none of.
-  ["seldom", /leastwise_problem::(Problem::add_(ragged|summed)|ragged|segment_tree|segment_sum_batch|segment_sums|constraint|snapshot|term::Term::ragged)\b/],
+  ["seldom", /leastwise_problem::(.*\bProblem>?::add_(ragged|summed)|ragged|segment_tree|segment_sum_batch|segment_sums|constraint|snapshot|term::Term::ragged)\b/],
   ["seldom", /leastwise_program::(segment_sums\b|energy::(?!Normal)|hessian\b)|leastwise_solve::snapshot_layout\b|leastwise_expr::compose::eigen\b/],
   ["seldom", /leastwise_program::loss(es)?::.*\bTracedLoss\b|leastwise_problem::loss_parameters::Loss::traced\b/],
   // Files and their numbers in decimals.
