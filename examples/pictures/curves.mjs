@@ -123,3 +123,11 @@ export function timeStepping({ frames, full, half, reference }) {
   plot.line(shown(half), { colour: C.orange, width: 2 });
   return picture.legend([["up to 25 steps a frame", { colour: C.grey }], ["2 steps, full curvature", { colour: C.blue }], ["2 steps, JᵀJ", { colour: C.orange }]], [420, 40]);
 }
+
+export function timeStepping({ frames, full, half, reference }) {
+  const picture = new Picture(), lows = [...full, ...half, ...reference];
+  const plot = picture.axes({ x: [0, frames], y: around(lows), names: { x: "frame", y: "lowest point" } });
+  const styles = [["solved to the end", reference, { colour: C.light, width: 9 }], ["two steps, exact curvature", full, { colour: C.blue }], ["two steps, JᵀJ alone", half, { colour: C.orange }]];
+  for (const [, low, style] of styles) plot.line(low.map((y, k) => [k + 1, y]), style);
+  return picture.legend(styles.map(([name, , style]) => [name, style]), [330, 40]);
+}
