@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { arap, arapCost, arapData } from "./lib/problems.mjs";
 import { finish, openEngine, step } from "./lib/engine.mjs";
-import { readOff } from "./lib/meshes.mjs";
+import { readOff } from "./lib/files.mjs";
 
 const LEVEL = 9.29e-3;
 const MOST_STEPS = 200;

@@ -5,7 +5,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { init } from "leastwise";
-import { icosphere, readOff } from "./lib/meshes.mjs";
+import { readOff } from "./lib/files.mjs";
+import { icosphere } from "./lib/meshes.mjs";
 import { arap } from "./lib/problems.mjs";
 
 const LEVELS = [4, 5, 6, 7];

@@ -1,6 +1,4 @@
 // Meshes to measure on, as flat arrays.
-import { readFileSync } from "node:fs";
-import { gunzipSync } from "node:zlib";
 
 /**
  * A sheet of `vertices` vertices at least, in a square, whose cells are cut along one diagonal: three edges a vertex, made
@@ -76,22 +74,6 @@ export function icosphere(level) {
       finer.set([a, ab, ca, b, bc, ab, c, ca, bc, ab, bc, ca], 4 * at);
     }
     triangles = finer;
-  }
-  return { positions, triangles };
-}
-
-/** A gzipped OFF file of triangles. */
-export function readOff(path) {
-  const words = gunzipSync(readFileSync(path)).toString("utf8").replaceAll(/#.*/g, "").split(/\s+/).filter(Boolean);
-  if (words[0] !== "OFF") throw new Error(`${path} does not begin with OFF`);
-  const [vertices, faces] = [Number(words[1]), Number(words[2])];
-  const numbers = Float64Array.from(words.slice(4), Number);
-  const positions = numbers.slice(0, 3 * vertices);
-  const triangles = new Uint32Array(3 * faces);
-  for (let face = 0; face < faces; face++) {
-    const at = 3 * vertices + 4 * face;
-    if (numbers[at] !== 3) throw new Error(`${path}: face ${face} has ${numbers[at]} corners, not 3`);
-    triangles.set(numbers.subarray(at + 1, at + 4), 3 * face);
   }
   return { positions, triangles };
 }

@@ -1,6 +1,5 @@
 // The problems that are measured: each makes one of an engine and a mesh, and gives how many instances its terms have
 // and how long they took — `problem.residuals` alone: tracing, differentiating, writing kernels, and the structure.
-import { performance } from "node:perf_hooks";
 import { column, rotateXYZ, vec } from "leastwise";
 import { edges } from "leastwise/mesh";
 import { bothWays, normalised } from "./meshes.mjs";

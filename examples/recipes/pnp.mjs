@@ -26,8 +26,8 @@ const pixels = points.flatMap(([x, y, z], k) => {
 const lw = await init({ backend: "cpu" });
 const problem = lw.problem();
 const pose = problem.variables("pose", { shape: se3, values: [0, 0, 0, 1, 0, 0, 5] });
-const project = ([pose], { point, seen }) => {
-  const p = pose.transform(point);
+const project = (slots, { point, seen }) => {
+  const p = slots[0].transform(point);
   return p.xy.div(p.z).mul(focal).sub(seen);
 };
 const data = { point: column(points, 3), seen: column(pixels, 2) };
