@@ -1,4 +1,8 @@
 /** `leastwise/autograd`: least squares and gradients written one value at a time, in plain loops. */
 export { CompiledFunctions, CompiledResiduals, type Build } from "./autograd/compiled.js";
+export { lbfgs, type LBFGSOptions, type LBFGSResult } from "./autograd/lbfgs.js";
+export { nonlinearLeastSquares, type NonlinearLeastSquaresOptions, type NonlinearLeastSquaresResult } from "./autograd/least-squares.js";
+export { Adam, AdamW, Optimizer, SGD, type AdamOptions, type SGDOptions } from "./autograd/optimizers.js";
+export type { AutogradTermination } from "./autograd/termination.js";
 export { V, type Operand } from "./autograd/v.js";
 export { Value, type BackwardFn } from "./autograd/value.js";

@@ -4,8 +4,8 @@ import { describe } from "../instruction.js";
 import { Kernel } from "./kernel.js";
 import { LANES } from "./blocks.js";
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
-import { Value } from "./value.js";
-import { valuesOf } from "./v.js";
+import { isSumOfSquares } from "./squares.js";
+import { valuesOf, type Value } from "./value.js";
 
 /**
  * Function that builds residuals from parameters; it runs once.
@@ -33,6 +33,8 @@ export abstract class CompiledSet {
   private values = new Float64Array(0);
   private readonly reader: Reader;
   private count = 0;
+  /** True if all functions are sums of squares. @internal */
+  isSumOfSquares = true;
   private pattern: { starts: Int32Array; columns: Int32Array } | undefined;
 
   /** @internal */
@@ -95,6 +97,7 @@ export abstract class CompiledSet {
       this.kernels.push(kernel);
     }
     kernel.add(leaves, this.count++);
+    this.isSumOfSquares &&= isSumOfSquares(value);
     this.pattern = undefined;
   }
 

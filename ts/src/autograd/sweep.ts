@@ -60,6 +60,22 @@ export function sweep(root: Node): void {
   for (let k = order.length - 1; k >= 0; k--) propagate(order[k]!);
 }
 
+/** Slopes with respect to the leaves that require gradients, whose own gradients stay as they are. @internal */
+export function gradientOf<N extends Node>(root: N): { leaf: N; slope: number }[] {
+  const order: Node[] = [], leaves: Node[] = [];
+  postorder<Node>(root, newWalk(), requires, (node) => { (node.op === Op.Leaf ? leaves : order).push(node); });
+  const before = leaves.map(({ grad }) => grad);
+  for (const leaf of leaves) leaf.grad = 0;
+  for (const node of order) node.grad = 0;
+  if (root.requiresGrad) root.grad = 1;
+  for (let k = order.length - 1; k >= 0; k--) propagate(order[k]!);
+  return leaves.map((leaf, k) => {
+    const { grad } = leaf;
+    leaf.grad = before[k]!;
+    return { leaf: leaf as N, slope: grad };
+  });
+}
+
 /** Scratch for the operations of lists. */
 let values = new Float64Array(16), slopes = new Float64Array(16);
 

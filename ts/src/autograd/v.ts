@@ -1,6 +1,7 @@
 /** `V`: all operations of values as functions, which take numbers, too. */
 import { LeastwiseError } from "../errors.js";
-import { describe } from "../instruction.js";
+import { CompiledResiduals } from "./compiled.js";
+import { nonlinearLeastSquares, type NonlinearLeastSquaresOptions, type NonlinearLeastSquaresResult } from "./least-squares.js";
 import { Op, SMALLEST_DIVISOR } from "./rules.js";
 import { binary, mean, operand, power, sum, ternary, unary, Value } from "./value.js";
 
@@ -146,13 +147,13 @@ export class V {
   static lte(a: Operand, b: Operand): Value { return binary(Op.Lte, a, b); }
   /** `then` where `when` is not 0, else `otherwise`; both are computed, and the gradient goes to the one taken. */
   static ifThenElse(when: Operand, then: Operand, otherwise: Operand): Value { return ternary(Op.Select, when, then, otherwise); }
-}
 
-/** Refuses what is no list of values. @internal */
-export function valuesOf(what: string, given: unknown): readonly Value[] {
-  if (!Array.isArray(given)) throw new LeastwiseError("invalid-option", `${what} must be an array of Values, not ${describe(given)}`);
-  given.forEach((value: unknown, k) => {
-    if (!(value instanceof Value)) throw new LeastwiseError("invalid-option", `${what}[${k}] must be a Value, not ${describe(value)}`);
-  });
-  return given as Value[];
+  /** The same as the function of this name. */
+  static nonlinearLeastSquares(params: readonly Value[], residuals: ((params: Value[]) => Value[]) | CompiledResiduals, options: NonlinearLeastSquaresOptions = {}): NonlinearLeastSquaresResult {
+    return nonlinearLeastSquares(params, residuals, options);
+  }
+  /** Compiles one function. */
+  static compileObjective(params: readonly Value[], objective: (params: Value[]) => Value): CompiledResiduals {
+    return CompiledResiduals.compile(params, (all) => [objective(all)]);
+  }
 }

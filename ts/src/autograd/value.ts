@@ -285,3 +285,12 @@ export function mean(of: readonly (Value | number)[]): Value {
 }
 
 const outside = (message: string): LeastwiseError => new LeastwiseError("non-finite", message);
+
+/** Refuses what is no list of values. @internal */
+export function valuesOf(what: string, given: unknown): readonly Value[] {
+  if (!Array.isArray(given)) throw new LeastwiseError("invalid-option", `${what} must be an array of Values, not ${describe(given)}`);
+  given.forEach((value: unknown, k) => {
+    if (!(value instanceof Value)) throw new LeastwiseError("invalid-option", `${what}[${k}] must be a Value, not ${describe(value)}`);
+  });
+  return given as Value[];
+}
