@@ -1,8 +1,11 @@
 /** Compiled sets: residuals or functions built one by one, grouped by structure, and evaluated batch by batch. */
+import type { Backend } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
+import { Batches, type Purpose } from "./batches.js";
 import { Kernel } from "./kernel.js";
 import { LANES } from "./blocks.js";
+import { placeOf, placing, type CompileOptions, type Place, type Placing } from "./placement.js";
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
 import { isSumOfSquares } from "./squares.js";
 import { valuesOf, type Value } from "./value.js";
@@ -35,10 +38,15 @@ export abstract class CompiledSet {
   private count = 0;
   /** True if all functions are sums of squares. @internal */
   isSumOfSquares = true;
+  private readonly placing: Placing;
+  private batches: Batches | undefined;
+  /** Why the engine does not take the set. */
+  private refused: string | undefined;
   private pattern: { starts: Int32Array; columns: Int32Array } | undefined;
 
   /** @internal */
-  protected constructor(params: readonly Value[]) {
+  protected constructor(params: readonly Value[], options: CompileOptions) {
+    this.placing = placing(options);
     this.params = [...valuesOf("params", params)];
     this.params.forEach((param, k) => {
       if (param.prev.length > 0) throw new LeastwiseError("invalid-option", `params[${k}] is the result of an operation (${param.label}): parameters are leaves, as V.W() makes them`);
@@ -71,6 +79,11 @@ export abstract class CompiledSet {
   /** Functions for each kernel, on average; NaN of an empty set. */
   get kernelReuseFactor(): number { return this.count / this.kernels.length; }
 
+  /** Backend of asynchronous calls. */
+  get backend(): Backend { return this.refused === undefined ? placeOf(this.placing, this.count).backend : "cpu"; }
+  /** The reason for that backend. */
+  get reason(): string { return this.refused ?? placeOf(this.placing, this.count).reason; }
+
   /** Builds further functions of the same parameters; those of a structure that is known share its kernel. Gives the index of the first. */
   add(build: Build): number {
     const first = this.count;
@@ -86,6 +99,7 @@ export abstract class CompiledSet {
 
   /** Adds one function. @internal */
   protected append(value: Value): void {
+    this.refused = undefined;
     this.reader.read(value);
     const { words, leaves } = this.reader, hash = hashOf(words);
     let kernels = this.byHash.get(hash);
@@ -128,6 +142,50 @@ export abstract class CompiledSet {
   /** Data of a leaf, by its index. @internal */
   dataOf(leaf: number): number { return this.leaves[leaf]!.data; }
 
+  /**
+   * Where an asynchronous call runs; `batches` are undefined for here. With `"auto"`, what the engine refuses stays here.
+   *
+   * @internal
+   */
+  place(purpose: Purpose): Place & { readonly batches: Batches | undefined } {
+    const place = placeOf(this.placing, this.count), { engine } = place;
+    if (!engine || this.refused !== undefined) return { ...place, engine: undefined, backend: "cpu", reason: this.reason, batches: undefined };
+    if (this.batches && !(this.batches.count === this.count && this.batches.purpose === purpose)) this.dispose();
+    try {
+      return { ...place, batches: (this.batches ??= new Batches(engine, this, purpose, this.placing.batchSize)) };
+    } catch (thrown) {
+      if (this.placing.backend === "gpu" || !(thrown instanceof LeastwiseError && ["limits", "tape", "shape"].includes(thrown.code))) throw thrown;
+      this.refused = `the engine refuses the set: ${thrown.message}`;
+      return { engine: undefined, backend: "cpu", reason: this.refused, batches: undefined };
+    }
+  }
+
+  /** Frees what the set has on its engine; the next asynchronous call makes it anew. */
+  dispose(): void {
+    this.batches?.dispose();
+    this.batches = undefined;
+  }
+
+  /** The same as {@link evaluateSumWithGradient}, on the set's engine. */
+  async evaluateSumWithGradientAsync(params: readonly Value[]): Promise<{ value: number; gradient: number[] }> {
+    this.mustKnow(params);
+    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    if (!batches) return this.evaluateSumWithGradient(params);
+    const gradient = new Array<number>(this.params.length).fill(0);
+    const residuals = await batches.evaluate((_, parameter, derivative) => { gradient[parameter] = gradient[parameter]! + derivative; });
+    return { value: residuals.reduce((sum, value) => sum + value, 0), gradient };
+  }
+
+  /** The same as {@link evaluate}, on the set's engine. */
+  async evaluateAsync(params: readonly Value[]): Promise<{ residuals: number[]; J: number[][]; cost: number }> {
+    this.mustKnow(params);
+    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    if (!batches) return this.evaluate(params);
+    const J = Array.from({ length: this.count }, () => new Array<number>(this.params.length).fill(0));
+    const residuals = await batches.evaluate((row, parameter, derivative) => { J[row]![parameter] = J[row]![parameter]! + derivative; });
+    return { residuals: plain(residuals), J, cost: residuals.reduce((sum, value) => sum + value * value, 0) };
+  }
+
   /** Refuses parameters that are not this set's. @internal */
   protected mustKnow(params: readonly Value[]): void {
     for (let k = 0; k < params.length; k++) {
@@ -138,9 +196,12 @@ export abstract class CompiledSet {
   }
 
   /** All functions at the leaves' present data. @internal */
-  residuals(): Float64Array {
+  residuals(): Float64Array { return this.residualsOf(this.kernels); }
+
+  /** Those of some kernels; the others' are 0. @internal */
+  residualsOf(kernels: readonly Kernel[]): Float64Array {
     const residuals = new Float64Array(this.count), values = this.load();
-    for (const kernel of this.kernels) kernel.run(values, residuals, undefined);
+    for (const kernel of kernels) kernel.run(values, residuals, undefined);
     return residuals;
   }
 
@@ -238,16 +299,16 @@ function plain(numbers: Float64Array): number[] {
  * console.log(both.evaluateJacobian([x, y]).jacobian);  // [[2, 0], [2, 1]]
  */
 export class CompiledFunctions extends CompiledSet {
-  /** Runs the function once, and compiles what it returns. */
-  static compile(params: readonly Value[], build: Build): CompiledFunctions {
-    const made = new CompiledFunctions(params);
+  /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
+  static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledFunctions {
+    const made = new CompiledFunctions(params, options);
     made.add(build);
     return made;
   }
 
   /** The same in chunks, between which a page can draw; `onProgress` is called before each with the count after it. */
-  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void): Promise<CompiledFunctions> {
-    const made = new CompiledFunctions(params);
+  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void, options: CompileOptions = {}): Promise<CompiledFunctions> {
+    const made = new CompiledFunctions(params, options);
     await made.appendAll(build, chunkSize, onProgress);
     return made;
   }
@@ -279,16 +340,16 @@ export class CompiledFunctions extends CompiledSet {
  * console.log(residuals.evaluate([x]).cost);  // 4
  */
 export class CompiledResiduals extends CompiledSet {
-  /** Runs the function once, and compiles what it returns. */
-  static compile(params: readonly Value[], build: Build): CompiledResiduals {
-    const made = new CompiledResiduals(params);
+  /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
+  static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledResiduals {
+    const made = new CompiledResiduals(params, options);
     made.add(build);
     return made;
   }
 
   /** The same in chunks, between which a page can draw; `onProgress` is called before each with the count after it. */
-  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void): Promise<CompiledResiduals> {
-    const made = new CompiledResiduals(params);
+  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void, options: CompileOptions = {}): Promise<CompiledResiduals> {
+    const made = new CompiledResiduals(params, options);
     await made.appendAll(build, chunkSize, onProgress);
     return made;
   }

@@ -4,11 +4,11 @@ import { describe } from "../instruction.js";
 import { callback, checked, flag, measure, whole } from "../options.js";
 import { CompiledSet, type CompiledFunctions, type CompiledResiduals } from "./compiled.js";
 import { lineSearch, type LinePoint } from "./line-search.js";
-import { mustBeOf, mustBeParameters, read, write } from "./parameters.js";
+import { mustBeOf, mustBeParameters } from "./parameters.js";
 import { isSumOfSquares } from "./squares.js";
 import { gradientOf } from "./sweep.js";
 import { hasConverged, type AutogradTermination } from "./termination.js";
-import { Value } from "./value.js";
+import { read, Value, write } from "./value.js";
 
 /**
  * Options of {@link lbfgs}. All tolerances are absolute.

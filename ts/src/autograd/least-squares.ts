@@ -4,10 +4,10 @@ import { callback, checked, flag, measure, whole, type Kind } from "../options.j
 import { describe } from "../instruction.js";
 import type { CompiledFunctions, CompiledResiduals, SparseJacobian } from "./compiled.js";
 import { denseNormal, solveCholesky, solveQr } from "./dense.js";
-import { read, residualModel, write, type ResidualModel } from "./parameters.js";
+import { residualModel, type ResidualModel } from "./parameters.js";
 import { SparseNormal } from "./sparse.js";
 import { hasConverged, type AutogradTermination } from "./termination.js";
-import type { Value } from "./value.js";
+import { read, write, type Value } from "./value.js";
 
 /**
  * Options of {@link nonlinearLeastSquares}. All tolerances are absolute; the cost is Σr².

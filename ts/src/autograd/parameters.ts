@@ -3,19 +3,7 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { CompiledSet, type SparseJacobian } from "./compiled.js";
 import { gradientOf } from "./sweep.js";
-import { valuesOf, type Value } from "./value.js";
-
-/** The data of parameters. @internal */
-export function read(params: readonly Value[]): Float64Array {
-  const data = new Float64Array(params.length);
-  for (let k = 0; k < params.length; k++) data[k] = params[k]!.data;
-  return data;
-}
-
-/** @internal */
-export function write(params: readonly Value[], data: Float64Array): void {
-  for (let k = 0; k < params.length; k++) params[k]!.data = data[k]!;
-}
+import { read, valuesOf, type Value } from "./value.js";
 
 /** Residuals that a solver evaluates at the parameters' data. @internal */
 export interface ResidualModel {

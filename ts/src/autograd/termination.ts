@@ -9,11 +9,13 @@
  * - `"parameters"`: the step is shorter than `paramTolerance`
  * - `"linear-solver"`, `"line-search"`, `"damping"`: no step could be computed, or none that lowers the cost
  * - `"max-iterations"`
+ * - `"precision"`: the engine's precision has no lower cost
+ * - `"stopped"`: a signal ended the solve
  *
  * @example
  * const good: AutogradTermination[] = ["gradient", "cost-change", "cost", "parameters"];
  */
-export type AutogradTermination = "gradient" | "cost-change" | "cost" | "parameters" | "linear-solver" | "line-search" | "damping" | "max-iterations";
+export type AutogradTermination = "gradient" | "cost-change" | "cost" | "parameters" | "linear-solver" | "line-search" | "damping" | "max-iterations" | "precision" | "stopped";
 
 const CONVERGED: readonly AutogradTermination[] = ["gradient", "cost-change", "cost", "parameters"];
 

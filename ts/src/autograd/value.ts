@@ -294,3 +294,15 @@ export function valuesOf(what: string, given: unknown): readonly Value[] {
   });
   return given as Value[];
 }
+
+/** The data of parameters. @internal */
+export function read(params: readonly Value[]): Float64Array {
+  const data = new Float64Array(params.length);
+  for (let k = 0; k < params.length; k++) data[k] = params[k]!.data;
+  return data;
+}
+
+/** @internal */
+export function write(params: readonly Value[], data: Float64Array): void {
+  for (let k = 0; k < params.length; k++) params[k]!.data = data[k]!;
+}
