@@ -1,7 +1,7 @@
 // leastwise/autograd on engines: every operation is the engine's own, sets solve there as here, and who solves is told with the reason.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CompiledFunctions, CompiledResiduals, lbfgsAsync, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
+import { CompiledFunctions, CompiledResiduals, lbfgsAsync, Matrix3x3, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
 import { edges, icosphere } from "leastwise/mesh";
 import { BACKENDS, engineOf, open } from "./support.mjs";
 
@@ -20,7 +20,7 @@ const OPERATIONS = {
   reciprocal: (x) => V.reciprocal(x), sqrt: (x) => V.sqrt(x), abs: (x, y) => V.abs(V.sub(x, y)), sign: (x, y) => V.mul(V.sign(V.sub(x, y)), x), floor: (x) => V.add(V.floor(V.mul(x, 9)), x), ceil: (x) => V.add(V.ceil(V.mul(x, 9)), x), round: (x) => V.add(V.round(V.mul(x, 9)), x),
   min: V.min, max: V.max, clamp: (x, y) => V.mul(V.clamp(x, 0.3, 0.6), y), exp: (x) => V.exp(x), log: (x) => V.log(x), sin: (x) => V.sin(x), cos: (x) => V.cos(x), tan: (x) => V.tan(x), asin: (x) => V.asin(x), acos: (x) => V.acos(x), atan: (x) => V.atan(x),
   atan2: (y, x) => V.atan2(V.sub(y, 0.5), V.sub(x, 0.5)), sinh: (x) => V.sinh(x), cosh: (x) => V.cosh(x), tanh: (x) => V.tanh(x), sigmoid: (x) => V.sigmoid(x), relu: (x, y) => V.relu(V.sub(x, y)), softplus: (x) => V.softplus(x), sum: (x, y) => V.sum([x, y, 1, x]), mean: (x, y) => V.mean([x, y]),
-  eq: (x, y) => V.add(V.eq(x, y), x), neq: (x, y) => V.add(V.neq(x, y), x), gt: (x, y) => V.add(V.gt(x, y), x), lt: (x, y) => V.add(V.lt(x, y), x), gte: (x, y) => V.add(V.gte(x, y), x), lte: (x, y) => V.add(V.lte(x, y), x), ifThenElse: (x, y) => V.ifThenElse(V.gt(x, y), V.sin(x), V.mul(x, y)),
+  eq: (x, y) => V.add(V.eq(x, y), x), neq: (x, y) => V.add(V.neq(x, y), x), gt: (x, y) => V.add(V.gt(x, y), x), lt: (x, y) => V.add(V.lt(x, y), x), gte: (x, y) => V.add(V.gte(x, y), x), lte: (x, y) => V.add(V.lte(x, y), x), ifThenElse: (x, y) => V.ifThenElse(V.gt(x, y), V.sin(x), V.mul(x, y)), eigenvalue: (x, y) => Matrix3x3.smallestEigenvalue(V.add(x, 2), 0.1, y, V.add(y, 1), 0.2, 3),
 };
 
 /** Kinks and ties: what a table of operations is for. */

@@ -93,7 +93,7 @@ test("what is exported", () => {
     "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
   ]);
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
-  assert.deepEqual(Object.keys(autograd).sort(), ["Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Optimizer", "SGD", "V", "Value", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync"]);
+  assert.deepEqual(Object.keys(autograd).sort(), ["Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "Losses", "Matrix3x3", "Optimizer", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
