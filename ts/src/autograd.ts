@@ -1,6 +1,6 @@
 /** `leastwise/autograd`: least squares and gradients written one value at a time, in plain loops. */
 export { lbfgsAsync, nonlinearLeastSquaresAsync, type EngineSolveOptions, type EngineSolveResult } from "./autograd/asynchronous.js";
-export { CompiledFunctions, CompiledResiduals, type Build } from "./autograd/compiled.js";
+export { CompiledFunctions, CompiledResiduals, type Build, type CompiledSet } from "./autograd/compiled.js";
 export { Geometry } from "./autograd/geometry.js";
 export { lbfgs, type LBFGSOptions, type LBFGSResult } from "./autograd/lbfgs.js";
 export { nonlinearLeastSquares, type NonlinearLeastSquaresOptions, type NonlinearLeastSquaresResult } from "./autograd/least-squares.js";

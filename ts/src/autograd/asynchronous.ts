@@ -1,6 +1,7 @@
 /** Solves of compiled sets on an engine, where there is one; else here. */
 import type { Backend } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
+import type { Host } from "../host.js";
 import { abortSignal, callback, checked, flag, given, measure, whole } from "../options.js";
 import type { Iteration, Report } from "../report.js";
 import type { SolveOptions } from "../solver.js";
@@ -32,7 +33,7 @@ export interface EngineSolveOptions {
   /** Called after every accepted step. @defaultValue none */
   onStepAccepted?: () => void;
   /** Ends the solve after the current iteration. @defaultValue none */
-  signal?: AbortSignal;
+  signal?: Host<"AbortSignal">;
   /** Options of the engine's own solve, such as its linear solver. @defaultValue the engine's */
   solve?: Omit<SolveOptions, "maxIterations" | "costTolerance" | "stepTolerance" | "gradientTolerance" | "signal" | "onIteration">;
 }
@@ -41,7 +42,8 @@ export interface EngineSolveOptions {
  * Result of an asynchronous solve.
  *
  * @example
- * const { success, backend, reason }: EngineSolveResult = await nonlinearLeastSquaresAsync([x], residuals);
+ * const param = V.W(1), set = CompiledResiduals.compile([param], ([a]) => [V.sub(a!, 3)], { engine: lw });
+ * const { success, backend, reason }: EngineSolveResult = await nonlinearLeastSquaresAsync([param], set);
  */
 export interface EngineSolveResult {
   readonly success: boolean;
@@ -73,8 +75,9 @@ type Set = CompiledResiduals | CompiledFunctions;
  *
  * @throws `foreign-variable` if the set was compiled with other parameters; `non-finite` where a residual is not defined at the start
  * @example
- * const residuals = CompiledResiduals.compile(params, build, { engine: lw });
- * const { finalCost, backend } = await nonlinearLeastSquaresAsync(params, residuals);
+ * const params = Array.from({ length: 2000 }, () => V.W(1));
+ * const set = CompiledResiduals.compile(params, (p) => p.map((a) => V.sub(V.exp(a), 3)), { engine: lw });
+ * const { finalCost, backend } = await nonlinearLeastSquaresAsync(params, set);
  */
 export async function nonlinearLeastSquaresAsync(params: readonly Value[], set: Set, options: EngineSolveOptions = {}): Promise<EngineSolveResult> {
   return solved("nonlinearLeastSquaresAsync", params, set, options, true);
@@ -85,8 +88,9 @@ export async function nonlinearLeastSquaresAsync(params: readonly Value[], set: 
  *
  * @throws `foreign-variable` if the set was compiled with other parameters; `non-finite` where a function is not defined at the start
  * @example
- * const functions = CompiledFunctions.compile(params, build, { engine: lw });
- * const { finalCost } = await lbfgsAsync(params, functions);
+ * const params = Array.from({ length: 2000 }, () => V.W(1));
+ * const set = CompiledFunctions.compile(params, (p) => p.map((a) => V.square(V.sub(a, 3))), { engine: lw });
+ * const { finalCost } = await lbfgsAsync(params, set);
  */
 export async function lbfgsAsync(params: readonly Value[], set: Set, options: EngineSolveOptions = {}): Promise<EngineSolveResult> {
   return solved("lbfgsAsync", params, set, options, false);

@@ -14,7 +14,7 @@ import { valuesOf, type Value } from "./value.js";
  * Function that builds residuals from parameters; it runs once.
  *
  * @example
- * const build: Build = ([x, y]) => [V.sub(x, 1), V.mul(y, 2)];
+ * const build: Build = ([x, y]) => [V.sub(x!, 1), V.mul(y!, 2)];
  */
 export type Build = (params: Value[]) => Value[];
 
@@ -25,7 +25,12 @@ export interface SparseJacobian {
   readonly values: Float64Array;
 }
 
-/** Parts of both kinds of compiled sets. @internal */
+/**
+ * Calls that both kinds of compiled sets have.
+ *
+ * @example
+ * const count = (set: CompiledSet) => `${set.numFunctions} functions in ${set.kernelCount} kernels`;
+ */
 export abstract class CompiledSet {
   /** @internal */ readonly params: readonly Value[];
   /** @internal */ readonly kernels: Kernel[] = [];
@@ -44,7 +49,6 @@ export abstract class CompiledSet {
   private refused: string | undefined;
   private pattern: { starts: Int32Array; columns: Int32Array } | undefined;
 
-  /** @internal */
   protected constructor(params: readonly Value[], options: CompileOptions) {
     this.placing = placing(options);
     this.params = [...valuesOf("params", params)];

@@ -45,7 +45,8 @@ export interface LBFGSOptions {
  * Result of {@link lbfgs}.
  *
  * @example
- * const { success, functionEvaluations }: LBFGSResult = lbfgs([x], ([a]) => V.square(V.sub(a!, 3)));
+ * const param = V.W(1);
+ * const { success, functionEvaluations }: LBFGSResult = lbfgs([param], ([a]) => V.square(V.sub(a!, 3)));
  */
 export interface LBFGSResult {
   readonly success: boolean;

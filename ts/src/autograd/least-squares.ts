@@ -50,7 +50,8 @@ export interface NonlinearLeastSquaresOptions {
  * Result of {@link nonlinearLeastSquares}. A solve that does not converge is a result, never an error.
  *
  * @example
- * const { success, finalCost }: NonlinearLeastSquaresResult = nonlinearLeastSquares([x], ([a]) => [V.sub(a!, 3)]);
+ * const param = V.W(1);
+ * const { success, finalCost }: NonlinearLeastSquaresResult = nonlinearLeastSquares([param], ([a]) => [V.sub(a!, 3)]);
  */
 export interface NonlinearLeastSquaresResult {
   readonly success: boolean;
