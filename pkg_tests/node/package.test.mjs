@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
 import * as leastwise from "leastwise";
+import * as autograd from "leastwise/autograd";
 import * as energies from "leastwise/energies";
 import * as mesh from "leastwise/mesh";
 import * as meshFiles from "leastwise/mesh/files";
@@ -35,7 +36,7 @@ test("each part of the module, the whole, and the module with threads have their
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {
-  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/energies.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
+  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/autograd.js", "dist/energies.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
   while (next.length) {
     const name = next.pop();
     if (reached.has(name)) continue;
@@ -44,6 +45,17 @@ test("nothing but leastwise/threads leads to the module with threads", () => {
   }
   assert.ok(reached.has("dist/wasm/leastwise.js") && reached.size > 30, [...reached].join());
   assert.deepEqual([...reached].filter((name) => /worker|thread/.test(name)), []);
+});
+
+test("leastwise/autograd computes without the engine's module, and imports none of it", () => {
+  const reached = new Set(), next = ["dist/autograd.js"];
+  while (next.length) {
+    const name = next.pop();
+    if (reached.has(name)) continue;
+    reached.add(name);
+    for (const [, from] of text(name).matchAll(/\bfrom "(\.\.?\/[^"]+\.js)"/g)) next.push(relative(root, join(root, dirname(name), from)));
+  }
+  assert.deepEqual([...reached].filter((name) => /wasm|init/.test(name)), []);
 });
 
 // A worker of Vite before version 8 is one file, and what is imported later would be a second.
@@ -81,9 +93,10 @@ test("what is exported", () => {
     "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
   ]);
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
+  assert.deepEqual(Object.keys(autograd).sort(), ["Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "Losses", "Matrix3x3", "Optimizer", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);
   for (const entry of Object.values(manifest.exports)) {
@@ -98,7 +111,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|leastwise_[a-z]+|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((autograd|energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z-]+|wasm\/((leastwise|threaded)(_bg)?|leastwise_[a-z]+|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

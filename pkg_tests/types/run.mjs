@@ -13,7 +13,7 @@ import { programsOf } from "./documents.mjs";
 import { exportsOf, lacks, programOf } from "./exports.mjs";
 
 /** Documents whose programs run as they stand. */
-const RUN = ["README.md", "docs/START.md", "docs/MESH.md", "docs/ENERGIES.md", "docs/CONCEPTS.md", "docs/FROM-OTHER-TOOLS.md", "docs/LIVE.md", "docs/REPORTS.md"];
+const RUN = ["README.md", "docs/START.md", "docs/AUTOGRAD.md", "docs/MESH.md", "docs/ENERGIES.md", "docs/CONCEPTS.md", "docs/FROM-OTHER-TOOLS.md", "docs/LIVE.md", "docs/REPORTS.md"];
 
 const here = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);

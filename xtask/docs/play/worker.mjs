@@ -4,7 +4,7 @@ import { draw, pictured } from "./pictures/index.mjs";
 const here = new URL("./", import.meta.url);
 const addressOf = (name) => {
   if (name === "node:assert/strict") return new URL("assert.mjs", here).href;
-  const entry = name.match(/^leastwise(?:\/(energies|mesh|mesh\/files|nn|sketch|three|vectors))?$/);
+  const entry = name.match(/^leastwise(?:\/(autograd|energies|mesh|mesh\/files|nn|sketch|three|vectors))?$/);
   return entry ? new URL(`leastwise/${entry[1] ?? "main"}.js`, here).href : undefined;
 };
 

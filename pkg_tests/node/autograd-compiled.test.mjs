@@ -1,0 +1,140 @@
+// Compiled sets of leastwise/autograd: they equal the graphs they were made of, at every point, and group them by structure.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CompiledFunctions, CompiledResiduals, V, Value } from "leastwise/autograd";
+
+/** Numbers between low and high, the same in every run. */
+function randoms(seed, low, high) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return low + (high - low) * (state / 2 ** 32);
+  };
+}
+
+/** Every operation, of three positive numbers below 1. */
+const ALL = {
+  add: (x, y) => V.add(x, y), sub: (x, y) => V.sub(x, y), mul: (x, y) => V.mul(x, y), div: (x, y) => V.div(x, y), neg: (x) => V.neg(x), pow: (x) => V.pow(x, 1.5), powValue: (x, y) => V.powValue(x, y), mod: (x, y) => V.mod(x, y),
+  square: (x) => V.square(x), cube: (x) => V.cube(x), reciprocal: (x) => V.reciprocal(x), sqrt: (x) => V.sqrt(x), abs: (x, y) => V.abs(V.sub(x, y)), sign: (x, y) => V.mul(V.sign(V.sub(x, y)), x), floor: (x) => V.add(V.floor(V.mul(x, 9)), x),
+  ceil: (x) => V.add(V.ceil(V.mul(x, 9)), x), round: (x) => V.add(V.round(V.mul(x, 9)), x), min: (x, y) => V.min(x, y), max: (x, y) => V.max(x, y), clamp: (x, y) => V.mul(V.clamp(x, 0.3, 0.6), y), exp: (x) => V.exp(x), log: (x) => V.log(x),
+  sin: (x) => V.sin(x), cos: (x) => V.cos(x), tan: (x) => V.tan(x), asin: (x) => V.asin(x), acos: (x) => V.acos(x), atan: (x) => V.atan(x), atan2: (x, y) => V.atan2(x, y), sinh: (x) => V.sinh(x), cosh: (x) => V.cosh(x), tanh: (x) => V.tanh(x),
+  sigmoid: (x) => V.sigmoid(x), relu: (x, y) => V.relu(V.sub(x, y)), softplus: (x) => V.softplus(x), sum: (x, y, z) => V.sum([x, y, z, x]), mean: (x, y, z) => V.mean([x, y, z]), ifThenElse: (x, y, z) => V.ifThenElse(V.gt(x, y), V.mul(x, z), V.sin(y)),
+  compared: (x, y, z) => V.sum([V.eq(x, y), V.neq(x, y), V.gt(x, z), V.lt(y, z), V.gte(x, z), V.lte(y, z), V.mul(x, V.lt(x, y))]), nothing: (x) => x, constant: () => V.C(3),
+};
+
+/** Value and gradient of a graph that is built anew. */
+function graph(build, params) {
+  const root = build(...params);
+  Value.zeroGradAll(params);
+  root.backward(true);
+  const gradient = params.map((param) => param.grad);
+  Value.zeroGradAll(params);
+  return { value: root.data, gradient };
+}
+
+test("every operation, compiled, is the graph to the bit, away from where it was compiled, too", () => {
+  for (const [name, build] of Object.entries(ALL)) {
+    const random = randoms(name.length, 0.05, 0.95), params = [0.5, 0.5, 0.5].map((value) => V.W(value));
+    // More than a block of instances, each with a constant of its own.
+    const offsets = Array.from({ length: 300 }, random);
+    const set = CompiledFunctions.compile(params, ([x, y, z]) => offsets.map((offset) => V.add(build(x, y, z), offset)));
+    assert.equal(set.kernelCount, 1, name);
+    for (let time = 0; time < 3; time++) {
+      const { values, jacobian } = set.evaluateJacobian(params);
+      const expected = graph(build, params);
+      offsets.forEach((offset, k) => assert.equal(values[k], expected.value + offset, `${name} at ${params.map(({ data }) => data)}`));
+      for (const row of [jacobian[0], jacobian[128], jacobian[299]]) assert.deepEqual(row.map((slope) => slope + 0), expected.gradient.map((slope) => slope + 0), `${name} at ${params.map(({ data }) => data)}`);
+      const sum = set.evaluateSumWithGradient(params);
+      assert.ok(Math.abs(sum.gradient[0] - 300 * expected.gradient[0]) <= 1e-10 * Math.abs(sum.gradient[0]), name);
+      for (const param of params) param.data = random();
+    }
+  }
+});
+
+test("one kernel for each shape, whatever parameters and numbers it has", () => {
+  const [x, y, z] = [1, 2, 3].map((value) => V.W(value)), kernels = (...values) => CompiledResiduals.compile([x, y, z], () => values).kernelCount;
+  assert.equal(kernels(V.sub(x, y), V.sub(y, x), V.sub(z, y)), 1);
+  assert.equal(kernels(V.add(V.mul(x, 2), 2), V.add(V.mul(y, 2), 3)), 1);
+  assert.equal(kernels(V.add(V.mul(x, V.C(2)), V.C(2)), V.add(V.mul(y, V.C(2)), V.C(3))), 1);
+  assert.equal(kernels(V.mul(x, y), V.mul(x, x)), 2);
+  assert.equal(kernels(V.mul(x, y), V.mul(x, 2)), 2);
+  assert.equal(kernels(V.clamp(x, 0, 1), V.clamp(y, -5, 5)), 1);
+  const sums = CompiledResiduals.compile([x, y, z], () => [V.add(x, y), V.add(y, z), V.add(x, z), V.mul(x, y), V.mul(y, z)]);
+  assert.deepEqual([sums.kernelCount, sums.numResiduals, sums.numFunctions, sums.kernelReuseFactor], [2, 5, 5, 2.5]);
+  assert.equal(CompiledResiduals.compile([x], () => []).kernelReuseFactor, NaN);
+});
+
+test("what is added later shares the kernels", () => {
+  const params = Array.from({ length: 20 }, (_, k) => V.W(k)), set = CompiledResiduals.compile(params, (p) => [V.sub(V.sin(p[0]), p[1])]);
+  assert.equal(set.add((p) => p.slice(2).map((value, k) => V.sub(V.sin(value), p[k]))), 1);
+  assert.deepEqual([set.kernelCount, set.numResiduals], [1, 19]);
+  assert.equal(set.evaluate(params).residuals[18], Math.sin(19) - 17);
+  assert.deepEqual(set.evaluate(params).J[18].flatMap((slope, k) => (slope ? [[k, slope]] : [])), [[17, -1], [19, Math.cos(19)]]);
+});
+
+test("structures are compared, not hashed: what the original merged", () => {
+  const x = V.W(2), y = V.W(3);
+  const both = CompiledFunctions.compile([x], () => [V.add(x, V.add(V.sin(x), x)), V.max(x, V.max(V.sin(x), x))]);
+  assert.equal(both.kernelCount, 2);
+  assert.deepEqual(both.evaluateJacobian([x]).values, [2 + (Math.sin(2) + 2), 2]);
+  x.data = y.data = 3;
+  assert.deepEqual(CompiledFunctions.compile([x, y], () => [V.clamp(x, 0, 1), V.clamp(y, -5, 5)]).evaluateJacobian([x, y]).values, [1, 3]);
+});
+
+test("leaves are told apart by what they are, not by name or number", () => {
+  const [a, b, c] = [1, 2, 3].map((value) => V.W(value));
+  CompiledResiduals.compile([a, b], () => [V.add(a, b)]);
+  const set = CompiledFunctions.compile([b, c], () => [V.sub(b, V.mul(c, 2))]);
+  assert.deepEqual(set.evaluateGradient([b, c]), { value: -4, gradient: [1, -2] });
+  assert.deepEqual([a, b, c].map(({ paramName }) => paramName), ["p0", "p1", "p1"]);
+  const u = V.Param(5, "u"), v = V.Param(5, "v"), sum = CompiledFunctions.compile([a], () => [V.add(V.mul(a, u), v)]);
+  v.data = 7;
+  assert.deepEqual(sum.evaluateGradient([a]), { value: 12, gradient: [5] });
+  const outside = V.W(4), some = CompiledFunctions.compile([a], () => [V.mul(a, outside)]);
+  outside.data = 6;
+  assert.deepEqual(some.evaluateSumWithGradient([a]), { value: 6, gradient: [6] });
+  assert.throws(() => CompiledResiduals.compile([a, a], () => [a]), { code: "invalid-option", message: /params\[1\] and params\[0\] are the same Value/ });
+  assert.throws(() => set.evaluateJacobian([a, c]), { code: "foreign-variable", message: /^Value not registered: params\[0\]/ });
+  assert.throws(() => CompiledResiduals.compile([V.add(a, b)], () => [a]), { code: "invalid-option", message: /result of an operation/ });
+  assert.throws(() => CompiledFunctions.compile([a], () => []).evaluateGradient([a]), { message: /^No functions compiled/ });
+  assert.throws(() => CompiledFunctions.compile([a], () => a), { message: /what the function returned must be an array of Values, not a Value/ });
+});
+
+test("where a graph would throw, an evaluation throws, and names the residual", () => {
+  const x = V.W(1), set = CompiledResiduals.compile([x], () => [V.square(x), V.log(x), V.div(1, x), V.exp(V.mul(x, 1000).div(1000))]);
+  x.data = -1;
+  assert.throws(() => set.evaluate([x]), { code: "non-finite", instance: 1, message: "residual 1: logarithm of -1: it is defined above 0" });
+  x.data = 1e-13;
+  assert.throws(() => set.evaluate([x]), { code: "non-finite", instance: 2, message: /^residual 2: division by 1e-13/ });
+  x.data = 800;
+  assert.throws(() => set.evaluate([x]), { code: "non-finite", instance: 3, message: "residual 3: exp of 800 is Infinity" });
+  x.data = 1;
+  const power = CompiledFunctions.compile([x], () => [V.powValue(x, V.W(2))]);
+  x.data = -1;
+  assert.equal(power.evaluateGradient([x]).value, 1);
+  x.data = NaN;
+  assert.throws(() => set.evaluate([x]), { code: "non-finite", message: /^Invalid number passed to Value: NaN/ });
+});
+
+test("a residual of a hundred thousand operations compiles", () => {
+  const x = V.W(1), y = V.W(2);
+  let chain = x;
+  for (let k = 0; k < 100_000; k++) chain = k % 2 ? chain.add(y) : chain.mul(0.5);
+  const { value, gradient } = CompiledFunctions.compile([x, y], () => [chain]).evaluateGradient([x, y]);
+  assert.equal(value, chain.data);
+  chain.backward();
+  assert.deepEqual(gradient, [x.grad, y.grad]);
+});
+
+test("custom operations are refused", () => {
+  const x = V.W(1);
+  assert.throws(() => CompiledResiduals.compile([x], () => [Value.make(1, x, null, () => () => {}, "mine")]), { code: "tape", message: /the custom operation "mine" can't be compiled/ });
+});
+
+test("in chunks it is the same, and progress is told before each", async () => {
+  const params = Array.from({ length: 7 }, (_, k) => V.W(k)), told = [];
+  const set = await CompiledResiduals.compileAsync(params, (p) => p.map((value) => V.square(value)), 3, (...progress) => told.push(progress));
+  assert.deepEqual(told, [[3, 7, 42], [6, 7, 85], [7, 7, 100]]);
+  assert.equal(set.evaluate(params).cost, params.reduce((sum, { data }) => sum + data ** 4, 0));
+  await assert.rejects(CompiledFunctions.compileAsync(params, (p) => p, 0), { message: /chunkSize must be a whole number from 1 on/ });
+});

@@ -1,0 +1,360 @@
+/** Compiled sets: residuals or functions built one by one, grouped by structure, and evaluated batch by batch. */
+import type { Backend } from "../engine.js";
+import { LeastwiseError } from "../errors.js";
+import { describe } from "../instruction.js";
+import { Batches, type Purpose } from "./batches.js";
+import { Kernel } from "./kernel.js";
+import { LANES } from "./blocks.js";
+import { placeOf, placing, type CompileOptions, type Place, type Placing } from "./placement.js";
+import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
+import { isSumOfSquares } from "./squares.js";
+import { valuesOf, type Value } from "./value.js";
+
+/**
+ * Function that builds residuals from parameters; it runs once.
+ *
+ * @example
+ * const build: Build = ([x, y]) => [V.sub(x!, 1), V.mul(y!, 2)];
+ */
+export type Build = (params: Value[]) => Value[];
+
+/** Jacobian in compressed rows. @internal */
+export interface SparseJacobian {
+  readonly starts: Int32Array;
+  readonly columns: Int32Array;
+  readonly values: Float64Array;
+}
+
+/**
+ * Calls that both kinds of compiled sets have.
+ *
+ * @example
+ * const count = (set: CompiledSet) => `${set.numFunctions} functions in ${set.kernelCount} kernels`;
+ */
+export abstract class CompiledSet {
+  /** @internal */ readonly params: readonly Value[];
+  /** @internal */ readonly kernels: Kernel[] = [];
+  private readonly byHash = new Map<number, Kernel[]>();
+  private readonly indices = new Map<Value, number>();
+  /** All leaves: the parameters first. */
+  private readonly leaves: Value[];
+  private values = new Float64Array(0);
+  private readonly reader: Reader;
+  private count = 0;
+  /** True if all functions are sums of squares. @internal */
+  isSumOfSquares = true;
+  private readonly placing: Placing;
+  private batches: Batches | undefined;
+  /** Why the engine does not take the set. */
+  private refused: string | undefined;
+  private pattern: { starts: Int32Array; columns: Int32Array } | undefined;
+
+  protected constructor(params: readonly Value[], options: CompileOptions) {
+    this.placing = placing(options);
+    this.params = [...valuesOf("params", params)];
+    this.params.forEach((param, k) => {
+      if (param.prev.length > 0) throw new LeastwiseError("invalid-option", `params[${k}] is the result of an operation (${param.label}): parameters are leaves, as V.W() makes them`);
+      if (this.indices.has(param)) throw new LeastwiseError("invalid-option", `params[${k}] and params[${this.indices.get(param)}] are the same Value: list it once`);
+      this.indices.set(param, k);
+      param.paramName ??= `p${k}`;
+    });
+    this.leaves = [...this.params];
+    const { length } = this.params;
+    this.reader = new Reader({
+      parameter: (leaf) => {
+        const index = this.indices.get(leaf);
+        return index !== undefined && index < length && leaf.requiresGrad ? index : undefined;
+      },
+      constant: (leaf) => {
+        const known = this.indices.get(leaf);
+        if (known !== undefined) return known;
+        this.indices.set(leaf, this.leaves.length);
+        return this.leaves.push(leaf) - 1;
+      },
+    });
+  }
+
+  /** Number of functions. */
+  get numFunctions(): number { return this.count; }
+  /** Number of residuals. */
+  get numResiduals(): number { return this.count; }
+  /** Number of different structures. */
+  get kernelCount(): number { return this.kernels.length; }
+  /** Functions for each kernel, on average; NaN of an empty set. */
+  get kernelReuseFactor(): number { return this.count / this.kernels.length; }
+
+  /** Backend of asynchronous calls. */
+  get backend(): Backend { return this.refused === undefined ? placeOf(this.placing, this.count).backend : "cpu"; }
+  /** The reason for that backend. */
+  get reason(): string { return this.refused ?? placeOf(this.placing, this.count).reason; }
+
+  /** Builds further functions of the same parameters; those of a structure that is known share its kernel. Gives the index of the first. */
+  add(build: Build): number {
+    const first = this.count;
+    for (const value of this.built(build)) this.append(value);
+    return first;
+  }
+
+  /** Runs a function that builds. @internal */
+  protected built(build: Build): readonly Value[] {
+    if (typeof build !== "function") throw new LeastwiseError("no-residual", `what is compiled must be a function of the parameters, not ${describe(build)}`);
+    return valuesOf("what the function returned", build([...this.params]));
+  }
+
+  /** Adds one function. @internal */
+  protected append(value: Value): void {
+    this.refused = undefined;
+    this.reader.read(value);
+    const { words, leaves } = this.reader, hash = hashOf(words);
+    let kernels = this.byHash.get(hash);
+    if (!kernels) this.byHash.set(hash, kernels = []);
+    let kernel = kernels.find(({ structure }) => hasWords(structure, words));
+    if (!kernel) {
+      kernel = new Kernel(structureOf(words));
+      kernels.push(kernel);
+      this.kernels.push(kernel);
+    }
+    kernel.add(leaves, this.count++);
+    this.isSumOfSquares &&= isSumOfSquares(value);
+    this.pattern = undefined;
+  }
+
+  /** Compiles in chunks, between which the event loop has its turn. @internal */
+  protected async appendAll(build: Build, chunkSize: number, onProgress?: (current: number, total: number, percent: number) => void): Promise<void> {
+    if (!(Number.isInteger(chunkSize) && chunkSize >= 1)) throw new LeastwiseError("invalid-option", `chunkSize must be a whole number from 1 on, not ${chunkSize}`);
+    const values = this.built(build), { length } = values;
+    for (let first = 0; first < length; first += chunkSize) {
+      const next = Math.min(first + chunkSize, length);
+      onProgress?.(next, length, Math.floor((100 * next) / length));
+      for (let k = first; k < next; k++) this.append(values[k]!);
+      await new Promise<void>((resolve) => { setTimeout(resolve); });
+    }
+  }
+
+  /** Reads the data of all leaves. */
+  private load(): Float64Array {
+    const { leaves } = this;
+    if (this.values.length !== leaves.length) this.values = new Float64Array(leaves.length);
+    for (let k = 0; k < leaves.length; k++) {
+      const { data } = leaves[k]!;
+      if (data - data !== 0) throw new LeastwiseError("non-finite", `Invalid number passed to Value: ${data} (${leaves[k]!.label || "a leaf"}): values are finite numbers`);
+      this.values[k] = data;
+    }
+    return this.values;
+  }
+
+  /** Data of a leaf, by its index. @internal */
+  dataOf(leaf: number): number { return this.leaves[leaf]!.data; }
+
+  /**
+   * Where an asynchronous call runs; `batches` are undefined for here. With `"auto"`, what the engine refuses stays here.
+   *
+   * @internal
+   */
+  place(purpose: Purpose): Place & { readonly batches: Batches | undefined } {
+    const place = placeOf(this.placing, this.count), { engine } = place;
+    if (!engine || this.refused !== undefined) return { ...place, engine: undefined, backend: "cpu", reason: this.reason, batches: undefined };
+    if (this.batches && !(this.batches.count === this.count && this.batches.purpose === purpose)) this.dispose();
+    try {
+      return { ...place, batches: (this.batches ??= new Batches(engine, this, purpose, this.placing.batchSize)) };
+    } catch (thrown) {
+      if (this.placing.backend === "gpu" || !(thrown instanceof LeastwiseError && ["limits", "tape", "shape"].includes(thrown.code))) throw thrown;
+      this.refused = `the engine refuses the set: ${thrown.message}`;
+      return { engine: undefined, backend: "cpu", reason: this.refused, batches: undefined };
+    }
+  }
+
+  /** Frees what the set has on its engine; the next asynchronous call makes it anew. */
+  dispose(): void {
+    this.batches?.dispose();
+    this.batches = undefined;
+  }
+
+  /** The same as {@link evaluateSumWithGradient}, on the set's engine. */
+  async evaluateSumWithGradientAsync(params: readonly Value[]): Promise<{ value: number; gradient: number[] }> {
+    this.mustKnow(params);
+    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    if (!batches) return this.evaluateSumWithGradient(params);
+    const gradient = new Array<number>(this.params.length).fill(0);
+    const residuals = await batches.evaluate((_, parameter, derivative) => { gradient[parameter] = gradient[parameter]! + derivative; });
+    return { value: residuals.reduce((sum, value) => sum + value, 0), gradient };
+  }
+
+  /** The same as {@link evaluate}, on the set's engine. */
+  async evaluateAsync(params: readonly Value[]): Promise<{ residuals: number[]; J: number[][]; cost: number }> {
+    this.mustKnow(params);
+    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    if (!batches) return this.evaluate(params);
+    const J = Array.from({ length: this.count }, () => new Array<number>(this.params.length).fill(0));
+    const residuals = await batches.evaluate((row, parameter, derivative) => { J[row]![parameter] = J[row]![parameter]! + derivative; });
+    return { residuals: plain(residuals), J, cost: residuals.reduce((sum, value) => sum + value * value, 0) };
+  }
+
+  /** Refuses parameters that are not this set's. @internal */
+  protected mustKnow(params: readonly Value[]): void {
+    for (let k = 0; k < params.length; k++) {
+      if (params[k] === this.params[k]) continue;
+      const index = this.indices.get(params[k]!);
+      if (index === undefined || index >= this.params.length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${this.params.length} parameters that this set was compiled with`);
+    }
+  }
+
+  /** All functions at the leaves' present data. @internal */
+  residuals(): Float64Array { return this.residualsOf(this.kernels); }
+
+  /** Those of some kernels; the others' are 0. @internal */
+  residualsOf(kernels: readonly Kernel[]): Float64Array {
+    const residuals = new Float64Array(this.count), values = this.load();
+    for (const kernel of kernels) kernel.run(values, residuals, undefined);
+    return residuals;
+  }
+
+  /** Σf and its gradient. @internal */
+  sumWithGradient(): { value: number; gradient: Float64Array } {
+    const residuals = new Float64Array(this.count), gradient = new Float64Array(this.params.length), values = this.load();
+    for (const kernel of this.kernels) {
+      const { slots, places } = kernel;
+      kernel.run(values, residuals, (first, lanes, derivatives) => {
+        for (let k = 0; k < slots.length; k++) {
+          const slot = slots[k]!, at = places[k]! * LANES;
+          for (let i = 0; i < lanes; i++) {
+            const leaf = kernel.leaf(first + i, slot);
+            gradient[leaf] = gradient[leaf]! + derivatives[at + i]!;
+          }
+        }
+      });
+    }
+    let value = 0;
+    for (let k = 0; k < residuals.length; k++) value += residuals[k]!;
+    return { value, gradient };
+  }
+
+  /** All functions and their Jacobian, whose pattern stays as long as nothing is added. @internal */
+  linearize(): { residuals: Float64Array; jacobian: SparseJacobian } {
+    const residuals = new Float64Array(this.count), input = this.load(), { starts, columns } = (this.pattern ??= this.layOut());
+    const values = new Float64Array(columns.length);
+    for (const kernel of this.kernels) {
+      const { places } = kernel;
+      kernel.run(input, residuals, (first, lanes, derivatives) => {
+        for (let i = 0; i < lanes; i++) {
+          const start = starts[kernel.residual(first + i)]!;
+          for (let k = 0; k < places.length; k++) values[start + k] = derivatives[places[k]! * LANES + i]!;
+        }
+      });
+    }
+    return { residuals, jacobian: { starts, columns, values } };
+  }
+
+  /** The Jacobian's pattern: columns of a row in the order of its structure's slots. */
+  private layOut(): { starts: Int32Array; columns: Int32Array } {
+    const starts = new Int32Array(this.count + 1);
+    for (const kernel of this.kernels) for (let i = 0; i < kernel.count; i++) starts[kernel.residual(i) + 1] = kernel.slots.length;
+    for (let k = 0; k < this.count; k++) starts[k + 1] = starts[k + 1]! + starts[k]!;
+    const columns = new Int32Array(starts[this.count]!);
+    for (const kernel of this.kernels) {
+      for (let i = 0; i < kernel.count; i++) {
+        const start = starts[kernel.residual(i)]!;
+        for (let k = 0; k < kernel.slots.length; k++) columns[start + k] = kernel.leaf(i, kernel.slots[k]!);
+      }
+    }
+    return { starts, columns };
+  }
+
+  /** The Jacobian in rows of all parameters. @internal */
+  protected dense({ starts, columns, values }: SparseJacobian): number[][] {
+    return Array.from({ length: this.count }, (_, row) => {
+      const all = new Array<number>(this.params.length).fill(0);
+      for (let k = starts[row]!; k < starts[row + 1]!; k++) all[columns[k]!] = all[columns[k]!]! + values[k]!;
+      return all;
+    });
+  }
+
+  /** Σf and its gradient, at the present `data` of all leaves. */
+  evaluateSumWithGradient(params: readonly Value[]): { value: number; gradient: number[] } {
+    this.mustKnow(params);
+    const { value, gradient } = this.sumWithGradient();
+    return { value, gradient: plain(gradient) };
+  }
+
+  /** All residuals, their Jacobian J in dense rows, and the cost Σr². */
+  evaluate(params: readonly Value[]): { residuals: number[]; J: number[][]; cost: number } {
+    this.mustKnow(params);
+    const { residuals, jacobian } = this.linearize();
+    let cost = 0;
+    for (let k = 0; k < residuals.length; k++) cost += residuals[k]! * residuals[k]!;
+    return { residuals: plain(residuals), J: this.dense(jacobian), cost };
+  }
+}
+
+/** A plain array, several times as fast as `Array.from`. */
+function plain(numbers: Float64Array): number[] {
+  const made = new Array<number>(numbers.length);
+  for (let k = 0; k < numbers.length; k++) made[k] = numbers[k]!;
+  return made;
+}
+
+/**
+ * Scalar functions of the same parameters, for minimising their sum or for their Jacobian. Functions that differ in
+ * numbers and parameters alone share a kernel.
+ *
+ * @example
+ * const x = V.W(1), y = V.W(2);
+ * const both = CompiledFunctions.compile([x, y], () => [V.square(x), V.mul(x, y)]);
+ * console.log(both.evaluateJacobian([x, y]).jacobian);  // [[2, 0], [2, 1]]
+ */
+export class CompiledFunctions extends CompiledSet {
+  /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
+  static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledFunctions {
+    const made = new CompiledFunctions(params, options);
+    made.add(build);
+    return made;
+  }
+
+  /** The same in chunks, between which a page can draw; `onProgress` is called before each with the count after it. */
+  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void, options: CompileOptions = {}): Promise<CompiledFunctions> {
+    const made = new CompiledFunctions(params, options);
+    await made.appendAll(build, chunkSize, onProgress);
+    return made;
+  }
+
+  /** Function 0 and its gradient. */
+  evaluateGradient(params: readonly Value[]): { value: number; gradient: number[] } {
+    this.mustKnow(params);
+    if (this.numFunctions === 0) throw new LeastwiseError("empty-term", "No functions compiled: the function returned an empty array");
+    const { residuals, jacobian } = this.linearize();
+    const gradient = new Array<number>(this.params.length).fill(0);
+    for (let k = 0; k < jacobian.starts[1]!; k++) gradient[jacobian.columns[k]!] = jacobian.values[k]!;
+    return { value: residuals[0]!, gradient };
+  }
+
+  /** All functions, and their Jacobian in dense rows. */
+  evaluateJacobian(params: readonly Value[]): { values: number[]; jacobian: number[][] } {
+    this.mustKnow(params);
+    const { residuals, jacobian } = this.linearize();
+    return { values: plain(residuals), jacobian: this.dense(jacobian) };
+  }
+}
+
+/**
+ * Residuals of the same parameters, for least squares: Σr² is minimised.
+ *
+ * @example
+ * const x = V.W(5);
+ * const residuals = CompiledResiduals.compile([x], () => [V.sub(x, 3)]);
+ * console.log(residuals.evaluate([x]).cost);  // 4
+ */
+export class CompiledResiduals extends CompiledSet {
+  /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
+  static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledResiduals {
+    const made = new CompiledResiduals(params, options);
+    made.add(build);
+    return made;
+  }
+
+  /** The same in chunks, between which a page can draw; `onProgress` is called before each with the count after it. */
+  static async compileAsync(params: readonly Value[], build: Build, chunkSize = 50, onProgress?: (current: number, total: number, percent: number) => void, options: CompileOptions = {}): Promise<CompiledResiduals> {
+    const made = new CompiledResiduals(params, options);
+    await made.appendAll(build, chunkSize, onProgress);
+    return made;
+  }
+}
