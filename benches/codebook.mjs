@@ -1,8 +1,8 @@
 // A row of `npm run bench -- compression`, in a process of its own: one way to find a codebook, one code of an index, or searches of batches.
 import { performance } from "node:perf_hooks";
 import { init } from "leastwise";
-import { mixture } from "./lib/mixture.mjs";
-import { energyOf, published, vectorsOf } from "./lib/vectors.mjs";
+import { energyOf, mixture } from "./lib/mixture.mjs";
+import { published, vectorsOf } from "./lib/vectors.mjs";
 
 const { what, data, clusters, backend, options, code, queries, k, counts, runs } = JSON.parse(process.argv[2]);
 const send = (message) => new Promise((resolve) => { process.send(message, resolve); });

@@ -1,13 +1,15 @@
 // `npm run docs`: the documentation site, static, in target/docs. Documents, recipes with pictures, a page for each error code, all exports by
-// TypeDoc, a local search, and a playground with the built package. `-- --serve` shows it, `-- --bless` draws the pictures of README.md again.
+// TypeDoc, a local search, a playground with the built package, and a benchmark. `-- --test` tries it in Chromium, `-- --serve` shows it,
+// `-- --bless` draws the pictures of README.md again.
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { build } from "./build.mjs";
+import { benchmark, playground } from "./docs/assets.mjs";
 import { RECIPES, SECTIONS } from "./docs/contents.mjs";
 import { firstPrograms, pagesOf, picturesOf } from "./docs/pages.mjs";
+import { recorded } from "./docs/recorded.mjs";
 import { published } from "./lib/facade.mjs";
-import { entry, passThrough, root, run, seconds } from "./lib/run.mjs";
+import { capture, entry, passThrough, root, run, seconds } from "./lib/run.mjs";
 import { scratchProject } from "./lib/scratch.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
 import { setup } from "./setup.mjs";
@@ -48,7 +50,7 @@ function nameEntries() {
 }
 
 /** VitePress' configuration: navigation and sidebar from the contents. */
-function configuration(cards) {
+function configuration(cards, languageSize) {
   const linkOf = (place) => `/${place.replace(/(^|\/)index$/, "$1")}`;
   const recipes = RECIPES.map(({ text, items }) => ({ text, items: items.map((name) => cards.get(name)) }));
   const documents = SECTIONS.map(({ text, items }) => ({ text, items: items.map(([place, text]) => ({ text, link: linkOf(place) })) }));
@@ -61,15 +63,17 @@ function configuration(cards) {
   };
   const nav = [
     { text: "Start", link: "/START" }, { text: "Concepts", link: "/CONCEPTS" }, { text: "Recipes", link: "/recipes/" }, { text: "Reference", link: "/OPTIONS" }, { text: "Playground", link: "/play" },
-    { text: "More", items: [{ text: "From other tools", link: "/FROM-OTHER-TOOLS" }, { text: "Performance", link: "/PERFORMANCE" }, { text: "FAQ", link: "/FAQ" }, { text: "All exports", link: "/api/" }, { text: "Internals", link: "/internals/" }] },
+    { text: "More", items: [{ text: "From other tools", link: "/FROM-OTHER-TOOLS" }, { text: "Performance", link: "/PERFORMANCE" }, { text: "Benchmark", link: "/bench" }, { text: "FAQ", link: "/FAQ" }, { text: "All exports", link: "/api/" }, { text: "Internals", link: "/internals/" }] },
   ];
+  const programs = [...firstPrograms().map(([name]) => ({ name, title: `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll("-", " ")}` })), { name: "drawing", title: "Plots and meshes" }];
+  const beside = { recorded: recorded(), version: published().version, commit: capture("git", ["rev-parse", "--short=12", "HEAD"], { cwd: root }) ?? "unknown" };
   return `import { anchorOf } from ${JSON.stringify(join(root, "xtask/lib/documents.mjs"))};
 export default {
   title: "Leastwise", description: "Nonlinear least squares on the GPU, from TypeScript", lang: "en", head: [["link", { rel: "icon", href: "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M1 4c3 9 10 9 14 0' fill='none' stroke='%233451b2' stroke-width='2.4' stroke-linecap='round'/%3E%3Ccircle cx='8' cy='10.6' r='2.2' fill='%23ea580c'/%3E%3C/svg%3E" }]], outDir: ${JSON.stringify(out)}, base: process.env.LEASTWISE_DOCS_BASE ?? "/",
   lastUpdated: false, metaChunk: true,
   markdown: { html: false, anchor: { slugify: anchorOf }, image: { lazyLoading: true } },
   vite: { logLevel: "warn", build: { chunkSizeWarningLimit: 4000 } },
-  themeConfig: ${JSON.stringify({ nav, sidebar, recipes, programs: firstPrograms().map(([name]) => name), outline: [2, 3], search: { provider: "local" }, docFooter: { prev: "Before", next: "Next" } })},
+  themeConfig: ${JSON.stringify({ nav, sidebar, recipes, programs, languageSize, benchmark: beside, outline: [2, 3], search: { provider: "local" }, docFooter: { prev: "Before", next: "Next" } })},
 };
 `;
 }
@@ -95,24 +99,24 @@ export async function docs({ bless = false } = {}) {
   await run("pictures of the recipes", process.execPath, [join(examples, "pictures/draw.mjs"), join(shown, "recipes")], { cwd: dirname(examples) });
   cpSync(join(shown, "recipes"), join(site, "recipes"), { recursive: true });
   if (bless) for (const name of readdirSync(join(root, "docs/recipes"))) cpSync(join(shown, "recipes", name), join(root, "docs/recipes", name));
-  // The playground: its worker, the package, the recipes and what draws their pictures.
-  const play = join(shown, "play");
-  cpSync(join(root, "xtask/docs/play"), play, { recursive: true });
-  cpSync(join(dirname(examples), "node_modules/leastwise/dist"), join(play, "leastwise"), { recursive: true, filter: (path) => !/\.(d\.ts|map)$|\/cli$|inline\.js$|threaded/.test(path) });
-  for (const folder of ["recipes", "pictures"]) cpSync(join(root, "examples", folder), join(play, folder), { recursive: true });
-  const { transpileModule } = createRequire(join(tools, "package.json"))("typescript");
-  for (const [name, text] of firstPrograms()) write(join(play, "recipes", `${name}.mjs`), transpileModule(text, { compilerOptions: { target: "ES2022", module: "ESNext" } }).outputText);
+  const languageSize = await playground(shown, tools, join(dirname(examples), "node_modules/leastwise"));
+  await benchmark(shown, tools);
   await exportsAsMarkdown();
   nameEntries();
   cpSync(join(root, "xtask/docs/theme"), join(site, ".vitepress/theme"), { recursive: true });
-  write(join(site, ".vitepress/config.mjs"), configuration(cards));
+  cpSync(join(root, "examples/pictures/plot.mjs"), join(site, ".vitepress/theme/plot.mjs"));
+  write(join(site, ".vitepress/config.mjs"), configuration(cards, languageSize));
   await run("VitePress", process.execPath, [join(tools, "node_modules/vitepress/bin/vitepress.js"), "build", site], { cwd: tools });
   console.log(`The site is in target/docs (${seconds(started)}).`);
   return out;
 }
 
+/** Tries the built site in Chromium. */
+export const testSite = (say) => passThrough("node --test xtask/docs/site.test.mjs", process.execPath, ["--test", "--test-reporter=spec", join(root, "xtask/docs/site.test.mjs")], { say });
+
 await entry(import.meta, async () => {
-  await setup({ forTests: false });
+  await setup({ forTests: process.argv.includes("--test") });
   await docs({ bless: process.argv.includes("--bless") });
+  if (process.argv.includes("--test")) await testSite();
   if (process.argv.includes("--serve")) await passThrough("vite preview", process.execPath, [join(tools, "node_modules/vitepress/bin/vitepress.js"), "preview", site], { cwd: tools });
 });

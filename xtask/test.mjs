@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { buildAddon, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
-import { docs } from "./docs.mjs";
+import { docs, testSite } from "./docs.mjs";
 import { consumerFiles, consumersFolder, installPackage } from "./lib/consumers.mjs";
 import { checkDocuments } from "./lib/documents.mjs";
 import { browserEnvironment, calmEnvironment, gpuEnvironment } from "./lib/gpu.mjs";
@@ -105,7 +105,7 @@ function stages() {
     // One after the other: they share a project.
     ...DEMOS.map((name, k) => ({ name: `demo ${name}`, after: ["install the tarball"], behind: DEMOS.slice(0, k).map((before) => `demo ${before}`), work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
     // Its tools come from the registry. Dead links end the build.
-    ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }] : []),
+    ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }, { name: "documentation site in the browser", after: ["documentation site"], work: testSite }] : []),
     ...(canBuildAddon() ? [
       { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
         addon = await buildAddon();

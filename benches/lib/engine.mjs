@@ -1,5 +1,4 @@
 // Driving the engine for a benchmark: below the façade, so that nothing but the engine is timed.
-import { performance } from "node:perf_hooks";
 import { init } from "leastwise";
 
 /** An engine, with the time that WebGPU's synchronous calls for kernels take. */

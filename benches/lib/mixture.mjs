@@ -1,4 +1,4 @@
-// Vectors to cluster, made of a seed.
+// Vectors to cluster, made of a seed, and how well they are.
 
 /** Normal clusters of different sizes and widths, in random places. */
 export function mixture(count, dim, components, seed = 1) {
@@ -22,4 +22,19 @@ export function mixture(count, dim, components, seed = 1) {
     for (let j = 0; j < dim; j++) points[i * dim + j] = at[j] + width * normal();
   }
   return { dim, points };
+}
+
+/** Mean squared distance of a point to the nearest of these centroids, in double precision, whoever found them. */
+export function energyOf(points, dim, centroids) {
+  let sum = 0;
+  for (let i = 0; i < points.length; i += dim) {
+    let least = Infinity;
+    for (let c = 0; c < centroids.length; c += dim) {
+      let distance = 0;
+      for (let j = 0; j < dim && distance < least; j++) distance += (points[i + j] - centroids[c + j]) ** 2;
+      least = Math.min(least, distance);
+    }
+    sum += least;
+  }
+  return sum / (points.length / dim);
 }

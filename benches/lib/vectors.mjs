@@ -20,18 +20,3 @@ export async function vectorsOf(path) {
     await file.close();
   }
 }
-
-/** Mean squared distance of a point to the nearest of these centroids, in double precision, whoever found them. */
-export function energyOf(points, dim, centroids) {
-  let sum = 0;
-  for (let i = 0; i < points.length; i += dim) {
-    let least = Infinity;
-    for (let c = 0; c < centroids.length; c += dim) {
-      let distance = 0;
-      for (let j = 0; j < dim && distance < least; j++) distance += (points[i + j] - centroids[c + j]) ** 2;
-      least = Math.min(least, distance);
-    }
-    sum += least;
-  }
-  return sum / (points.length / dim);
-}

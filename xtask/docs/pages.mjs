@@ -150,6 +150,7 @@ export function pagesOf() {
   const { pages: recipes, cards } = recipePages();
   for (const [path, text] of [...recipes, ...errorPages()]) pages.set(path, text);
   pages.set("recipes/index.md", "---\nlayout: gallery\ntitle: Recipes\n---\n");
+  pages.set("bench.md", "---\nlayout: benchmark\ntitle: Benchmark\nsidebar: false\n---\n");
   pages.set("play.md", "---\nlayout: playground\ntitle: Playground\nsidebar: false\n---\n");
   return { pages, cards };
 }

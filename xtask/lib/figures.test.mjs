@@ -7,6 +7,7 @@ import { SECTIONS } from "../docs/contents.mjs";
 import { FIGURES } from "../docs/figures.mjs";
 import { indexOfRecipes } from "../docs/index-of-recipes.mjs";
 import { pagesOf } from "../docs/pages.mjs";
+import { recorded } from "../docs/recorded.mjs";
 import { root } from "./run.mjs";
 
 const docs = (name) => readFileSync(join(root, "docs", name), "utf8");
@@ -33,6 +34,12 @@ test("every document is in the site's contents", () => {
   const elsewhere = ["ARCHITECTURE.md", "ERRORS.md", "README.md", "RECIPES.md"];
   const missing = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md") && !elsewhere.includes(name) && !listed.has(name));
   assert.deepEqual(missing, []);
+});
+
+test("machines beside which the benchmark page draws are those of benches/results", () => {
+  const lines = recorded();
+  assert.deepEqual([...new Set(lines.map(({ problem }) => problem))], ["springs", "arap", "clustering", "product"]);
+  for (const { file, points } of lines) assert.ok(points.length > 0 && points.every(([size, ms]) => size > 0 && ms > 0), file);
 });
 
 test("links between pages of the site lead to pages", () => {

@@ -4,6 +4,7 @@ import { draw, pictured } from "./pictures/index.mjs";
 const here = new URL("./", import.meta.url);
 const addressOf = (name) => {
   if (name === "node:assert/strict") return new URL("assert.mjs", here).href;
+  if (name === "playground") return new URL("helpers.mjs", here).href;
   const entry = name.match(/^leastwise(?:\/(autograd|energies|mesh|mesh\/files|nn|sketch|three|vectors))?$/);
   return entry ? new URL(`leastwise/${entry[1] ?? "main"}.js`, here).href : undefined;
 };
@@ -39,6 +40,6 @@ onmessage = async ({ data: { program, name } }) => {
     postMessage({ done: "" });
   } catch (error) {
     const code = error?.code ? ` (${error.code})` : "";
-    postMessage({ done: `\n${error?.name ?? "Error"}${code}: ${error?.message ?? error}` });
+    postMessage({ done: `\n${error?.name ?? "Error"}${code}: ${error?.message ?? error}`, syntax: error instanceof SyntaxError });
   }
 };
