@@ -1,4 +1,4 @@
-//! What reports say: idle dispatches, what was not finite, gauge freedom; and tuning tables.
+//! Reports: idle dispatches, what was not finite, gauge freedom; and tuning tables.
 
 use crate::support::*;
 use leastwise::Error;

@@ -14,6 +14,18 @@
 //! * `waits`: waits for the GPU, each of which ends.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
+//!
+//! ```
+//! use leastwise_cuda::{CudaDevice, found};
+//! use leastwise_recording::Precision;
+//!
+//! let found = found();
+//! match (found.missing, found.gpus.first()) {
+//!     (None, Some(gpu)) => println!("{}", CudaDevice::open(gpu.index, Precision::F64)?.adapter()),
+//!     (why, _) => println!("no CUDA here: {}", why.unwrap_or_else(|| "no GPU".into())),
+//! }
+//! # Ok::<(), leastwise_recording::DeviceError>(())
+//! ```
 
 mod background;
 mod compile;

@@ -129,4 +129,10 @@ impl Problem {
     pub fn take_uploads(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.uploads)
     }
+
+    /// Puts taken uploads back, in front of those that came since.
+    pub fn upload_later(&mut self, mut taken: Vec<Command>) {
+        taken.append(&mut self.uploads);
+        self.uploads = taken;
+    }
 }

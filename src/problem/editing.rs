@@ -30,7 +30,7 @@ impl Problem {
         spec.plain.check_literals(largest)?;
         let term = Term::summed(spec, &self.tables, largest)?;
         let number = self.add(device, registry, term)?;
-        // What has no place is refused at once.
+        // A sum without a place is refused at once.
         self.lay_out_sums(device).inspect_err(|_| self.terms.truncate(number as usize)).map(|()| number)
     }
 

@@ -52,7 +52,7 @@ pub use threaded::{Failure, Outcome, Threaded};
 use indices::Indices;
 use job::Job;
 use leastwise_base::slab::Slab;
-use leastwise_device::{Counters, Device, Slice};
+use leastwise_device::{Command, Counters, Device, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_outer::{Devices, Driven};
 use leastwise_problem::{Loss, Problem, RaggedSpec, Reals, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
@@ -243,8 +243,15 @@ impl Session {
         if entry.is_busy() {
             return slice(entry);
         }
-        // Whoever draws from the buffer must not see zeros: what waits to be uploaded goes now.
-        let mut play = device.start(leastwise_device::Recording { commands: entry.problem.take_uploads() });
+        // Whoever draws from the buffer must not see zeros: what waits to be uploaded goes now. Combinations of tables whose
+        // kernel is not compiled yet go with the next recording, and so does what comes behind them.
+        let mut recording = Recording { commands: entry.problem.take_uploads() };
+        if device.compile(&recording)?.is_some() {
+            let is_upload = |command: &Command| !matches!(command, Command::Dispatch(_));
+            let uploads = recording.commands.iter().take_while(|command| is_upload(command)).count();
+            entry.problem.upload_later(recording.commands.split_off(uploads));
+        }
+        let mut play = device.start(recording);
         device.resume(&mut play, f64::INFINITY)?;
         slice(entry)
     }

@@ -11,6 +11,27 @@
 //! * `play`: a recording's way through the queue. `leastwise_recording::pace`: how many bodies of a `Repeat` one submission has.
 //! * `pool`: the uniform and readback buffers that recordings borrow.
 //! * `health`: errors that arrive when the call that caused them has long returned.
+//!
+//! ```no_run
+//! use leastwise_recording::{Command, DeviceError, Kind, Playing, Recording, Slice};
+//! use leastwise_webgpu::{Play, WgpuDevice};
+//!
+//! let mut device = WgpuDevice::open_blocking(None)?;
+//! let buffer = device.allocate(Kind::Real, 3, "values")?;
+//! let mut recording = Recording::new();
+//! recording.push(Command::UploadReals { buffer, offset: 0, data: vec![1.0, 2.0, 3.0] });
+//! recording.push(Command::Read { slice: Slice { buffer, offset: 1, len: 2 } });
+//! let mut play = Play::new(recording);
+//! let read = loop {
+//!     match device.resume(&mut play)? {
+//!         Playing::Finished(read) => break read,
+//!         Playing::Waiting(signal) => device.block_on(&signal)?,
+//!         Playing::Yielded => {}
+//!     }
+//! };
+//! assert_eq!(read, [2.0, 3.0]);
+//! # Ok::<(), DeviceError>(())
+//! ```
 
 #![deny(missing_docs)]
 

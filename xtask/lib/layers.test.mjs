@@ -30,10 +30,12 @@ test("a crate needs crates of lower layers alone", () => {
   }
 });
 
-test("a crate says in its documentation what it is", () => {
+test("a crate says in its documentation what it is, with an example that compiles", () => {
   for (const { name } of crates()) {
     const folder = { cuda: "native_cuda/device", "wgsl-cuda": "native_cuda/writer/src" }[name] ?? `src/${name}`;
-    assert.match(readFileSync(join(root, folder, "lib.rs"), "utf8"), /^\/\/! \S.{20,}\n/, folder);
+    const text = readFileSync(join(root, folder, "lib.rs"), "utf8");
+    assert.match(text, /^\/\/! \S.{20,}\n/, folder);
+    assert.match(text, /^\/\/! ```(no_run)?\n\/\/! use /m, `${folder} has no example`);
   }
 });
 

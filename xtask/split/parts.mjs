@@ -26,7 +26,7 @@ const RULES = [
   ["tensors", /^engine_tensor\w+/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
-  ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b|leastwise_solve::solver::resources::.*SetUp::resume::\{\{closure/],
+  ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|(of|in_single)::(Descent|LineSearch)\w+)\b/],
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],

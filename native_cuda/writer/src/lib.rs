@@ -4,6 +4,20 @@
 //! elements each, in the order of their bindings; uniform buffers are passed by value, as WGSL lays them out. What WGSL
 //! defines and C++ leaves open (division by 0, shifts, conversions, overflow, access out of range, memory that nobody
 //! wrote) is defined by `wgsl.cuh`, which stands in front, or written out.
+//!
+//! ```
+//! use wgsl_cuda::{Options, translate};
+//!
+//! let wgsl = "
+//!     @group(0) @binding(0) var<storage, read_write> values: array<f32>;
+//!     @compute @workgroup_size(64)
+//!     fn double(@builtin(global_invocation_id) at: vec3u) { values[at.x] *= 2.0; }
+//! ";
+//! let kernel = translate(wgsl, "double", Options::default())?;
+//! assert_eq!((kernel.name.as_str(), kernel.workgroup_size), ("kernel_double", [64, 1, 1]));
+//! assert!(kernel.source.contains("__global__"));
+//! # Ok::<(), wgsl_cuda::TranslateError>(())
+//! ```
 
 #![deny(missing_docs)]
 

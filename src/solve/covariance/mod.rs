@@ -79,7 +79,7 @@ enum Inverse {
     Sparse(Box<Sparse>),
 }
 
-/// What is read of the snapshot before it goes.
+/// Values of the snapshot that outlive it.
 pub struct Values {
     tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
     widths: Vec<usize>,

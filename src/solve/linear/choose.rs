@@ -3,8 +3,8 @@
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
 use super::two_level::space::Space;
-use super::two_level::{self, Plan, TwoLevel};
-use super::{Choice, Linear, Preconditioner, Wanted, sizes};
+use super::two_level;
+use super::{Choice, Correction, Linear, Plan, Planning, Preconditioner, Wanted, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
@@ -118,27 +118,24 @@ pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
     let has_sums = problem.terms().any(|term| term.enabled && term.entries.is_some());
     match wanted.linear.filter(|linear| has_sums && linear.is_on_host()) {
         Some(linear) => Err(direct::not_assembled(linear)),
-        None if has_sums && wanted.preconditioner == Some(Preconditioner::TwoLevel) => Err(two_level::refused(OF_SUMS)),
+        None if has_sums && wanted.preconditioner == Some(Preconditioner::TwoLevel) => Err(two_level::refused(two_level::OF_SUMS)),
         None => Ok(()),
     }
 }
-
-/// Why sums have no two levels.
-const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of variables are never stored";
 
 /// A problem's linear solver.
 pub struct Made {
     pub choice: Choice,
     /// Where the system is solved on the host.
     pub host: Option<Box<Direct>>,
-    /// Where conjugate gradients have two levels.
-    pub two_level: Option<TwoLevel>,
+    /// What the preconditioner of conjugate gradients adds to the diagonal blocks, if anything.
+    pub correction: Option<Box<dyn Correction>>,
 }
 
 impl Made {
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let of_host = self.host.iter().flat_map(|host| host.buffers());
-        of_host.chain(self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec()))
+        of_host.chain(self.correction.iter().flat_map(|correction| correction.buffers().to_vec()))
     }
 }
 
@@ -173,7 +170,7 @@ pub fn on_host(
             let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
             let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
             choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
-            Ok(Ok(Made { choice, host: Some(Box::new(host)), two_level: None }))
+            Ok(Ok(Made { choice, host: Some(Box::new(host)), correction: None }))
         }
         Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
             Ok(Err(Choice { linear: Linear::Pcg, why, preconditioner: None }))
@@ -182,36 +179,33 @@ pub fn on_host(
     }
 }
 
-/// Conjugate gradients on the device, with two levels where there is a plan of them.
+/// Conjugate gradients on the device, with a correction where one was planned.
 pub fn on_device(
     wanted: &Wanted,
     mut choice: Choice,
     (preconditioner, why): (Preconditioner, String),
-    plan: Option<Result<Plan, Error>>,
+    plan: Option<Result<Box<dyn Plan>, Error>>,
     (device, registry, problem): (&mut Device, &mut Registry, &Problem),
 ) -> Result<Made, Error> {
-    let made = plan.map(|plan| TwoLevel::new(device, registry, problem, plan?)).transpose();
-    let (preconditioner, why, two_level) = match made {
-        Ok(two_level) => (preconditioner, why, two_level),
+    let made = plan.map(|plan| plan?.make(device, registry, problem)).transpose();
+    let (preconditioner, why, correction) = match made {
+        Ok(correction) => (preconditioner, why, correction),
         Err(Error::Limits(why) | Error::InvalidOption(why)) if wanted.preconditioner.is_none() => (Preconditioner::BlockJacobi, why, None),
         Err(error) => return Err(error),
     };
     choice.preconditioner = Some((preconditioner, why));
-    Ok(Made { choice, host: None, two_level })
+    Ok(Made { choice, host: None, correction })
 }
 
-/// What conjugate gradients of this problem are preconditioned by, and why; with the space of two levels.
-pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Result<((Preconditioner, String), Option<Space>), Error> {
-    let has_sums = problem.enabled_batches().any(|batch| batch.sums.is_some());
+/// True where a term sums over entries.
+pub(super) fn has_sums(problem: &Problem) -> bool {
+    problem.enabled_batches().any(|batch| batch.sums.is_some())
+}
+
+/// Preconditioner of conjugate gradients on the device for this problem, and why; with the planning of its correction.
+pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Result<((Preconditioner, String), Option<Planning>), Error> {
     if let Some(preconditioner) = wanted.preconditioner {
-        let space = match preconditioner {
-            Preconditioner::TwoLevel if has_sums => {
-                return Err(two_level::refused(OF_SUMS));
-            }
-            Preconditioner::TwoLevel => Some(Space::new(problem).map_err(|why| two_level::refused(&why))?),
-            _ => None,
-        };
-        return Ok(((preconditioner, "it was asked for".into()), space));
+        return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(problem)?));
     }
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let (least, why) = Thresholds::default().two_level_on(profile);
@@ -219,7 +213,7 @@ pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Res
     if unknowns < least {
         return by_blocks(format!("{unknowns} unknowns, fewer than {least}, {why}"));
     }
-    if has_sums {
+    if has_sums(problem) {
         return by_blocks("a term sums over entries, so there are no pairs of variables".into());
     }
     match Space::new(problem) {
@@ -230,7 +224,7 @@ pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Res
             let coordinates = space.coordinates;
             let why =
                 format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {coordinates} dimensions");
-            Ok(((Preconditioner::TwoLevel, why), Some(space)))
+            Ok(((Preconditioner::TwoLevel, why), Some(two_level::plan(problem, space))))
         }
         Ok(_) => by_blocks("no variables are points, of which residuals see differences".into()),
         Err(why) => by_blocks(why),

@@ -14,6 +14,7 @@
 //! Which one a problem gets is decided in [`choose`]; docs/SOLVERS.md says what each is for.
 
 pub mod choose;
+mod correction;
 pub mod direct;
 pub mod pcg;
 mod preconditioner;
@@ -21,13 +22,13 @@ pub mod rows;
 mod sizes;
 pub mod two_level;
 
+pub use correction::{Correction, Plan, Planning};
 pub use preconditioner::Preconditioner;
 
 use super::Workspace;
 use leastwise_device::Command;
 use leastwise_error::Error;
 use leastwise_problem::Problem;
-use two_level::TwoLevel;
 
 /// Conjugate-gradient iterations of a live step.
 const LIVE_ITERATIONS: u32 = 24;
@@ -106,7 +107,7 @@ impl Linear {
         self,
         work: &Workspace,
         problem: &Problem,
-        two_level: Option<&TwoLevel>,
+        correction: Option<&dyn Correction>,
         inner: Inner,
         most: Option<u32>,
         commands: &mut Vec<Command>,
@@ -115,6 +116,6 @@ impl Linear {
             Inner::ToTolerance => pcg::max_iterations(problem),
             Inner::Live => LIVE_ITERATIONS,
         };
-        pcg::solve(work, problem, two_level, most.unwrap_or(usual), commands)
+        pcg::solve(work, problem, correction, most.unwrap_or(usual), commands)
     }
 }

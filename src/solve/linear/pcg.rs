@@ -1,12 +1,11 @@
-//! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks, to
-//! which [`TwoLevel`] may add the motions of patches
-//! (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
+//! Matrix-free conjugate gradients on (JᵀWJ + λD) s = −g, preconditioned by the inverted diagonal blocks and a
+//! [`Correction`], if there is one (Saad, *Iterative Methods for Sparse Linear Systems*, 2nd ed., algorithm 9.1).
 //!
 //! How products JᵀWJ·p are computed, `product.rs` has.
 //! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
 use super::super::{Workspace, state};
-use super::two_level::TwoLevel;
+use super::Correction;
 use leastwise_device::Command;
 use leastwise_error::Error;
 use leastwise_kernels::pcg;
@@ -21,15 +20,15 @@ pub fn max_iterations(problem: &Problem) -> u32 {
 pub fn solve(
     work: &Workspace,
     problem: &Problem,
-    two_level: Option<&TwoLevel>,
+    correction: Option<&dyn Correction>,
     max: u32,
     commands: &mut Vec<Command>,
 ) -> Result<(), Error> {
     let bindings = pcg::BlockJacobiBindings { scale: work.scale, blocks: work.blocks, inverse: work.inverse, state: work.state };
     let args = |table: &Table| (table.count, pcg::BlockJacobi { vector: table.vector, width: table.tangent, block: table.block });
     work.over_tables(problem, args, bindings, commands);
-    if let Some(two_level) = two_level {
-        two_level.set_up(work, problem, commands)?;
+    if let Some(correction) = correction {
+        correction.set_up(work, problem, commands)?;
     }
 
     let bindings = pcg::StartBindings {
@@ -45,11 +44,11 @@ pub fn solve(
         (count, pcg::Start { vector, width: tangent, block, partial, distance: work.partial_distance, variables: count })
     };
     let mut partials = work.partial_over_tables(problem, args, bindings, commands);
-    if let Some(two_level) = two_level {
-        partials += two_level.apply(work, problem, partials, work.partial_distance + partials, commands);
+    if let Some(correction) = correction {
+        partials += correction.apply(work, problem, partials, work.partial_distance + partials, commands);
     }
     commands.push(work.reduce_inner(pcg::Begin { partial_count: partials, distance: work.partial_distance }));
-    commands.push(Command::Repeat { body: iteration(work, problem, two_level), max, until: (work.state.buffer, state::SOLVED) });
+    commands.push(Command::Repeat { body: iteration(work, problem, correction), max, until: (work.state.buffer, state::SOLVED) });
     Ok(())
 }
 
@@ -63,7 +62,7 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
     work.multiply(problem, commands);
 }
 
-fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) -> Vec<Command> {
+fn iteration(work: &Workspace, problem: &Problem, correction: Option<&dyn Correction>) -> Vec<Command> {
     let mut body = Vec::new();
     product(work, problem, &mut body);
     let vector = problem.vector_len();
@@ -101,8 +100,8 @@ fn iteration(work: &Workspace, problem: &Problem, two_level: Option<&TwoLevel>) 
         body.push(update);
         partials += more;
     }
-    if let Some(two_level) = two_level {
-        partials += two_level.apply(work, problem, partials, 0, &mut body);
+    if let Some(correction) = correction {
+        partials += correction.apply(work, problem, partials, 0, &mut body);
     }
     body.push(work.reduce_inner(pcg::Beta { partial_count: partials, curvature: along, curvature_count: alongs }));
     body

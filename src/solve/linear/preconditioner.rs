@@ -1,9 +1,12 @@
 //! Preconditioners of conjugate gradients: names, linear solvers and documentation.
 
-use super::Linear;
+use super::two_level::{self, space::Space};
+use super::{Linear, Planning, choose};
 use leastwise_base::task::Pace;
+use leastwise_error::Error;
 use leastwise_linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise_linear::matrix::{System, Unsolved};
+use leastwise_problem::Problem;
 
 /// Table of preconditioners: variant, name, linear solvers with the usual one first, M⁻¹ and what it is good for, as
 /// `docs/SOLVERS.md` has them, and the lines of its documentation in TypeScript.
@@ -60,6 +63,18 @@ preconditioners! {
 }
 
 impl Preconditioner {
+    /// Begins to plan what it adds to the diagonal blocks on the device; none where these are all of it.
+    pub fn plan(self, problem: &Problem) -> Result<Option<Planning>, Error> {
+        match self {
+            Self::TwoLevel if choose::has_sums(problem) => Err(two_level::refused(two_level::OF_SUMS)),
+            Self::TwoLevel => {
+                let space = Space::new(problem).map_err(|why| two_level::refused(&why))?;
+                Ok(Some(two_level::plan(problem, space)))
+            }
+            Self::BlockJacobi | Self::FrozenFactor => Ok(None),
+        }
+    }
+
     /// Solves a system on the host by conjugate gradients, with a preconditioner that is made of that system.
     pub async fn solve(self, system: &System<'_>, inexact: Inexact, pace: &Pace) -> Result<Solution, Unsolved> {
         match self {

@@ -1,6 +1,5 @@
 //! Steps of live solving: recordings that end without a readback.
 
-use super::super::linear::two_level::TwoLevel;
 use super::super::state;
 use super::Solver;
 use super::cache::Kind;
@@ -18,7 +17,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
-        commands.extend(self.resources.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
+        commands.extend(self.resources.correction.iter_mut().flat_map(|correction| correction.take_uploads()));
         // The host does not know where a live step comes from, so the next one can't be undone.
         self.rollback.forget();
         (self.iterate.checkpointed_system, self.stopping.resumes) = (None, false);

@@ -4,8 +4,7 @@
 use super::super::assembly::Structure;
 use super::super::descent::Descent;
 use super::super::linear::direct::Direct;
-use super::super::linear::two_level::{Plan, TwoLevel};
-use super::super::linear::{Choice, Linear, Preconditioner, choose};
+use super::super::linear::{Choice, Correction, Linear, Planning, Preconditioner, choose};
 use super::super::{Needs, Workspace};
 use super::{Settings, needs};
 use leastwise_base::task::{Stopped, Task};
@@ -20,7 +19,7 @@ pub(super) struct Resources {
     /// The linear solver, if it is on the host.
     pub host: Option<Box<Direct>>,
     /// Preconditioner of conjugate gradients besides the diagonal blocks.
-    pub two_level: Option<TwoLevel>,
+    pub correction: Option<Box<dyn Correction>>,
     /// Memory of a method that solves no linear system.
     pub descent: Option<Descent>,
 }
@@ -29,19 +28,19 @@ impl Resources {
     /// Resources of a solver that is not set up yet.
     pub fn none(device: &Device) -> Self {
         let choice = Choice { linear: Linear::None, why: String::new(), preconditioner: None };
-        Self { work: Workspace::empty(device), choice, host: None, two_level: None, descent: None }
+        Self { work: Workspace::empty(device), choice, host: None, correction: None, descent: None }
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_descent = self.descent.iter().flat_map(Descent::buffers);
-        let of_two_level = self.two_level.iter().flat_map(|two_level| two_level.buffers().to_vec());
+        let of_correction = self.correction.iter().flat_map(|correction| correction.buffers().to_vec());
         let of_host = self.host.iter().flat_map(|host| host.buffers());
-        self.work.buffers().into_iter().chain(of_host).chain(of_two_level).chain(of_descent).collect()
+        self.work.buffers().into_iter().chain(of_host).chain(of_correction).chain(of_descent).collect()
     }
 
     /// True if something was made for the terms that are enabled.
     pub fn has_lists(&self) -> bool {
-        self.host.is_some() || self.two_level.is_some()
+        self.host.is_some() || self.correction.is_some()
     }
 }
 
@@ -82,7 +81,7 @@ impl Choosing {
 
 enum Stage {
     Choosing(Choosing),
-    Patching(Choice, (Preconditioner, String), Task<'static, Result<Result<Plan, Error>, Stopped>>),
+    Planning(Choice, (Preconditioner, String), Planning),
 }
 
 impl SetUp {
@@ -105,7 +104,7 @@ impl SetUp {
         if let Some(rule) = settings.method.descent() {
             return with_workspace(device, problem, needs(settings), |device, work| {
                 let descent = Descent::new(device, problem, rule, work)?;
-                Ok((choose::Made { choice: descent.choice(), host: None, two_level: None }, Some(descent)))
+                Ok((choose::Made { choice: descent.choice(), host: None, correction: None }, Some(descent)))
             })
             .map(Some);
         }
@@ -135,19 +134,17 @@ impl SetUp {
                         Some(other) => choice = other,
                     }
                 }
-                let (preconditioner, space) = choose::precondition(&settings.linear, problem, device.profile())?;
-                if let Some(space) = space {
-                    let links = Links::new(problem);
-                    let task = Task::new(move |pace| async move { Plan::new(&links, space, &pace).await });
-                    self.stage = Some(Stage::Patching(choice, preconditioner, task));
+                let (preconditioner, planning) = choose::precondition(&settings.linear, problem, device.profile())?;
+                if let Some(planning) = planning {
+                    self.stage = Some(Stage::Planning(choice, preconditioner, planning));
                     return self.resume(settings, (device, registry, problem), deadline_ms);
                 }
                 (choice, preconditioner, None)
             }
-            Stage::Patching(choice, preconditioner, mut task) => match task.resume(deadline_ms) {
+            Stage::Planning(choice, preconditioner, mut task) => match task.resume(deadline_ms) {
                 Some(plan) => (choice, preconditioner, Some(plan?)),
                 None => {
-                    self.stage = Some(Stage::Patching(choice, preconditioner, task));
+                    self.stage = Some(Stage::Planning(choice, preconditioner, task));
                     return Ok(None);
                 }
             },
@@ -168,7 +165,7 @@ fn with_workspace(
 ) -> Result<Resources, Error> {
     let work = Workspace::new(device, problem, needs)?;
     match make(device, &work) {
-        Ok((choose::Made { choice, host, two_level }, descent)) => Ok(Resources { work, choice, host, two_level, descent }),
+        Ok((choose::Made { choice, host, correction }, descent)) => Ok(Resources { work, choice, host, correction, descent }),
         Err(error) => {
             work.buffers().into_iter().for_each(|buffer| device.free(buffer));
             Err(error)

@@ -2,7 +2,6 @@
 
 use super::super::linear::Inner;
 use super::super::linear::direct::DampingState;
-use super::super::linear::two_level::TwoLevel;
 use super::super::termination::Scale;
 use super::super::{Iteration, Method, Report, Termination, state};
 use super::Solver;
@@ -127,7 +126,7 @@ impl Solver {
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
         self.keep_start(problem, &mut commands)?;
-        commands.extend(self.resources.two_level.iter_mut().flat_map(TwoLevel::take_uploads));
+        commands.extend(self.resources.correction.iter_mut().flat_map(|correction| correction.take_uploads()));
         let (again, restored) = (self.iterate.step_reused, self.iterate.checkpointed_system.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.resources.host {
@@ -189,8 +188,8 @@ impl Solver {
         if !again || !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
-            let two_level = self.resources.two_level.as_ref();
-            self.resources.choice.linear.append(work, problem, two_level, inner, self.settings.max_inner_iterations, &mut commands)?;
+            let correction = self.resources.correction.as_deref();
+            self.resources.choice.linear.append(work, problem, correction, inner, self.settings.max_inner_iterations, &mut commands)?;
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;

@@ -25,9 +25,10 @@ pub mod space;
 
 use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
+use super::{Correction, Planning};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
-use leastwise_base::task::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::two_level;
@@ -78,6 +79,18 @@ pub struct Plan {
     levels: Vec<LevelWords>,
     /// Blocks of the coarsest matrix.
     last: u32,
+}
+
+/// Why sums have no two levels.
+pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of variables are never stored";
+
+/// Begins the plan for a problem's links.
+pub fn plan(problem: &Problem, space: Space) -> Planning {
+    let links = Links::new(problem);
+    Task::new(move |pace| async move {
+        let plan = Plan::new(&links, space, &pace).await?;
+        Ok(plan.map(|plan| Box::new(plan) as Box<dyn super::Plan>))
+    })
 }
 
 /// Why there is no such preconditioner.
@@ -156,15 +169,6 @@ impl TwoLevel {
         })
     }
 
-    /// What must be uploaded before the first [`set_up`](Self::set_up).
-    pub fn take_uploads(&mut self) -> Vec<Command> {
-        std::mem::take(&mut self.uploads)
-    }
-
-    pub fn buffers(&self) -> &[BufferId] {
-        &self.buffers
-    }
-
     /// Patches, and the nodes of every level above.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
@@ -181,18 +185,6 @@ impl TwoLevel {
 
     fn matrices(&self) -> impl Iterator<Item = &Matrix> {
         self.levels.iter().map(|level| &level.matrix).chain([&self.last])
-    }
-
-    /// Appends what makes the preconditioner for the system at the current point, once `work.inverse` is there.
-    pub fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        commands.push(Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } });
-        self.set_up_modes(work, problem, commands);
-        self.assemble(work, problem, commands)?;
-        for (level, above) in self.levels.iter().zip(self.matrices().skip(1)) {
-            self.set_up_level(work, level, above, commands);
-        }
-        self.invert(work, &self.last, commands);
-        Ok(())
     }
 
     /// T: the motions of points, and of what follows them.
@@ -407,10 +399,35 @@ impl TwoLevel {
         );
         commands.push(Command::Dispatch(Dispatch { single_group: true, ..reduction }));
     }
+}
 
-    /// Appends z += T C Tᵀr, and what that adds to rᵀz as partial sums from `partial` on; at a start also no maxima, from `maxima` on.
-    /// Gives the number of partial sums.
-    pub fn apply(&self, work: &Workspace, problem: &Problem, partial: u32, maxima: u32, commands: &mut Vec<Command>) -> u32 {
+impl super::Plan for Plan {
+    fn make(self: Box<Self>, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Box<dyn Correction>, Error> {
+        Ok(Box::new(TwoLevel::new(device, registry, problem, *self)?))
+    }
+}
+
+impl Correction for TwoLevel {
+    fn buffers(&self) -> &[BufferId] {
+        &self.buffers
+    }
+
+    fn take_uploads(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.uploads)
+    }
+
+    fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
+        commands.push(Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } });
+        self.set_up_modes(work, problem, commands);
+        self.assemble(work, problem, commands)?;
+        for (level, above) in self.levels.iter().zip(self.matrices().skip(1)) {
+            self.set_up_level(work, level, above, commands);
+        }
+        self.invert(work, &self.last, commands);
+        Ok(())
+    }
+
+    fn apply(&self, work: &Workspace, problem: &Problem, partial: u32, maxima: u32, commands: &mut Vec<Command>) -> u32 {
         let size = self.space.motions;
         let matrices: Vec<&Matrix> = self.matrices().collect();
         let [starts, members] = self.places.members;
