@@ -2,8 +2,8 @@
 
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
-use super::two_level::space::Space;
 use super::two_level;
+use super::two_level::space::Space;
 use super::{Choice, Correction, Linear, Plan, Planning, Preconditioner, Wanted, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};

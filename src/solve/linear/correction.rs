@@ -8,7 +8,7 @@ use leastwise_error::Error;
 use leastwise_problem::{Problem, Registry};
 
 /// C of a problem, while its structure stays.
-pub trait Correction {
+pub trait Correction: Send {
     /// Buffers that it owns.
     fn buffers(&self) -> &[BufferId];
 
@@ -24,7 +24,7 @@ pub trait Correction {
 }
 
 /// All of a correction that takes no device.
-pub trait Plan {
+pub trait Plan: Send {
     /// The correction; `Error::Limits` says that it does not fit.
     fn make(self: Box<Self>, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Box<dyn Correction>, Error>;
 }

@@ -1,6 +1,6 @@
 //! The cycle: smoothing on the coarse level, its spectral radius, restriction and prolongation.
 
-use super::super::{Spread, entry};
+use super::super::Spread;
 use super::{GUARD, NONE, SIZES, TURNED, Words, of_block, owners, rows};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};

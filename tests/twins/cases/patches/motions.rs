@@ -1,5 +1,6 @@
 //! Motions of patches: centers, modes, spins, and what follows a step.
 
+use super::super::entry;
 use super::super::mask::free;
 use super::{NONE, Words, owners, rows, spin};
 use crate::twins::harness::Case;
