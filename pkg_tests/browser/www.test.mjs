@@ -75,6 +75,28 @@ test("landing page, WebGPU: three draws from the solver's buffer, the ears follo
   await photograph(t, tab, "www-landing-webgpu");
 });
 
+test("cloth, WebGPU: frames hand their values on, and nothing is read back but a sample's costs", async (t) => {
+  const tab = await openPage(t, software, `${address}cloth.html#backend=webgpu&size=16&wind=3&steps=2`, { viewport });
+  const seen = await tab.evaluate(async () => {
+    const { page, app: { engine, loop } } = window.leastwisePage, { stepping } = page;
+    const look = () => ({ frames: stepping.frames, samples: loop.samples, steps: loop.progress.steps, ...engine.counters() });
+    // Frames between two samples: those that began before the first of them are over.
+    for (;;) {
+      await loop.ask(async () => {});
+      const before = look();
+      while (loop.samples === before.samples && stepping.frames < before.frames + 3) await new Promise(requestAnimationFrame);
+      const after = look();
+      if (after.samples === before.samples) return { mode: page.view.binding.mode, frames: after.frames - before.frames, steps: after.steps - before.steps, readbacks: after.readbacks - before.readbacks, bytes: after.bytesReadBack - before.bytesReadBack };
+    }
+  });
+  assert.deepEqual({ mode: seen.mode, readbacks: seen.readbacks, bytes: seen.bytes }, { mode: "shared", readbacks: 0, bytes: 0 });
+  assert.ok(seen.frames >= 3 && seen.steps >= 2 * (seen.frames - 1), JSON.stringify(seen));
+  const before = await vertices(tab);
+  await until(tab, () => window.leastwisePage.page.stepping.frames, (frames) => frames > 30, "it goes on");
+  const now = await vertices(tab);
+  assert.ok(now.every(Number.isFinite) && now.some((value, k) => Math.abs(value - before[k]) > 0.02), "it moves");
+});
+
 test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {
   const tab = await openPage(t, none, address, { viewport: { width: 1280, height: 800 } });
   assert.match(await tab.textContent("#residual"), /problem\.residuals.*rotateXYZ/s);

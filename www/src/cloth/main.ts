@@ -47,6 +47,8 @@ class ClothPage implements Page<ClothState> {
   readonly #moved = new Map<number, Place>();
   #made: Made[] = [];
   #next: { x: Variables<Vec3>; made: Made[]; stepping: Stepping; body: Body | undefined; pins: readonly number[] } | undefined;
+  /** Balls of the body that contact is with. */
+  balls: Body["balls"] = [];
   #body: THREE.Object3D | undefined;
   #dots: THREE.InstancedMesh<THREE.SphereGeometry, THREE.MeshBasicMaterial> | undefined;
   readonly #about = note("");
@@ -149,6 +151,7 @@ class ClothPage implements Page<ClothState> {
     this.view.bind(x);
     if (this.#body) this.view.scene.remove(this.#body);
     this.#body = body?.object;
+    this.balls = body?.balls ?? [];
     if (this.#body) this.view.scene.add(this.#body);
     this.#about.textContent = body?.note ?? "";
     this.#weigh(this.app.state);
