@@ -2,6 +2,7 @@
 import { type Constants, type Engine, type Problem, type Solver, type Term, type Variables, type Vec3 } from "leastwise";
 import { triangleFrames, vertexAreas, type Mesh } from "leastwise/mesh";
 import { BUDGET_MS } from "../shell/loop.js";
+import { turn } from "../shell/turn.js";
 
 /** Seconds of a frame. */
 export const H = 1 / 60;
@@ -54,7 +55,6 @@ export class Stepping {
   #solver: Solver | undefined;
   #known = 0;
   #ms = 0;
-  #spent = 0;
   #changed = 0;
   #finished = 0;
   readonly #queue: Promise<void>[] = [];
@@ -107,7 +107,6 @@ export class Stepping {
     this.#wind.set({ air: air(this.time + H) });
     this.#begun = true;
     this.#target = this.#known + this.iterations;
-    this.#spent = 0;
   }
 
   /** A GPU gets all steps at once, and is two frames behind at most. */
@@ -125,18 +124,31 @@ export class Stepping {
     return this.#end();
   }
 
-  /** The CPU works within the budget of a picture, and goes on in the next one. */
-  #work(solver: Solver, adapts: boolean): number {
-    const started = performance.now(), steps = solver.advance({ iterations: Math.max(1, this.#target - this.#known), budgetMs: BUDGET_MS });
-    this.#spent += performance.now() - started;
-    if (!steps) return 0;
+  /** The CPU works in slices, between which the page draws and answers. */
+  async #work(solver: Solver, adapts: boolean): Promise<number> {
+    let spent = 0;
+    // Whoever reads in between has the step finished that a slice left: so counts are looked at first.
+    while (this.#left(solver) > 0) {
+      const started = performance.now();
+      solver.advance({ iterations: this.#left(solver), budgetMs: BUDGET_MS });
+      spent += performance.now() - started;
+      await turn();
+    }
+    // A part of the engine is still being loaded.
+    if (this.#left(solver) < 0) return 0;
+    if (adapts) this.#adapt(spent);
+    return this.#end();
+  }
+
+  /** Steps that a frame of the CPU still lacks; negative where nothing is known. */
+  #left(solver: Solver): number {
+    const steps = solver.advance({ iterations: 0 });
+    if (!steps) return -1;
     const known = steps.accepted + steps.rejected;
     // After a checkpoint was restored, counts may begin anew.
     if (known < this.#known) this.#target = known + this.iterations;
     this.#known = known;
-    if (steps.unfinished || this.#known < this.#target) return 0;
-    if (adapts) this.#adapt(this.#spent);
-    return this.#end();
+    return Math.max(0, this.#target - known);
   }
 
   #end(): number {

@@ -4,6 +4,7 @@ import type { Module } from "leastwise/nn";
 import { PIXELS, type Digits } from "../../../examples/digits/data.mjs";
 import type { Network } from "../../../examples/digits/networks.mjs";
 import { named, share, train } from "../../../examples/digits/training.mjs";
+import { turn } from "../shell/turn.js";
 import type { Tested, Work } from "./protocol.js";
 
 /** Milliseconds of steps between two moments in which messages are heard. */
@@ -92,13 +93,4 @@ export class Training {
     }
     return this.#made === this.total;
   }
-}
-
-/** A turn of the event loop, in which messages are heard; unlike `setTimeout`'s, it comes at once. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => { port1.close(); resolve(); };
-    port2.postMessage(null);
-  });
 }

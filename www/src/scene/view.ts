@@ -113,6 +113,13 @@ export class View {
     this.binding = undefined;
   }
 
+  /** Has positions drawn that were computed in memory. `write` fills what is drawn. */
+  async move(write: (positions: Float32Array) => Promise<unknown>): Promise<void> {
+    const attribute = this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute;
+    await write(attribute.array as Float32Array);
+    attribute.needsUpdate = true;
+  }
+
   /** Positions that were read, for rays to hit and lassos to catch. */
   remember(positions: ArrayLike<number>): void {
     const geometry = this.surface!.geometry;
