@@ -72,8 +72,6 @@ export class Stepping {
       const normal = q.sub(p).cross(r.sub(p)), velocity = a.add(b).add(c).sub(p).sub(q).sub(r).div(3 * H);
       return velocity.sub(air).dot(normal).div(normal.norm().add(1e-12));
     });
-    // Once before the first report, so that it has the kernel compiled.
-    this.last.copyFrom(x);
   }
 
   /** Inertia of a vertex: its mass over h². */
