@@ -1,6 +1,7 @@
 /** The page that trains a network on digits. A worker trains; here it is only drawn. */
 import type { Digits } from "../../../examples/digits/data.mjs";
 import { byId, complain, say, settle, watchErrors } from "../shell/notices.js";
+import { mark } from "../shell/marks.js";
 import { themeButton } from "../shell/theme.js";
 import { makePad } from "./asking.js";
 import { Chart } from "./chart.js";
@@ -68,6 +69,8 @@ async function reset(): Promise<void> {
   ask();
   say("");
   controls.state("fresh");
+  mark("picture");
+  mark("interactive");
 }
 
 async function train(): Promise<void> {

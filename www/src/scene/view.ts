@@ -4,6 +4,7 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { bindAttribute, type Binding } from "leastwise/three";
 import type { Engine, Variables, Vec3 } from "leastwise";
 import { el } from "../shell/dom.js";
+import { mark } from "../shell/marks.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
 import { normalsOnDevice, normalsOnHost } from "./normals.js";
 
@@ -148,6 +149,7 @@ export class View {
     this.#adapt(now, moving);
     this.drawn++;
     void this.renderer.render(this.scene, this.camera);
+    if (geometry) mark("picture");
   }
 
   /** World units of a CSS pixel at a point. */

@@ -20,7 +20,7 @@ export interface SlamState extends CommonState {
 }
 
 const FILE = "file";
-const WORLDS = [["streets", "Streets of a town, as M3500"], ["eight", "Figure of eight"], ["spiral", "Spiral"], ["sphere", "Sphere in space, as sphere2500"], ["bundle", "Bundle: a knot seen by 36 cameras"], [FILE, "Your file"]] as const;
+const WORLDS = [["streets", "Streets (like M3500)"], ["eight", "Figure of eight"], ["spiral", "Spiral"], ["sphere", "Sphere (sphere2500)"], ["bundle", "Bundle of views"], [FILE, "Your file"]] as const;
 const COUNTS = [200, 500, 1000, 2000, 2500, 3500];
 const DEFAULTS: SlamState = { backend: "cpu", code: "", world: "streets", poses: 500, outliers: 0, ellipses: false };
 /** Poses up to which ellipses are computed. */
@@ -49,9 +49,9 @@ class SlamPage implements Page<SlamState> {
     const file = el("input", { type: "file", accept: ".g2o,.txt,.gz", hidden: true, onchange: () => { const chosen = file.files?.[0]; if (chosen) void this.take(chosen); file.value = ""; } });
     this.#controls = {
       world: choice<string>("World", WORLDS, (world) => (world === FILE && !this.#file ? (this.#controls.world.show(app.state.world), file.click()) : app.set({ world, code: "" }))),
-      poses: choice<string>("Poses or points", COUNTS.map((count) => [String(count), count.toLocaleString("en")] as const), (poses) => app.set({ poses: Number(poses) })),
-      outliers: slider("Wrong ones", { min: 0, max: 1, step: 0.05, unit: " of most" }, () => {}, (outliers) => app.set({ outliers })),
-      ellipses: tick("Covariance ellipses (1σ), in the plane", (ellipses) => app.set({ ellipses })),
+      poses: choice<string>("Size", COUNTS.map((count) => [String(count), count.toLocaleString("en")] as const), (poses) => app.set({ poses: Number(poses) })),
+      outliers: slider("Wrong ones", { min: 0, max: 1, step: 0.05, unit: " ×" }, () => {}, (outliers) => app.set({ outliers })),
+      ellipses: tick("Covariance ellipses (1σ)", (ellipses) => app.set({ ellipses })),
     };
     this.#closures = note("");
     app.controls.append(
@@ -60,7 +60,7 @@ class SlamPage implements Page<SlamState> {
         note(`A pose graph (.g2o, SE2 or SE3:QUAT, up to ${MOST_POSES.toLocaleString("en")} poses) or a bundle (BAL's text, up to ${MOST_CAMERAS.toLocaleString("en")} cameras), gzipped or not. Or drop one. It stays on this machine.`)),
       section("Outliers", note("Least squares believes everything. Graduated non-convexity finds out what to believe (Yang et al. 2020). Click a closure to take it out or in."), el("div", { class: "buttons" }, button("Find the outliers", () => void app.after(() => this.graduate()), "primary"))),
       section("Uncertainty", this.#controls.ellipses.element),
-      note("Drag to turn what is in space; or use the arrow keys."),
+      note("Size: poses, or points of a bundle. Drag to turn what is in space, or use the arrow keys. Ellipses are for graphs in the plane."),
     );
     app.stage.addEventListener("dragover", (event) => event.preventDefault());
     app.stage.addEventListener("drop", (event) => { event.preventDefault(); const dropped = event.dataTransfer?.files[0]; if (dropped) void this.take(dropped); });

@@ -182,7 +182,7 @@ export class Picture {
   }
 
   #cloud(context: CanvasRenderingContext2D, { poses }: World): void {
-    const count = this.#shown.length / 3 - poses, step = Math.max(1, Math.ceil(count / MOST_POINTS)), size = count > 4000 ? 1.6 : 2.4;
+    const count = this.#shown.length / 3 - poses, step = Math.max(1, Math.ceil(count / MOST_POINTS)), size = count > 4000 ? 1.6 : 3;
     context.fillStyle = colour("series-1");
     context.globalAlpha = 0.75;
     for (let k = 0; k < count; k += step) {
