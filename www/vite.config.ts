@@ -9,6 +9,8 @@ export default defineConfig({
   plugins: [documents(), digits()],
   // Bundled by the development server, the package would look for its .wasm beside the bundle.
   optimizeDeps: { exclude: ["leastwise"] },
+  // A worker loads parts of the engine when they are needed, as a page does.
+  worker: { format: "es" },
   build: {
     target: "es2022", chunkSizeWarningLimit: 2500,
     rolldownOptions: {

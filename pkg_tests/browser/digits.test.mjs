@@ -28,7 +28,7 @@ async function visit(t, query, { browser: other = browser, ...options } = {}) {
 }
 
 const state = (tab) => tab.evaluate(() => {
-  const { curve, smoothed, tests, total, done, running, submitted } = window.leastwiseDigits.session();
+  const { curve, smoothed, tests, total, done, running, work } = window.leastwiseDigits.session(), submitted = work && { submissions: work.submissions, readbacks: work.readbacks };
   return { curve: [...curve], smoothed: [...smoothed], tests: tests.map(({ epoch, step, accuracy }) => ({ epoch, step, accuracy })), total, done, running, submitted };
 });
 
@@ -64,6 +64,9 @@ for (const [network, least, epochs, window] of NETWORKS) {
     const turn = await tab.evaluate(() => new Promise((resolve) => { const started = performance.now(); setTimeout(() => resolve(performance.now() - started), 0); }));
     t.diagnostic(`a timer came after ${turn.toFixed(0)} ms`);
     assert.equal(await tab.isEnabled("#stop"), true);
+    // The engine is the worker's: the page itself has loaded none.
+    assert.equal(tab.workers().length, 1);
+    assert.deepEqual(await tab.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".wasm"))), []);
     assert.ok((await state(tab)).running, "it went on meanwhile");
     await tab.waitForFunction(() => window.leastwiseDigits.session().done && !window.leastwiseDigits.session().running);
     const { curve, smoothed, tests, total, submitted } = await state(tab);
@@ -146,8 +149,8 @@ test("both, as measured: the model is kept, and after a reload the routes and th
     const steps = FULL ? 10 : 4;
     await trainFor(tab, steps);
     const { routing, trace } = await tab.evaluate(() => {
-      const { engine } = window.leastwiseDigits.session();
-      return { routing: engine.tensorRouting(), trace: engine.tensorTrace().map(({ what, place, reason }) => [what, place, reason]) };
+      const { routing, trace } = window.leastwiseDigits.session().work;
+      return { routing, trace: trace.map(({ what, place, reason }) => [what, place, reason]) };
     });
     return { routing, trace, curve: (await state(tab)).curve.slice(0, steps) };
   };
@@ -167,7 +170,26 @@ test("both, as measured: the model is kept, and after a reload the routes and th
   await tab.reload();
   await tab.waitForFunction(() => window.leastwiseDigits);
   await trainFor(tab, 1);
-  assert.match(await tab.evaluate(() => window.leastwiseDigits.session().engine.tensorRouting().reason), /^measured in \d+ ms/);
+  assert.match(await tab.evaluate(() => window.leastwiseDigits.session().work.routing.reason), /^measured in \d+ ms/);
+});
+
+test("a failure in the worker is told, and the page starts again with another one", async (t) => {
+  const { tab, problems } = await openTab(browser, `${address}?backend=cpu`);
+  t.after(() => tab.close());
+  await tab.waitForFunction(() => window.leastwiseDigits);
+  await trainFor(tab, 3);
+  await tab.click("#train");
+  await tab.waitForFunction(() => window.leastwiseDigits.session().running);
+  await tab.workers()[0].evaluate(() => { setTimeout(() => { throw new Error("out of paper"); }); });
+  await tab.waitForSelector("#status.error");
+  assert.match(await tab.textContent("#status"), /the worker that trains has failed: .*out of paper/);
+  assert.deepEqual([await tab.isEnabled("#train"), await tab.isEnabled("#stop")], [false, false]);
+  await tab.click("text=Start again");
+  await tab.waitForFunction(() => window.leastwiseDigits.session()?.curve.length === 0 && !document.querySelector("#train").disabled);
+  assert.equal(await tab.textContent("#status"), "");
+  await trainFor(tab, 3);
+  assert.ok((await state(tab)).curve.length >= 3);
+  assert.deepEqual(problems.filter((problem) => !/out of paper/.test(problem)), []);
 });
 
 test("without WebGPU the page says so, and trains on the CPU", async (t) => {

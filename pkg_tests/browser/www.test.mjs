@@ -75,6 +75,33 @@ test("landing page, WebGPU: three draws from the solver's buffer, the ears follo
   await photograph(t, tab, "www-landing-webgpu");
 });
 
+test("cloth, WebGPU: frames hand their values on, and nothing is read back but a sample's costs", async (t) => {
+  const tab = await openPage(t, software, `${address}cloth.html#backend=webgpu&size=16&wind=3&steps=2`, { viewport });
+  // Costs are sampled between frames, never within one.
+  const frames = await tab.evaluate(async () => {
+    const { page, app: { engine } } = window.leastwisePage, { stepping } = page, frame = stepping.frame.bind(stepping), list = [];
+    const look = () => { const { readbacks, bytesReadBack, dispatches } = engine.counters(); return { readbacks, bytesReadBack, dispatches }; };
+    await new Promise((resolve) => {
+      stepping.frame = async (...given) => {
+        const before = look(), steps = await frame(...given), after = look();
+        if (steps) list.push({ steps, mode: page.view.binding.mode, ...Object.fromEntries(Object.keys(before).map((name) => [name, after[name] - before[name]])) });
+        if (list.length === 4) resolve();
+        return steps;
+      };
+    });
+    return list;
+  });
+  for (const { dispatches, ...frame } of frames) {
+    assert.deepEqual(frame, { steps: 2, mode: "shared", readbacks: 0, bytesReadBack: 0 });
+    assert.ok(dispatches > 20, `${dispatches} dispatches`);
+  }
+  const before = await vertices(tab);
+  await until(tab, () => window.leastwisePage.page.stepping.frames, (frames) => frames > 12, "it goes on");
+  const now = await vertices(tab);
+  assert.ok(now.every(Number.isFinite) && now.some((value, k) => Math.abs(value - before[k]) > 0.005), "it moves");
+  assert.match(await tab.textContent("#facts"), /WebGPU.+of 2 Newton steps ·/s);
+});
+
 test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {
   const tab = await openPage(t, none, address, { viewport: { width: 1280, height: 800 } });
   assert.match(await tab.textContent("#residual"), /problem\.residuals.*rotateXYZ/s);

@@ -1,8 +1,5 @@
 /** Asking the network about what was drawn. */
-import type { Engine } from "leastwise";
-import type { Module } from "leastwise/nn";
-import { PIXELS } from "../../../examples/digits/data.mjs";
-import { byId } from "../shell/notices.js";
+import { byId, complain } from "../shell/notices.js";
 import { Pad } from "./pad.js";
 import type { Session } from "./session.js";
 
@@ -19,20 +16,17 @@ export function makePad(session: () => Session | undefined): () => void {
   const ask = async () => {
     const pixels = pad.pixels(), asked = session();
     if (!pixels || !asked || asked.curve.length === 0) return show(pixels ? "Nothing is trained yet." : HINT);
-    const probabilities = await asked.ask(() => probabilitiesOf(asked.engine, asked.model, pixels));
+    const probabilities = await asked.ask(pixels);
+    // Meanwhile another network may have been opened.
+    if (asked !== session()) return;
     const best = probabilities.indexOf(Math.max(...probabilities));
     show(`That is a ${best}: ${Math.round(100 * probabilities[best]!)} % sure.`, probabilities);
   };
-  const pad = new Pad(byId("pad") as HTMLCanvasElement, () => void ask());
+  const pad = new Pad(byId("pad") as HTMLCanvasElement, () => void ask().catch(complain));
   byId("clear").onclick = () => {
     pad.clear();
     show(HINT);
   };
   show(HINT);
-  return () => void ask();
-}
-
-async function probabilitiesOf(engine: Engine, model: Module, pixels: Float32Array): Promise<number[]> {
-  const found = engine.scope(() => ({ values: model.forward(engine.tensor(pixels, [1, PIXELS])).softmax().read() }));
-  return Array.from(await found.values);
+  return () => void ask().catch(complain);
 }

@@ -1,6 +1,6 @@
 /** The form: what is trained, where, and the buttons. */
 import { byId } from "../shell/notices.js";
-import type { Choice } from "./engines.js";
+import type { Choice } from "./protocol.js";
 
 export interface Wishes {
   readonly network: "perceptron" | "convolutional";

@@ -1,117 +1,127 @@
-/** A network that is being trained: what it has come to, and the loop that trains it. */
-import type { Engine } from "leastwise";
-import type { Module } from "leastwise/nn";
+/** The page's side of a training: what has come of it so far, as the worker tells. */
 import type { Digits } from "../../../examples/digits/data.mjs";
-import type { Network } from "../../../examples/digits/networks.mjs";
-import { named, share, train } from "../../../examples/digits/training.mjs";
+import type { Choice, NetworkId, Place, Reply, RequestName, Requests, Sent, Tested, Work } from "./protocol.js";
 
-/** Milliseconds of steps between two moments for the page to draw and to answer. */
-const SLICE_MS = 12;
-/** Of the mean of losses and of times that is shown: how much of it is new with every step. */
+/** Of the mean of losses that is shown: how much of it is new with every step. */
 const NEW_LOSS = 0.05;
-const NEW_TIME = 0.1;
+/** Keys of the package in the page's storage. */
+const OWN = "leastwise/tensors-";
 
-/** What a step of training gave to the device. */
-export interface Submitted { readonly submissions: number; readonly readbacks: number }
-
-/** What was found after an epoch. */
-export interface Tested {
-  readonly epoch: number;
-  readonly step: number;
-  readonly accuracy: number;
-  /** What the network takes each of the test's digits for. */
-  readonly names: Uint8Array;
-}
-
-/** A training that can be stopped and gone on with. */
+/** A network that is trained in the worker. */
 export class Session {
-  readonly model: Module;
   /** Losses of all steps, and their mean, which forgets. */
   readonly curve: number[] = [];
   readonly smoothed: number[] = [];
   readonly tests: Tested[] = [];
-  /** Steps until the end. */
-  readonly total: number;
-  /** Milliseconds that a step takes, on average. */
-  stepMs: number | undefined;
-  submitted: Submitted | undefined;
+  work: Work | undefined;
   running = false;
-  #stopping = false;
   #mean = 0;
-  readonly #steps: ReturnType<typeof train>;
-  readonly #between: (() => Promise<void>)[] = [];
 
-  constructor(readonly engine: Engine, network: Network, seed: number, readonly training: Digits, readonly testing: Digits, size = 50) {
-    this.model = network.make(engine, seed);
-    this.total = Math.floor(training.count / size) * network.epochs;
-    this.#steps = train(engine, this.model, training, { ...network, seed, size });
-  }
+  constructor(private readonly trainer: Trainer, readonly place: Place) {}
 
+  get total(): number { return this.place.total; }
   get done(): boolean { return this.curve.length === this.total; }
 
-  /** Trains until it is done or stopped; `onStep` and `onTest` are told. */
-  async run(onStep: () => void, onTest: () => void): Promise<void> {
+  /** Trains until it is done or stopped. */
+  async run(): Promise<void> {
     this.running = true;
-    this.#stopping = false;
-    let breath = performance.now();
-    try {
-      while (!this.#stopping && !this.done) {
-        const started = performance.now(), before = this.engine.counters();
-        const { value } = await this.#steps.next();
-        if (!value) return;
-        const after = this.engine.counters();
-        this.submitted = { submissions: after.submissions - before.submissions, readbacks: after.readbacks - before.readbacks };
-        this.#note(value.loss, performance.now() - started);
-        onStep();
-        if (value.epoch !== undefined) {
-          await this.#test(value.epoch);
-          onTest();
-        }
-        for (const work of this.#between.splice(0)) await work();
-        if (performance.now() - breath < SLICE_MS) continue;
-        await turn();
-        breath = performance.now();
-      }
-    } finally {
-      this.running = false;
-      for (const work of this.#between.splice(0)) await work();
+    try { await this.trainer.request("train", undefined); } finally { this.running = false; }
+  }
+
+  stop(): void { void this.trainer.request("stop", undefined); }
+
+  /** Probabilities of the ten digits for an image. */
+  ask(pixels: Float32Array): Promise<number[]> { return this.trainer.request("ask", pixels); }
+
+  /** Takes in losses of steps. */
+  note(losses: readonly number[], work: Work | undefined): void {
+    this.work = work ?? this.work;
+    for (const loss of losses) {
+      this.curve.push(loss);
+      // Weighted as if what came before the first step had no weight, as in Adam.
+      this.#mean += NEW_LOSS * (loss - this.#mean);
+      this.smoothed.push(this.#mean / (1 - (1 - NEW_LOSS) ** this.curve.length));
     }
-  }
-
-  stop(): void { this.#stopping = true; }
-
-  /** Does something with the model while it rests: now, or between two steps. */
-  async ask<T>(work: () => Promise<T>): Promise<T> {
-    if (!this.running) return work();
-    return new Promise<T>((resolve, reject) => { this.#between.push(() => work().then(resolve, reject)); });
-  }
-
-  /** Frees the model and what the optimizer remembers. */
-  async dispose(): Promise<void> {
-    await this.#steps.return();
-    this.model.dispose();
-  }
-
-  #note(loss: number, ms: number): void {
-    this.curve.push(loss);
-    // Weighted as if what came before the first step had no weight, as in Adam.
-    this.#mean += NEW_LOSS * (loss - this.#mean);
-    this.smoothed.push(this.#mean / (1 - (1 - NEW_LOSS) ** this.curve.length));
-    // The first steps make kernels.
-    if (this.curve.length > 2) this.stepMs = this.stepMs === undefined ? ms : this.stepMs + NEW_TIME * (ms - this.stepMs);
-  }
-
-  async #test(epoch: number): Promise<void> {
-    const names = await named(this.engine, this.model, this.testing);
-    this.tests.push({ epoch, step: this.curve.length, accuracy: share(names, this.testing), names });
   }
 }
 
-/** A turn of the event loop, in which a page draws and answers; unlike `setTimeout`'s, it comes at once. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => { port1.close(); resolve(); };
-    port2.postMessage(null);
-  });
+/** The worker. It fails as a whole where its script can't be loaded or an error in it is not caught. */
+export class Trainer {
+  session: Session | undefined;
+  readonly #worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "training" });
+  readonly #open = new Map<number, { resolve(value: never): void; reject(error: Error): void }>();
+  #requests = 0;
+  #failed: Error | undefined;
+
+  constructor(private readonly on: { steps(session: Session): void; tested(session: Session, tested: Tested): void; lost(error: Error): void; failed(error: Error): void }) {
+    this.#worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.#hear(data));
+    this.#worker.addEventListener("messageerror", () => this.#fail("a message of the worker could not be read"));
+    this.#worker.addEventListener("error", (event) => {
+      event.preventDefault();
+      this.#fail(event.message || "its script could not be loaded");
+    });
+  }
+
+  request<Name extends RequestName>(name: Name, given: Requests[Name]["given"]): Promise<Requests[Name]["gives"]> {
+    if (this.#failed) return Promise.reject(this.#failed);
+    return new Promise((resolve, reject) => {
+      const id = ++this.#requests;
+      this.#open.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, name, given } satisfies Sent);
+    });
+  }
+
+  /** Has the digits loaded; gives those of the tests. */
+  async load(): Promise<Digits> {
+    const { lengths, address } = await import("virtual:digits");
+    return this.request("load", { lengths, address: new URL(address, location.href).href, kept: keptTexts() });
+  }
+
+  /** A new network in place of the last one. */
+  async open(choice: Choice, network: NetworkId, seed: number): Promise<Session> {
+    this.session = undefined;
+    return (this.session = new Session(this, await this.request("open", { choice, network, seed })));
+  }
+
+  end(): void { this.#worker.terminate(); }
+
+  #hear(reply: Reply): void {
+    const { session } = this;
+    if (reply.kind === "done" || reply.kind === "failed") {
+      const waiting = this.#open.get(reply.id);
+      this.#open.delete(reply.id);
+      if (reply.kind === "done") waiting?.resolve(reply.value as never);
+      else waiting?.reject(new Error(reply.message));
+    } else if (reply.kind === "keep") keepText(reply.key, reply.text);
+    else if (reply.kind === "lost") this.on.lost(new Error(reply.message));
+    else if (!session) return;
+    else if (reply.kind === "steps") {
+      session.note(reply.losses, reply.work);
+      this.on.steps(session);
+    } else {
+      session.tests.push(reply.tested);
+      this.on.tested(session, reply.tested);
+    }
+  }
+
+  #fail(why: string): void {
+    this.#failed = new Error(`the worker that trains has failed: ${why}`);
+    this.#worker.terminate();
+    for (const { reject } of this.#open.values()) reject(this.#failed);
+    this.on.failed(this.#failed);
+    this.#open.clear();
+  }
+}
+
+function keptTexts(): [string, string][] {
+  try {
+    return Object.keys(localStorage).filter((key) => key.startsWith(OWN)).map((key) => [key, localStorage.getItem(key) ?? ""]);
+  } catch {
+    return [];
+  }
+}
+
+function keepText(key: string, text: string): void {
+  // Storage may be full or forbidden: then it is measured again at the next visit.
+  try { localStorage.setItem(key, text); } catch (thrown) { console.warn(thrown); }
 }

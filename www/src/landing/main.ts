@@ -9,6 +9,7 @@ import { linear, View } from "../scene/view.js";
 import { byId } from "../shell/dom.js";
 import { openEngine, withoutWebGpu, type Backend } from "../shell/engines.js";
 import { Loop, type Progress } from "../shell/loop.js";
+import { mark } from "../shell/marks.js";
 import { complain, say, tell, watchErrors } from "../shell/notices.js";
 import { colour, onTheme, themeButton } from "../shell/theme.js";
 
@@ -135,7 +136,7 @@ class Landing {
   }
 
   #facts({ stepMs, cost, compiling }: Progress): void {
-    if (!compiling) say("");
+    if (!compiling) { say(""); mark("interactive"); }
     byId("facts").textContent = `${this.engine!.backend === "cpu" ? "CPU" : "WebGPU"} · ${this.residuals.toLocaleString("en")} residuals · ${stepMs === undefined ? "…" : stepMs.toFixed(stepMs < 10 ? 2 : 0)} ms a step · cost ${cost === undefined ? "…" : cost.toPrecision(3)}`;
   }
 

@@ -1,5 +1,6 @@
 /** A plane to draw on: coordinates, axes, and a canvas as sharp as the screen. */
 import { el } from "../shell/dom.js";
+import { mark } from "../shell/marks.js";
 import { colour, onTheme } from "../shell/theme.js";
 
 export interface Range { readonly x: readonly [number, number]; readonly y: readonly [number, number] }
@@ -39,6 +40,7 @@ export class Plane {
       context.font = "12px system-ui, sans-serif";
       context.lineJoin = "round";
       this.paint(context);
+      mark("picture");
     });
   }
 

@@ -4,6 +4,7 @@ import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import { bindAttribute, type Binding } from "leastwise/three";
 import type { Engine, Variables, Vec3 } from "leastwise";
 import { el } from "../shell/dom.js";
+import { mark } from "../shell/marks.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
 import { normalsOnDevice, normalsOnHost } from "./normals.js";
 
@@ -113,6 +114,13 @@ export class View {
     this.binding = undefined;
   }
 
+  /** Has positions drawn that were computed in memory. `write` fills what is drawn. */
+  async move(write: (positions: Float32Array) => Promise<unknown>): Promise<void> {
+    const attribute = this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute;
+    await write(attribute.array as Float32Array);
+    attribute.needsUpdate = true;
+  }
+
   /** Positions that were read, for rays to hit and lassos to catch. */
   remember(positions: ArrayLike<number>): void {
     const geometry = this.surface!.geometry;
@@ -141,6 +149,7 @@ export class View {
     this.#adapt(now, moving);
     this.drawn++;
     void this.renderer.render(this.scene, this.camera);
+    if (geometry) mark("picture");
   }
 
   /** World units of a CSS pixel at a point. */

@@ -6,6 +6,7 @@ import { byId, button, choice, el, iconButton, settled } from "./dom.js";
 import { Editor } from "./editor.js";
 import { BACKENDS, openEngine, withoutWebGpu, type Backend } from "./engines.js";
 import { Loop, type Progress, type Running } from "./loop.js";
+import { mark } from "./marks.js";
 import { complain, say, settle, tell, watchErrors } from "./notices.js";
 import { giveProject, type Project } from "./project.js";
 import { onTheme, themeButton } from "./theme.js";
@@ -186,7 +187,8 @@ export class App<S extends CommonState> {
       this.#notice = "";
       if (!running) {
         if (byId("status").textContent === DRAWING) say("");
-        return void (await this.#page.started?.());
+        await this.#page.started?.();
+        return mark("interactive");
       }
       say("Compiling kernels… the picture is already live.");
       this.loop = new Loop(engine, running, { draw: (now) => this.#page.draw?.(now), shown: (progress) => this.#shown(progress), failed: (thrown) => this.#failed(thrown), note: () => this.state });
@@ -230,7 +232,7 @@ export class App<S extends CommonState> {
 
   #shown(progress: Progress): void {
     const { cost, stepMs, steps, costs } = progress;
-    if (this.#compiling && !progress.compiling) { this.#compiling = false; say(""); }
+    if (this.#compiling && !progress.compiling) { this.#compiling = false; say(""); mark("interactive"); }
     this.#facts.cost.textContent = cost === undefined ? "–" : cost.toPrecision(4);
     this.#facts.step.textContent = stepMs === undefined ? "…" : stepMs < 10 ? stepMs.toFixed(2) : stepMs.toFixed(0);
     this.#facts.more.textContent = this.#page.strip?.(progress) ?? "";

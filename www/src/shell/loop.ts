@@ -2,7 +2,7 @@
 import { LeastwiseError, type Engine, type Problem, type Report, type Solver } from "leastwise";
 
 /** Milliseconds of a frame that the CPU may work. */
-const BUDGET_MS = 6;
+export const BUDGET_MS = 6;
 /** Frames that a GPU may be behind. */
 const FRAMES_AHEAD = 2;
 const SAMPLE_MS = 300;
@@ -14,6 +14,8 @@ const STILL = 1e-5;
 const STILL_SAMPLES = 3;
 /** Steps that have to be made between two costs for them to say that nothing moves. */
 const STEPS_A_JUDGEMENT = 4;
+/** Turns of the loop in which a single step is waited for. */
+const TURNS_A_STEP = 60;
 
 /** What a page has running. */
 export interface Running {
@@ -24,7 +26,7 @@ export interface Running {
   readonly iterations?: number;
   /** True for what moves by itself, such as a simulation: it never rests. */
   readonly endless?: boolean;
-  /** A frame of the page's own, in place of steps that are enqueued: gives how many steps it made. */
+  /** A frame of the page's own, in place of steps that are enqueued: gives how many steps it made, 0 if it goes on in the next picture. */
   readonly frame?: (solver: Solver) => Promise<number>;
   /** What of the page belongs to a checkpoint, and takes it back. */
   readonly note?: () => unknown;
@@ -111,8 +113,14 @@ export class Loop {
     this.playing = false;
     await this.ask(async () => {
       this.#running.before?.(this.#steps);
-      if (this.#running.frame) this.#steps += await this.#running.frame(this.#solver);
-      else this.#steps += await stepOf(this.#solver);
+      const { frame } = this.#running, before = this.#steps;
+      // A frame of a slow machine takes several turns.
+      for (let turn = 0; frame && turn < TURNS_A_STEP && this.#steps === before; turn++) {
+        this.#steps += await frame(this.#solver);
+        if (this.#steps === before) await new Promise(requestAnimationFrame);
+      }
+      if (frame) return;
+      this.#steps += await stepOf(this.#solver);
     });
     await this.#sample();
     this.draw();
