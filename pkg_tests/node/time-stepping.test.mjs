@@ -62,6 +62,18 @@ for (const backend of BACKENDS) {
   });
 }
 
+for (const backend of BACKENDS) {
+  test(`${backend}: a renderer that asks for the buffer before the kernel of copies is compiled loses nothing`, async (t) => {
+    const lw = await open(t, { backend }, { fresh: true });
+    const { x, last, solver, start } = chain(lw, "full");
+    x.write(start.map((value) => value + 1));
+    last.copyFrom(x);
+    assert.equal(x.buffer === undefined, backend !== "webgpu");
+    assert.ok(Number.isFinite((await solver.report()).cost));
+    assert.deepEqual([...await last.read({ as: "f64" })], [...start].map((value) => value + 1));
+  });
+}
+
 test("what can't be copied, and what has no choice of curvature, is refused", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const { problem, x, last } = chain(lw);
