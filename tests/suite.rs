@@ -45,6 +45,7 @@ mod losses;
 mod manifolds;
 mod measure;
 mod methods;
+mod normals;
 mod products;
 #[path = "refined/main.rs"]
 mod refined;

@@ -38,6 +38,10 @@ test("three draws from the solver's buffer", async (t) => {
     });
   }
 
+  await trial("normals", "normals of vertices are drawn from the engine's own buffer, and nothing is read back", (seen) => assert.deepEqual(seen, {
+    mode: "shared", reason: "three draws from the solver's buffer", drawsOurs: true, up: true, turned: true, readbacks: 0, givenBack: true,
+  }));
+
   await trial("refusals", "what can't be bound is refused in words", (said) => assert.deepEqual(said, [
     "data-length: bindAttribute: the attribute has 4 vertices, but \"corners\" has 3 instances",
     "shape: bindAttribute: the attribute must be a Float32Array of item size 3, not a Float32Array of 9",
@@ -46,6 +50,6 @@ test("three draws from the solver's buffer", async (t) => {
     "shape: bindAttribute: the attribute is interleaved or for storage, which three lays out in its own way: use a plain BufferAttribute",
     "shape: bindAttribute: the attribute is no BufferAttribute of three.js",
     "busy: bindAttribute: the attribute is bound already; dispose that binding before binding it to \"corners\"",
-    "foreign-variable: bindAttribute takes a variable or constant of this copy of Leastwise",
+    "foreign-variable: bindAttribute takes a variable or constant of this copy of Leastwise, or normals of one",
   ]));
 });

@@ -85,6 +85,16 @@ for (const backend of BACKENDS) {
     const values = await x.read({ as: "f64" });
     values.forEach((value, k) => { if (k % 2) assert.ok(value >= -0.25 - 1e-4, `point ${(k - 1) / 2} is at ${value}`); });
   });
+
+  test(`${backend}: a renderer that asks for the buffer before the kernel of copies is compiled loses nothing`, async (t) => {
+    const lw = await open(t, { backend }, { fresh: true });
+    const { x, last, solver, start } = chain(lw, "full");
+    x.write(start.map((value) => value + 1));
+    last.copyFrom(x);
+    assert.equal(x.buffer === undefined, backend !== "webgpu");
+    assert.ok(Number.isFinite((await solver.report()).cost));
+    assert.deepEqual([...await last.read({ as: "f64" })], [...start].map((value) => value + 1));
+  });
 }
 
 test("what can't be copied, and what has no choice of curvature, is refused", async (t) => {

@@ -1,5 +1,6 @@
 // A lane of mistakes: every one is refused with a documented code or does no harm, and the engine goes on as if it had not been made.
 import { grad, map, quaternion, vec } from "leastwise";
+import { normalTable } from "leastwise/mesh";
 import { CODES } from "./calls.mjs";
 import { junk, OWN } from "./junk.mjs";
 
@@ -7,10 +8,11 @@ export async function misuseLane(session, lane) {
   const { lw } = lane.engine;
   const problem = await session.act(lane, "problem", () => lw.problem());
   const x = problem.variables("x", { shape: 2, values: [1, 2, 3, 4] }), q = problem.variables("q", { shape: quaternion, values: [0, 0, 0, 1] });
+  const places = problem.constants("places", { shape: 3, values: [0, 0, 0, 1, 0, 0, 0, 1, 0] });
   const term = problem.residuals("term", { of: [x], data: { d: new Float64Array(2) } }, ([a], { d }) => a.sub(vec(d, d)));
   const limit = problem.constrain("limit", { of: [q], to: "<=0" }, ([a]) => a.xyzw().x);
   const index = await session.act(lane, "compress", () => lw.compress(Float32Array.from({ length: 40 }, (_, k) => k % 7), { dim: 2, clusters: 2 }));
-  const subject = { lw, lib: session.lib, problem, x, q, term, limit, index, tensor: lw.tensor([1, 2, 3, 4], [2, 2]), made: 0 };
+  const subject = { lw, lib: session.lib, problem, x, q, places, term, limit, index, tensor: lw.tensor([1, 2, 3, 4], [2, 2]), made: 0 };
   const sentinel = await session.act(lane, "sentinel", () => sentinelOf(lw));
   for (const { call, args } of lane.actions) {
     const label = `${call}(${args.join(", ")})`, given = args.map(junk);
@@ -82,6 +84,9 @@ export const CALLS = {
   "write values": ({ x }, a) => x.write(a, { at: [0] }),
   "read": ({ x }, a) => x.read(a),
   "read into what goes": async ({ x }) => { const out = new Float64Array(4), reading = x.read(out); structuredClone(out.buffer, { transfer: [out.buffer] }); return reading; },
+  "normalTable": (_, a, b) => normalTable(a, b),
+  "normalTable faces": async ({ places }, a) => (await normalTable(places, a)).dispose(),
+  "read normals": async ({ places }, a) => { const normals = await normalTable(places, [0, 1, 2]); try { await normals.read(a); } finally { normals.dispose(); } },
   "fix": ({ x }, a, b) => { x.fix(a, b); x.free(); },
   "free": ({ x }, a) => x.free(a),
   "bound": ({ x }, a, b) => { x.bound({ lower: a, upper: b }); x.bound({ lower: -Infinity, upper: Infinity }); },

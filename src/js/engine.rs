@@ -85,6 +85,12 @@ impl Engine {
         self.view(slice, 4 * width, "variable")
     }
 
+    #[wasm_bindgen(js_name = viewNormals)]
+    pub fn view_normals(&mut self, normals: u32) -> Result<JsValue, JsValue> {
+        let slice = self.call(|session| session.view_normals(normals))?;
+        self.view(slice, 12, "normals")
+    }
+
     #[wasm_bindgen(js_name = tensorView)]
     pub fn tensor_view(&mut self, tensor: u32) -> Result<JsValue, JsValue> {
         match self.call(|session| session.tensor_view(tensor))? {

@@ -86,6 +86,30 @@ impl Engine {
         self.call(|session| session.known_table(problem, table))
     }
 
+    /// Normals of a table's instances, which are the vertices of triangles, in a buffer of their own.
+    pub fn normals(&mut self, problem: u32, table: u32, triangles: JsValue) -> Result<u32, JsValue> {
+        let triangles = read_indices(&triangles)?;
+        let triangles = &triangles[..];
+        self.call(|session| session.normals(problem, table, triangles))
+    }
+
+    /// A task: the normals at the accepted values, which are its `values` if they are read.
+    #[wasm_bindgen(js_name = computeNormals)]
+    pub fn compute_normals(&mut self, normals: u32, read: bool) -> Result<u32, JsValue> {
+        self.call(|session| session.compute_normals(normals, read))
+    }
+
+    /// Computes them without waiting. On a GPU their kernel has to be compiled, by a task that computed them before.
+    #[wasm_bindgen(js_name = updateNormals)]
+    pub fn update_normals(&mut self, normals: u32) -> Result<(), JsValue> {
+        self.call(|session| session.update_normals(normals))
+    }
+
+    #[wasm_bindgen(js_name = freeNormals)]
+    pub fn free_normals(&mut self, normals: u32) {
+        self.post(|session| session.free_normals(normals));
+    }
+
     /// Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
     pub fn term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
         self.call(|session| session.packed_term(problem, name, columns, words, reals))

@@ -27,6 +27,7 @@ mod differentiation;
 mod evaluations;
 mod indices;
 mod job;
+mod normals;
 mod reach;
 mod reads;
 mod searches;
@@ -88,6 +89,7 @@ pub struct Session {
     indices: Indices,
     covariances: HashMap<u32, covariances::Entry>,
     next_covariance: u32,
+    normals: Slab<Box<normals::Normals>>,
     /// Tensors of f32, and of f64.
     tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
 }
@@ -122,6 +124,7 @@ impl Session {
             indices: Indices::default(),
             covariances: HashMap::new(),
             next_covariance: 0,
+            normals: Slab::default(),
             tensor_contexts: [None, None],
         }
     }
@@ -180,7 +183,16 @@ impl Session {
         solvers.into_iter().for_each(|solver| self.free_solver(solver));
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         entry.problem.dispose(&mut self.devices.main);
+        let normals: Vec<u32> = self.normals.iter().filter(|(_, entry)| entry.problem == problem).map(|(normals, _)| normals).collect();
+        normals.into_iter().for_each(|normals| self.free_normals(normals));
         self.covariances.retain(|_, entry| entry.problem != problem);
+    }
+
+    /// Destroys normals of vertices, and their buffers.
+    pub fn free_normals(&mut self, normals: u32) {
+        if let Some(normals) = self.normals.remove(normals) {
+            normals.buffers().into_iter().for_each(|buffer| self.devices.main.free(buffer));
+        }
     }
 
     /// A table of instances of so many scalars.

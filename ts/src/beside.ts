@@ -18,6 +18,7 @@ const ADDRESSES = {
   rare: () => new URL("./wasm/leastwise_rare.wasm", import.meta.url),
   single: () => new URL("./wasm/leastwise_single.wasm", import.meta.url),
   doubles: () => new URL("./wasm/leastwise_doubles.wasm", import.meta.url),
+  normals: () => new URL("./wasm/leastwise_normals.wasm", import.meta.url),
 } satisfies { readonly [part in Parameters<LocatePart>[0]]: () => URL };
 
 /** Addresses of the module, whole and in parts. @internal */

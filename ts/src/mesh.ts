@@ -1,7 +1,7 @@
 /**
  * Triangle meshes: index tables for residuals, measures, subdivision, repairs, decimation, and starts for parametrisation.
  *
- * A mesh is `{ positions, triangles }`, flat or in rows. All functions are deterministic, and none keeps a structure of its own.
+ * A mesh is `{ positions, triangles }`, flat or in rows. All functions are deterministic, and none but {@link normalTable} keeps a structure of its own.
  * @packageDocumentation
  */
 export { clean, cutAlong, type Cleaned, type Cut } from "./mesh/clean.js";
@@ -14,6 +14,7 @@ export {
   angleDefects, boundingBox, cornerAngles, cotangentWeights, edgeLengths, faceAreas, faceNormals, meanCurvature, triangleFrames, vertexAreas, vertexNormals, volume,
   type EdgeWeights, type MeanCurvature, type TriangleFrames,
 } from "./mesh/measures.js";
+export { normalTable, type NormalTable } from "./normals.js";
 export { subdivide } from "./mesh/subdivide.js";
 export {
   boundaryLoops, components, faceAdjacency, faceNeighbors, fans, hinges, inspect, orient, vertexFaces,

@@ -467,6 +467,15 @@ export interface NativeEngine {
   knownTable(problem: number, table: number): Float64Array;
   /** Undefined on the CPU and on CUDA. */
   viewTable(problem: number, table: number, width: number): NativeView | null | undefined;
+  /** Normals of a table's instances, which are the vertices of triangles, in a buffer of their own. */
+  normals(problem: number, table: number, triangles: Uint32Array): number;
+  /** A task: the normals at the accepted values, which are its `values` if they are read. */
+  computeNormals(normals: number, read: boolean): number;
+  /** Computes them without waiting. On a GPU their kernel has to be compiled, by a task that computed them before. */
+  updateNormals(normals: number): void;
+  /** Undefined on the CPU and on CUDA. */
+  viewNormals(normals: number): NativeView | null | undefined;
+  freeNormals(normals: number): void;
   /** Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each. */
   term(problem: number, name: string, columns: string, words: Uint32Array, reals: Float64Array): number;
   /** Replaces one column's values (same length), recompiling nothing. */

@@ -146,8 +146,8 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
 
   constructor(
     readonly problem: Keeper,
-    private readonly tasks: Tasks,
-    private readonly problemHandle: () => number,
+    readonly tasks: Tasks,
+    readonly problemHandle: () => number,
     readonly handle: number,
     readonly name: string,
     readonly form: Form,

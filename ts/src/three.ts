@@ -10,6 +10,7 @@ import type { Device, DeviceView } from "./arrays.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, type Vec3 } from "./expression.js";
 import { shownValue } from "./instruction.js";
+import { NormalsOf, type NormalTable } from "./normals.js";
 import { takesNoMore } from "./options.js";
 import { TableOf, type Table } from "./table.js";
 
@@ -42,7 +43,8 @@ export interface Binding extends Disposable {
 export interface BindableAttribute { array: ArrayLike<number>; itemSize: number; needsUpdate: boolean }
 
 /**
- * Makes three draw `attribute` (a plain `BufferAttribute` of `Float32Array` and item size 3) from the values of `x`.
+ * Makes three draw `attribute` (a plain `BufferAttribute` of `Float32Array` and item size 3) from the values of `x`, or from the
+ * normals that `normalTable` of `leastwise/mesh` gives, which are never copied.
  *
  * Without a copy if the renderer works on the engine's device, `new WebGPURenderer({ device: lw.device })`, and `x` is the
  * first table of its problem; {@link Binding.mode} and `reason` tell. While it is bound, three neither writes nor destroys
@@ -54,9 +56,11 @@ export interface BindableAttribute { array: ArrayLike<number>; itemSize: number;
  * const binding = bindAttribute(renderer, geometry.attributes.position, x);
  * console.log(binding.mode, binding.reason);  // "shared": nothing is copied
  */
-export function bindAttribute(renderer: object, attribute: BindableAttribute, x: Table<Vec3>): Binding {
+export function bindAttribute(renderer: object, attribute: BindableAttribute, x: Table<Vec3> | NormalTable): Binding {
   takesNoMore("bindAttribute(renderer, attribute, x)", 3, arguments);
-  if (!isA(x, TableOf<Vec3, boolean>)) throw new LeastwiseError("foreign-variable", "bindAttribute takes a variable or constant of this copy of Leastwise");
+  if (!isA(x, TableOf<Vec3, boolean>) && !isA(x, NormalsOf)) {
+    throw new LeastwiseError("foreign-variable", "bindAttribute takes a variable or constant of this copy of Leastwise, or normals of one");
+  }
   const bindable = reading("bindAttribute: the attribute", () => checked(attribute, x));
   if (typeof renderer !== "object" || renderer === null) throw new LeastwiseError("invalid-option", `bindAttribute: the renderer must be one of three.js, not ${describe(renderer)}`);
   const { mode, reason, start } = reading("bindAttribute: the renderer", () => choose(renderer, bindable, x));
@@ -90,9 +94,12 @@ interface RawDevice { createBuffer(descriptor: object): RawBuffer; createCommand
 const MAP_READ = 1;      // GPUBufferUsage.MAP_READ, and GPUMapMode.READ as well
 const COPY_DST = 8;
 
+/** Tables that an attribute can be bound to. */
+type Bound = TableOf<Vec3, boolean> | NormalsOf;
+
 const bound = new WeakSet<object>();
 
-function checked(attribute: BindableAttribute, x: TableOf<Vec3, boolean>): Attribute {
+function checked(attribute: BindableAttribute, x: Bound): Attribute {
   const refuse = (what: string) => new LeastwiseError("shape", `bindAttribute: ${what}`);
   if (typeof attribute !== "object" || attribute === null) throw refuse("the attribute is no BufferAttribute of three.js");
   const { array, itemSize } = attribute;
@@ -110,7 +117,7 @@ function checked(attribute: BindableAttribute, x: TableOf<Vec3, boolean>): Attri
 
 interface Choice { readonly mode: Binding["mode"]; readonly reason: string; readonly start: () => () => void }
 
-function choose({ backend }: { backend?: Backend }, attribute: Attribute, x: TableOf<Vec3, boolean>): Choice {
+function choose({ backend }: { backend?: Backend }, attribute: Attribute, x: Bound): Choice {
   const view = x.buffer;
   const device = x.device;
   if (!view || !device) {

@@ -47,6 +47,10 @@ impl Engine {
 
     /// Nothing that JavaScript could draw from lies here.
     #[napi]
+    pub fn view_normals(&self, _normals: u32) {}
+
+    /// Nothing that JavaScript could draw from lies here.
+    #[napi]
     pub fn tensor_view(&self, _tensor: u32) {}
 
     /// Either what the task has come to since it was resumed last, or a promise of that.

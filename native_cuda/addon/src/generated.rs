@@ -104,6 +104,29 @@ impl Engine {
         Float64ArraySlice::from_data(env, self.call(env, |session| session.known_table(problem, table))?)
     }
 
+    /// Normals of a table's instances, which are the vertices of triangles, in a buffer of their own.
+    #[napi]
+    pub fn normals(&self, env: &Env, problem: u32, table: u32, triangles: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.normals(problem, table, triangles))
+    }
+
+    /// A task: the normals at the accepted values, which are its `values` if they are read.
+    #[napi]
+    pub fn compute_normals(&self, env: &Env, normals: u32, read: bool) -> Result<u32> {
+        self.call(env, |session| session.compute_normals(normals, read))
+    }
+
+    /// Computes them without waiting. On a GPU their kernel has to be compiled, by a task that computed them before.
+    #[napi]
+    pub fn update_normals(&self, env: &Env, normals: u32) -> Result<()> {
+        self.call(env, |session| session.update_normals(normals))
+    }
+
+    #[napi]
+    pub fn free_normals(&self, normals: u32) {
+        self.post(move |session| session.free_normals(normals));
+    }
+
     /// Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
     #[napi]
     pub fn term(&self, env: &Env, problem: u32, name: String, columns: String, words: &[u32], reals: &[f64]) -> Result<u32> {

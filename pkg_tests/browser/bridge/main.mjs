@@ -1,5 +1,6 @@
 // A live renderer of three, and variables for it to draw: what `leastwise/three` promises is tried out here.
 import { column, init, LeastwiseError } from "leastwise";
+import { normalTable } from "leastwise/mesh";
 import { bindAttribute } from "leastwise/three";
 import * as THREE from "three/webgpu";
 
@@ -28,6 +29,8 @@ async function setUp({ backend = "webgpu", own = false, before = false, webgl = 
   const camera = new THREE.OrthographicCamera(-2, 2, 2, -2, -1, 1);
   return {
     lw, problem, x, renderer, attribute, geometry,
+    get material() { return mesh.material; },
+    set material(material) { mesh.material = material; },
     moveBy: (dx) => {
       to.set({ target: Float32Array.from(TRIANGLE, (value, k) => value + (k % 3 ? 0 : dx)) });
       const solver = problem.solver();     // as a frame loop would: nothing is waited for
@@ -132,6 +135,32 @@ window.trials = {
     it.draw();
     binding.dispose();
     it.draw();
+    return seen;
+  },
+
+  async normals() {
+    const it = await setUp({ before: true });
+    const normals = await normalTable(it.x, [0, 1, 2]), { buffer, offset } = normals.buffer;
+    const normal = new THREE.BufferAttribute(new Float32Array(9), 3);
+    it.geometry.setAttribute("normal", normal);
+    it.material.dispose();
+    it.material = new THREE.MeshNormalMaterial();
+    const binding = bindAttribute(it.renderer, normal, normals);
+    const seen = { mode: binding.mode, reason: binding.reason };
+    const points = async (z) => (await contents(it.lw.device, buffer, offset)).every((value, k) => value === (k % 3 === 2 ? z : 0));
+    it.draw();
+    seen.drawsOurs = it.renderer.backend.get(normal).buffer === buffer;
+    seen.up = await points(1);
+    const { readbacks } = it.lw.counters();
+    it.x.write(TRIANGLE.map((value, k) => (k % 3 === 0 ? -value : value)));
+    normals.update();
+    it.draw();
+    seen.turned = await points(-1);
+    seen.readbacks = it.lw.counters().readbacks - readbacks;
+    binding.dispose();
+    it.draw();
+    seen.givenBack = it.renderer.backend.get(normal).buffer !== buffer;
+    normals.dispose();
     return seen;
   },
 

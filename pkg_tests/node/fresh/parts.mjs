@@ -14,6 +14,7 @@ for (const [holder, name, into] of [[files.promises, "readFile", read], [files, 
   holder[name] = (path, ...rest) => (note(path, into), plain.call(holder, path, ...rest));
 }
 syncBuiltinESMExports();
+const { normalTable } = await import("leastwise/mesh");
 const { init, cauchy, grad, log1p, loss, preload } = await import("leastwise");
 
 const line = (lw, count = 40) => {
@@ -75,6 +76,12 @@ const WORK = {
     problem.residuals("stay", { of: [x] }, ([a]) => a.sub(1));
     const { cost } = await problem.solve({ linear: "pcg" });
     return [cost, ...await x.read()];
+  },
+  async normals(lw) {
+    const { positions, cells } = icosphere(1), x = lw.problem().variables("x", { shape: 3, values: positions.flat(Infinity) });
+    const normals = await normalTable(x, cells);
+    normals.update();
+    return [...await normals.read()];
   },
   async energies(lw) {
     const { problem, x } = line(lw);

@@ -11,6 +11,7 @@ mod gather;
 mod levenberg;
 mod line_search;
 mod mask;
+mod meshes;
 mod patches;
 mod pcg;
 mod project;
@@ -81,6 +82,7 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::TrustRegionTrustRegion => dogleg::trust_region(random),
         StaticKernel::TrustRegionCombine => dogleg::combine(size, random),
         StaticKernel::MeasureCopy => vec![copy::copy(size, random)],
+        StaticKernel::MeshVertexNormals => meshes::vertex_normals(size, random),
         StaticKernel::LineSearchScaleStep => descent::stretch(size, random),
         StaticKernel::LineSearchChanged => descent::changed(size, random),
         StaticKernel::LineSearchSlopes => descent::slopes(size, group, random),

@@ -1,19 +1,19 @@
 /** What is seen of a mesh: three's scene on the engine's device, a camera to turn, and quality that follows the frame time. */
 import * as THREE from "three/webgpu";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+import { normalTable, type NormalTable } from "leastwise/mesh";
 import { bindAttribute, type Binding } from "leastwise/three";
-import type { Engine, Variables, Vec3 } from "leastwise";
+import { LeastwiseError, type Engine, type Variables, type Vec3 } from "leastwise";
 import { el } from "../shell/dom.js";
 import { mark } from "../shell/marks.js";
+import { complain } from "../shell/notices.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
-import { normalsOnDevice, normalsOnHost } from "./normals.js";
+import { normalsOnHost } from "./normals.js";
 
 /** Frames slower than this lower the resolution, step by step; a still picture is drawn in full. */
 const SLOW_MS = 42;
 const SLOW_FRAMES = 6;
 const COARSEST = 0.5;
-/** Above so many vertices the CPU computes normals in every fourth frame only. */
-const MANY_VERTICES = 20_000;
 
 type Surface = THREE.Mesh<THREE.BufferGeometry, THREE.MeshStandardMaterial>;
 
@@ -27,7 +27,7 @@ export class View {
   binding: Binding | undefined;
   /** Pictures that were drawn. */
   drawn = 0;
-  #normals: ReturnType<typeof normalsOnDevice>;
+  #normals: { readonly table: NormalTable; readonly binding: Binding } | undefined;
   #triangles: Uint32Array = new Uint32Array();
   #scale = 1;
   #slow = 0;
@@ -92,24 +92,39 @@ export class View {
     return this.surface;
   }
 
-  /** Draws the values of `x` from here on, from the solver's own buffer where both work on one device. */
+  /** Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine computes. */
   bind(x: Variables<Vec3>): void {
-    const geometry = this.surface!.geometry, { device } = this.engine;
     this.unbind();
-    this.binding = bindAttribute(this.renderer, geometry.getAttribute("position") as THREE.BufferAttribute, x);
-    if (device && this.binding.mode !== "uploaded") {
-      // A fresh attribute, for which three has made no buffer yet.
-      const normal = new THREE.BufferAttribute((geometry.getAttribute("normal").array as Float32Array).slice(), 3);
-      geometry.setAttribute("normal", normal);
-      this.#normals = normalsOnDevice(this.renderer, device, normal, x, this.#triangles);
-    }
+    const binding = bindAttribute(this.renderer, this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute, x);
+    this.binding = binding;
+    const isOver = () => this.binding !== binding;
+    // Of a lost device the page hears by itself.
+    const failed = (thrown: unknown) => { if (!isOver() && !(thrown instanceof LeastwiseError && thrown.code === "device-lost")) complain(thrown); };
+    // Until their kernel is there, the normals are those at rest. What ended meanwhile needs none.
+    this.#follow(x, isOver).catch(failed);
+  }
+
+  async #follow(x: Variables<Vec3>, isOver: () => boolean): Promise<void> {
+    const table = await normalTable(x, this.#triangles);
+    if (isOver()) return table.dispose();
+    this.#normals = { table, binding: bindAttribute(this.renderer, this.#freshNormals(), table) };
+    this.redraw();
+  }
+
+  /** An attribute with the last known normals, for which three has made no buffer yet. */
+  #freshNormals(): THREE.BufferAttribute {
+    const geometry = this.surface!.geometry, normal = new THREE.BufferAttribute((geometry.getAttribute("normal").array as Float32Array).slice(), 3);
+    geometry.setAttribute("normal", normal);
+    return normal;
   }
 
   unbind(): void {
-    const positions = this.surface?.geometry.getAttribute("normal");
-    if (this.#normals && positions) this.surface!.geometry.setAttribute("normal", new THREE.BufferAttribute((positions.array as Float32Array).slice(), 3));
-    this.#normals?.dispose();
-    this.#normals = undefined;
+    if (this.#normals) {
+      this.#normals.binding.dispose();
+      this.#normals.table.dispose();
+      this.#normals = undefined;
+      this.#freshNormals();
+    }
     this.binding?.dispose();
     this.binding = undefined;
   }
@@ -138,13 +153,8 @@ export class View {
 
   /** One picture; true while the camera still glides. */
   draw(now: number, moving: boolean): void {
-    const geometry = this.surface?.geometry;
-    if (this.#normals) this.#normals.update();
-    else if (geometry && moving && (geometry.getAttribute("position").count < MANY_VERTICES || this.drawn % 4 === 0)) {
-      const normal = geometry.getAttribute("normal") as THREE.BufferAttribute;
-      normalsOnHost(geometry.getAttribute("position").array as Float32Array, this.#triangles, normal.array as Float32Array);
-      normal.needsUpdate = true;
-    }
+    // On the CPU they come with the positions.
+    if (this.engine.device) this.#normals?.table.update();
     if (this.controls.enabled) this.controls.update();
     this.#adapt(now, moving);
     this.drawn++;
