@@ -82,7 +82,8 @@ fn updates_read_nothing_back() {
         computed(&mut session, normals, false);
         let before = session.device().counters();
         for frame in 1..=5 {
-            let grown: Vec<f64> = mesh.positions.iter().enumerate().map(|(i, x)| if i % 3 == 0 { x * f64::from(frame) } else { *x }).collect();
+            let grown: Vec<f64> =
+                mesh.positions.iter().enumerate().map(|(i, x)| if i % 3 == 0 { x * f64::from(frame) } else { *x }).collect();
             session.write_table(problem, x, Reals::F64(&grown), None).unwrap();
             session.update_normals(normals).unwrap();
         }
@@ -117,7 +118,8 @@ fn tables_that_move_in_the_arena_are_found() {
 #[test]
 fn faces_without_area_count_nothing() {
     // A face, one that names a vertex twice, one whose corners coincide, and one whose corners are in line; the last vertex has no face.
-    let positions = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 6.0, 6.0, 6.0, 7.0, 7.0, 7.0, 1.0, 2.0, 3.0];
+    let positions =
+        [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 6.0, 6.0, 6.0, 7.0, 7.0, 7.0, 1.0, 2.0, 3.0];
     let triangles = [0, 1, 2, 0, 5, 5, 3, 4, 6, 4, 5, 6];
     for (name, _, mut session) in sessions() {
         let problem = session.problem();

@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// The first of a problem's reads, if a read is in turn and not the first.
-    fn read_before(&mut self, problem: u32, task: u32) -> Result<Option<u32>, Error> {
+    pub(super) fn read_before(&mut self, problem: u32, task: u32) -> Result<Option<u32>, Error> {
         let reads = &self.entry(problem)?.0.reads;
         let first = reads.first().copied().filter(|first| *first != task && reads.contains(&task));
         Ok(first.filter(|first| self.tasks.contains_key(first)))

@@ -13,9 +13,8 @@ pub fn vertex_normals(size: usize, random: &mut Random) -> Vec<Case> {
     let one = |name: &str, scale: f64, most: u32, random: &mut Random| {
         let arena = 7;
         let positions: Vec<f64> = random.vector(arena + 3 * size).iter().map(|x| f64::from((x * scale) as f32)).collect();
-        let faces: Vec<Vec<[u32; 2]>> = (0..size)
-            .map(|_| (0..random.below(most + 1)).map(|_| [0; 2].map(|_| random.below(size as u32))).collect())
-            .collect();
+        let faces: Vec<Vec<[u32; 2]>> =
+            (0..size).map(|_| (0..random.below(most + 1)).map(|_| [0; 2].map(|_| random.below(size as u32))).collect()).collect();
         let mut starts = vec![0];
         faces.iter().for_each(|faces| starts.push(starts[starts.len() - 1] + faces.len() as u32));
         let corners = starts.len() as u32;
