@@ -38,10 +38,16 @@ async function edges(level, engines) {
   const [compileMs, set] = await timed(() => CompiledResiduals.compile(params, build));
   const gradientMs = median(() => set.evaluateSumWithGradient(params));
   const back = () => params.forEach((param, k) => { param.data = start[k]; });
-  const [hereMs] = await timed(() => nonlinearLeastSquares(params, set, ENDLESS));
-  back();
-  const [againMs, here] = await timed(() => nonlinearLeastSquares(params, set, ENDLESS));
-  console.log(`${String(vertices.length).padStart(8)} ${String(pairs.length).padStart(8)} ${shown(compileMs)} ${shown(gradientMs)}  here, ${here.linearSolver}: first ${shown(hereMs)}, again ${shown(againMs)}, a step ${shown(againMs / here.iterations)}`);
+  // The first solve warms the code up, and has the symbolic analysis; one with few iterations tells a step from that.
+  const solve = async (maxIterations) => {
+    back();
+    let steps = 0;
+    const [ms, { linearSolver }] = await timed(() => nonlinearLeastSquares(params, set, { ...ENDLESS, maxIterations, maxInnerIterations: 1, initialDamping: 1, onStepAccepted: () => { steps += 1; } }));
+    return { ms, linearSolver, steps };
+  };
+  const first = await solve(STEPS), short = await solve(1), long = await solve(STEPS);
+  const step = (long.ms - short.ms) / Math.max(1, long.steps - short.steps);
+  console.log(`${String(vertices.length).padStart(8)} ${String(pairs.length).padStart(8)} ${shown(compileMs)} ${shown(gradientMs)}  here, ${first.linearSolver}: first ${shown(first.ms)}, again ${shown(long.ms)} of ${long.steps} steps, a step ${shown(step)}`);
   for (const lw of engines) {
     back();
     const there = CompiledResiduals.compile(params, build, { engine: lw, fallbackThreshold: 0 });
