@@ -31,7 +31,7 @@ export class SparseNormal {
   private readonly firsts: Int32Array;
   private readonly parents: Int32Array;
   /** Where panels begin among the factor's entries, and among the rows below their diagonal blocks. */
-  private readonly panelStarts: Float64Array;
+  private readonly panelStarts: Int32Array;
   private readonly rowStarts: Int32Array;
   private readonly rows: Int32Array;
   private readonly factor: Float64Array;
@@ -52,7 +52,7 @@ export class SparseNormal {
     const parent = eliminationTree(this.upperStarts, this.upperRows), counts = columnCounts(this.upperStarts, this.upperRows, parent);
     ({ of: this.supernode, firsts: this.firsts, parents: this.parents } = supernodes(parent, counts, WIDEST));
     const count = this.firsts.length - 1;
-    this.panelStarts = new Float64Array(count + 1);
+    this.panelStarts = new Int32Array(count + 1);
     this.rowStarts = new Int32Array(count + 1);
     for (let s = 0; s < count; s++) {
       const width = this.firsts[s + 1]! - this.firsts[s]!, height = counts[this.firsts[s]!]!;
@@ -164,7 +164,7 @@ export class SparseNormal {
   private eliminate(s: number, first: number, lanes: number, mask: number, filled: Int32Array): void {
     const { firsts, panelStarts, rowStarts, rows, factor, work, lane4: x } = this, column = firsts[s]!, width = firsts[s + 1]! - column, panel = panelStarts[s]!, below = panel + width * width;
     for (let i = 0, at = LANES * column, from = panel; i < width; i++, at += LANES, from += width) {
-      let [x0, x1, x2, x3] = [work[at]!, work[at + 1]!, work[at + 2]!, work[at + 3]!];
+      let x0 = work[at]!, x1 = work[at + 1]!, x2 = work[at + 2]!, x3 = work[at + 3]!;
       work[at] = work[at + 1] = work[at + 2] = work[at + 3] = 0;
       for (let c = 0, of = 0; c < i; c++, of += LANES) {
         const l = factor[from + c]!;
