@@ -99,6 +99,26 @@ test("many unknowns have a sparse factor, and the dense one's solution", () => {
   assert.ok(Math.hypot(...gradient) < 1e-6, `${Math.hypot(...gradient)}`);
 });
 
+test("a linear problem is solved in one sparse step: in several components, with a dense part, and singular ones are refused", () => {
+  let state = 1;
+  const random = () => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return state / 2 ** 32 - 0.5; };
+  const solution = Array.from({ length: 320 }, random), params = solution.map(() => V.W(0));
+  // Chains in two components, and a clique of 90 unknowns, wider than a panel.
+  const rows = [];
+  for (let k = 1; k < 320; k++) if (k !== 150) rows.push([k - 1, k]);
+  for (let k = 0; k < 320; k += 2) rows.push([k, (k * 7) % (k < 150 ? 150 : 320)]);
+  for (let i = 0; i < 100; i++) rows.push(Array.from({ length: 90 }, (_, k) => 200 + k));
+  const coefficients = rows.map((row) => row.map(random));
+  const build = (p) => rows.map((row, r) => V.sub(V.sum(row.map((k, j) => V.mul(coefficients[r][j], p[k]))), row.reduce((sum, k, j) => sum + coefficients[r][j] * solution[k], 0)));
+  const options = { adaptiveDamping: false, costTolerance: 1e-22, gradientTolerance: 0, paramTolerance: 0 };
+  const result = nonlinearLeastSquares(params, CompiledResiduals.compile(params, (p) => [...build(p), ...p.map((x, k) => V.mul(0.1, V.sub(x, solution[k])))]), options);
+  assert.equal(result.linearSolver, "sparse-cholesky");
+  assert.ok(result.iterations <= 2, result.convergenceReason);
+  params.forEach((param, k) => near(param.data, solution[k], 1e-11, `unknown ${k}`));
+  const free = solution.map(() => V.W(0)), singular = nonlinearLeastSquares(free, ([first]) => [V.sub(first, 1)], options);
+  assert.deepEqual([singular.termination, free[0].data], ["linear-solver", 0]);
+});
+
 test("L-BFGS solves what only shrinking steps did not", () => {
   const params = leaves(-1.2, 1), tight = { costTolerance: 0, gradientTolerance: 1e-8 };
   const result = lbfgs(params, (all) => V.sum(rosenbrock(all).map((r) => V.square(r))), tight);

@@ -11,5 +11,5 @@ export type { CompileOptions } from "./autograd/placement.js";
 export type { AutogradTermination } from "./autograd/termination.js";
 export { V, type Operand } from "./autograd/v.js";
 export { Value, type BackwardFn } from "./autograd/value.js";
-export { Vec4 } from "./autograd/vector4.js";
+export { Vec4 } from "./autograd/four-vectors.js";
 export { Vec2, Vec3 } from "./autograd/vectors.js";

@@ -102,11 +102,15 @@ export function backward({ op, place, operands, active }: Step, rows: Float64Arr
     case Op.Sqrt:
       if (active[0]) for (let i = 0; i < lanes; i++) { const y = rows[o + i]!; if (y !== 0) derivatives[a + i] = derivatives[a + i]! + derivatives[o + i]! * (0.5 / y); }
       return;
+    case Op.Div:
+      if (active[0]) for (let i = 0; i < lanes; i++) derivatives[a + i] = derivatives[a + i]! + derivatives[o + i]! * (1 / rows[b + i]!);
+      if (active[1]) for (let i = 0; i < lanes; i++) derivatives[b + i] = derivatives[b + i]! + derivatives[o + i]! * (-rows[o + i]! / rows[b + i]!);
+      return;
     case Op.Sum:
-      operands.forEach((operand, k) => {
-        const at = operand * LANES;
+      for (let k = 0; k < operands.length; k++) {
+        const at = operands[k]! * LANES;
         if (active[k]) for (let i = 0; i < lanes; i++) derivatives[at + i] = derivatives[at + i]! + derivatives[o + i]!;
-      });
+      }
       return;
     default:
       if (RULES[op]) backwardByRule(op, o, operands, active, rows, derivatives, lanes);

@@ -4,7 +4,6 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { Batches, type Purpose } from "./batches.js";
 import { Kernel } from "./kernel.js";
-import { LANES } from "./blocks.js";
 import { placeOf, placing, type CompileOptions, type Place, type Placing } from "./placement.js";
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
 import { isSumOfSquares } from "./squares.js";
@@ -212,18 +211,7 @@ export abstract class CompiledSet {
   /** Σf and its gradient. @internal */
   sumWithGradient(): { value: number; gradient: Float64Array } {
     const residuals = new Float64Array(this.count), gradient = new Float64Array(this.params.length), values = this.load();
-    for (const kernel of this.kernels) {
-      const { slots, places } = kernel;
-      kernel.run(values, residuals, (first, lanes, derivatives) => {
-        for (let k = 0; k < slots.length; k++) {
-          const slot = slots[k]!, at = places[k]! * LANES;
-          for (let i = 0; i < lanes; i++) {
-            const leaf = kernel.leaf(first + i, slot);
-            gradient[leaf] = gradient[leaf]! + derivatives[at + i]!;
-          }
-        }
-      });
-    }
+    for (const kernel of this.kernels) kernel.run(values, residuals, { gradient });
     let value = 0;
     for (let k = 0; k < residuals.length; k++) value += residuals[k]!;
     return { value, gradient };
@@ -233,15 +221,7 @@ export abstract class CompiledSet {
   linearize(): { residuals: Float64Array; jacobian: SparseJacobian } {
     const residuals = new Float64Array(this.count), input = this.load(), { starts, columns } = (this.pattern ??= this.layOut());
     const values = new Float64Array(columns.length);
-    for (const kernel of this.kernels) {
-      const { places } = kernel;
-      kernel.run(input, residuals, (first, lanes, derivatives) => {
-        for (let i = 0; i < lanes; i++) {
-          const start = starts[kernel.residual(first + i)]!;
-          for (let k = 0; k < places.length; k++) values[start + k] = derivatives[places[k]! * LANES + i]!;
-        }
-      });
-    }
+    for (const kernel of this.kernels) kernel.run(input, residuals, { starts, values });
     return { residuals, jacobian: { starts, columns, values } };
   }
 

@@ -7,8 +7,8 @@ import type { Step, Structure } from "./structure.js";
 /** Rows of values and of derivatives, which kernels use in turn. */
 let rows = new Float64Array(0), derivatives = new Float64Array(0);
 
-/** What becomes of a block's derivatives: `of(lane)` begins at `places[k] * LANES` in `derivatives`. @internal */
-export type Receive = (first: number, lanes: number, derivatives: Float64Array) => void;
+/** Where derivatives go: added to a gradient, or to rows of a Jacobian, which begin at `starts`. @internal */
+export type Derivatives = { readonly gradient: Float64Array } | { readonly starts: Int32Array; readonly values: Float64Array };
 
 /** @internal */
 export class Kernel {
@@ -17,9 +17,13 @@ export class Kernel {
   /** Index of every instance's residual in the set. */
   private numbers: Int32Array;
   count = 0;
+  /** The same by slots, for loops over instances: `table[s * count + i]`. Made when it is needed. */
+  private table: Int32Array | undefined;
   /** Slots whose leaves are parameters, and the places of their derivatives. */
   readonly slots: readonly number[];
-  readonly places: readonly number[];
+  private readonly places: readonly number[];
+  /** Steps whose operands depend on parameters, the last first. */
+  private readonly reversed: readonly Step[];
 
   constructor(readonly structure: Structure) {
     const { leaves, isParameter } = structure;
@@ -27,6 +31,7 @@ export class Kernel {
     this.numbers = new Int32Array(1);
     this.slots = Array.from(leaves.keys()).filter((slot) => isParameter[slot]);
     this.places = this.slots.map((slot) => leaves[slot]!);
+    this.reversed = structure.steps.filter(({ active }) => active.includes(true)).reverse();
   }
 
   /** Adds an instance. */
@@ -37,6 +42,7 @@ export class Kernel {
     }
     this.leaves.set(leaves, this.count * leaves.length);
     this.numbers[this.count++] = residual;
+    this.table = undefined;
   }
 
   /** Index of an instance's residual in the set. */
@@ -46,32 +52,34 @@ export class Kernel {
   leaf(instance: number, slot: number): number { return this.leaves[instance * this.structure.leaves.length + slot]!; }
 
   /**
-   * Computes all residuals from the values of leaves; with `receive` derivatives, too, by a reverse sweep over every block.
+   * Computes all residuals from the values of leaves, and their derivatives by a reverse sweep over every block.
    *
    * @throws `non-finite` with the residual and the operation that is not defined or not finite there
    */
-  run(values: Float64Array, residuals: Float64Array, receive: Receive | undefined): void {
-    const { steps, size, root } = this.structure;
+  run(values: Float64Array, residuals: Float64Array, into: Derivatives | undefined): void {
+    const { steps, size, root, leaves } = this.structure, { reversed, numbers, count } = this, table = (this.table ??= this.bySlots());
     if (rows.length < size * LANES) [rows, derivatives] = [new Float64Array(size * LANES), new Float64Array(size * LANES)];
-    for (let first = 0; first < this.count; first += LANES) {
-      const lanes = Math.min(LANES, this.count - first);
-      this.gather(first, lanes, values);
+    for (let first = 0; first < count; first += LANES) {
+      const lanes = Math.min(LANES, count - first);
+      for (let slot = 0; slot < leaves.length; slot++) gather(values, table, slot * count + first, rows, leaves[slot]! * LANES, lanes);
       for (let k = 0; k < steps.length; k++) if (!forward(steps[k]!, rows, lanes)) throw this.undefinedAt(steps[k]!, first, lanes);
-      for (let i = 0, at = root * LANES; i < lanes; i++) residuals[this.numbers[first + i]!] = rows[at + i]!;
-      if (!receive) continue;
+      for (let i = 0, at = root * LANES; i < lanes; i++) residuals[numbers[first + i]!] = rows[at + i]!;
+      if (!into) continue;
       derivatives.fill(0, 0, size * LANES);
       derivatives.fill(1, root * LANES, root * LANES + lanes);
-      for (let k = steps.length - 1; k >= 0; k--) if (steps[k]!.active.includes(true)) backward(steps[k]!, rows, derivatives, lanes);
-      receive(first, lanes, derivatives);
+      for (let k = 0; k < reversed.length; k++) backward(reversed[k]!, rows, derivatives, lanes);
+      for (let k = 0; k < this.places.length; k++) {
+        const from = this.places[k]! * LANES;
+        if ("gradient" in into) add(derivatives, from, table, this.slots[k]! * count + first, into.gradient, lanes);
+        else put(derivatives, from, numbers, first, into.starts, k, into.values, lanes);
+      }
     }
   }
 
-  private gather(first: number, lanes: number, values: Float64Array): void {
-    const places = this.structure.leaves, { length } = places, { leaves } = this;
-    for (let slot = 0; slot < length; slot++) {
-      const at = places[slot]! * LANES;
-      for (let i = 0, from = first * length + slot; i < lanes; i++, from += length) rows[at + i] = values[leaves[from]!]!;
-    }
+  private bySlots(): Int32Array {
+    const { leaves, count, structure: { leaves: { length } } } = this, table = new Int32Array(count * length);
+    for (let i = 0, from = 0; i < count; i++) for (let slot = 0; slot < length; slot++) table[slot * count + i] = leaves[from++]!;
+    return table;
   }
 
   /** The error of the first lane where an operation is not defined. */
@@ -84,6 +92,22 @@ export class Kernel {
     }
     return new LeastwiseError("internal", "a block had a number that was not finite, and its lanes have none; this is a bug of Leastwise, please report it");
   }
+}
+
+function gather(values: Float64Array, table: Int32Array, from: number, into: Float64Array, to: number, lanes: number): void {
+  for (let i = 0; i < lanes; i++) into[to + i] = values[table[from + i]!]!;
+}
+
+function add(derivatives: Float64Array, from: number, table: Int32Array, at: number, gradient: Float64Array, lanes: number): void {
+  for (let i = 0; i < lanes; i++) {
+    const leaf = table[at + i]!;
+    gradient[leaf] = gradient[leaf]! + derivatives[from + i]!;
+  }
+}
+
+/** Entry k of the rows. */
+function put(derivatives: Float64Array, from: number, numbers: Int32Array, first: number, starts: Int32Array, k: number, values: Float64Array, lanes: number): void {
+  for (let i = 0; i < lanes; i++) values[starts[numbers[first + i]!]! + k] = derivatives[from + i]!;
 }
 
 function grown(array: Int32Array): Int32Array {

@@ -1,0 +1,76 @@
+// `npm run bench -- autograd [--backends=cpu,webgpu] [--levels=1,2,3,4,5]`: leastwise/autograd on icospheres. Edges that ask for their length, one
+// residual an edge: building and compiling, value and gradient, steps of Levenberg–Marquardt here and on engines. E^λ: the same, but for steps.
+// Medians of times in milliseconds, one thread. What is measured here is in f64 in JavaScript.
+import { CompiledFunctions, CompiledResiduals, nonlinearLeastSquares, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
+import { init } from "leastwise";
+import { energies, tangentCovariance } from "../examples/autograd/developable.mjs";
+import { edgesOf, icosphere, starsOf } from "../examples/autograd/sphere.mjs";
+import { machine } from "./lib/machine.mjs";
+
+/** Steps of a solve: no tolerance ends it before. */
+const STEPS = 10, ENDLESS = { maxIterations: STEPS, costTolerance: 0, gradientTolerance: 0, paramTolerance: 0 };
+
+const shown = (ms) => (ms === undefined ? "–" : ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)).padStart(9);
+
+async function timed(work) {
+  const began = performance.now(), result = await work();
+  return [performance.now() - began, result];
+}
+
+/** The median of many, after some that are not counted. */
+function median(work, count = 30, warm = 10) {
+  for (let k = 0; k < warm; k++) work();
+  const times = Array.from({ length: count }, () => { const began = performance.now(); work(); return performance.now() - began; }).sort((a, b) => a - b);
+  return times[count >> 1];
+}
+
+/** |x_i − x_j| − l₀ of every edge, built one by one. */
+function edgeResiduals(pairs, length) {
+  return (p) => pairs.map(([i, j]) => {
+    const [dx, dy, dz] = [0, 1, 2].map((k) => V.sub(p[3 * i + k], p[3 * j + k]));
+    return V.sub(V.sqrt(V.add(V.add(V.square(dx), V.square(dy)), V.square(dz))), length);
+  });
+}
+
+async function edges(level, engines) {
+  const { vertices, faces } = icosphere(level), pairs = edgesOf(faces), start = vertices.flat().map((value, k) => value + 0.01 * Math.sin(3 * k) / 2 ** level);
+  const params = start.map((value) => V.W(value)), build = edgeResiduals(pairs, 1.1 / 2 ** level);
+  const [compileMs, set] = await timed(() => CompiledResiduals.compile(params, build));
+  const gradientMs = median(() => set.evaluateSumWithGradient(params));
+  const back = () => params.forEach((param, k) => { param.data = start[k]; });
+  // The first solve warms the code up, and has the symbolic analysis; one with few iterations tells a step from that.
+  const solve = async (maxIterations) => {
+    back();
+    let steps = 0;
+    const [ms, { linearSolver }] = await timed(() => nonlinearLeastSquares(params, set, { ...ENDLESS, maxIterations, maxInnerIterations: 1, initialDamping: 1, onStepAccepted: () => { steps += 1; } }));
+    return { ms, linearSolver, steps };
+  };
+  const first = await solve(STEPS), short = await solve(1), long = await solve(STEPS);
+  const step = (long.ms - short.ms) / Math.max(1, long.steps - short.steps);
+  console.log(`${String(vertices.length).padStart(8)} ${String(pairs.length).padStart(8)} ${shown(compileMs)} ${shown(gradientMs)}  here, ${first.linearSolver}: first ${shown(first.ms)}, again ${shown(long.ms)} of ${long.steps} steps, a step ${shown(step)}`);
+  for (const lw of engines) {
+    back();
+    const there = CompiledResiduals.compile(params, build, { engine: lw, fallbackThreshold: 0 });
+    const [firstMs] = await timed(() => nonlinearLeastSquaresAsync(params, there, ENDLESS));
+    back();
+    const [secondMs, result] = await timed(() => nonlinearLeastSquaresAsync(params, there, ENDLESS));
+    console.log(`${"".padStart(37)}  ${lw.backend} ${lw.precision}, ${result.report.linear}: first ${shown(firstMs)}, again ${shown(secondMs)}, a step ${shown(secondMs / Math.max(1, result.iterations))}`);
+    there.dispose();
+  }
+}
+
+async function covariance(level) {
+  const mesh = icosphere(level), stars = starsOf(mesh), params = mesh.vertices.flat().map((value) => V.W(value));
+  const [compileMs, set] = await timed(() => CompiledFunctions.compile(params, (p) => energies(tangentCovariance, mesh.faces, stars, p)));
+  console.log(`E^λ, ${mesh.vertices.length} vertices: building and compiling ${shown(compileMs)}, ${set.kernelCount} kernels, value and gradient ${shown(median(() => set.evaluateSumWithGradient(params)))}`);
+}
+
+const given = (name, otherwise) => (process.argv.find((arg) => arg.startsWith(`--${name}=`))?.split("=")[1] ?? otherwise).split(",").filter(Boolean);
+const host = machine();
+console.log(`${host.cpu}, ${host.cores} cores; node ${host.node}; ${host.commit}; load average ${host.loadAverage.toFixed(1)} when it began`);
+const engines = await Promise.all(given("backends", "cpu").map((backend) => init({ backend })));
+for (const lw of engines) console.log(`engine: ${lw.backend} ${lw.precision} ${lw.adapter}`);
+console.log(`vertices    edges  compile  value+gradient  ${STEPS} steps of least squares`);
+for (const level of given("levels", "1,2,3,4,5")) await edges(Number(level), engines);
+for (const level of [3, 4]) await covariance(level);
+for (const lw of engines) lw.dispose();
