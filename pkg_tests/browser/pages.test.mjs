@@ -300,7 +300,7 @@ test("palette: as many colours as asked for, the same for the same seed; a pictu
   assert.deepEqual([...own.colours].sort(), ["0,0,255", "255,0,0"]);
 });
 
-const PROJECTS = [["mesh", "#energy=shell"], ["fit", "#loss=cauchy"], ["uv", "#mesh=torus"], ["cloth", "#size=16&material=woven"], ["developable", ""], ["slam", "#poses=200"]];
+const PROJECTS = [["mesh", "#energy=shell"], ["fit", "#loss=cauchy"], ["uv", "#mesh=torus"], ["cloth", "#size=16&material=woven"], ["developable", ""], ["slam", "#poses=200"], ["slam", "#poses=200&world=sphere"]];
 test("what is copied as a project runs in Node", async (t) => {
   for (const [page, hash] of PROJECTS) {
     const tab = await visit(t, page, hash);
