@@ -132,9 +132,9 @@ test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind
     await photograph(t, tab, `www-cloth-${scene}`);
   }
   // The steps of a frame are those that were chosen, or what the time allows; the strip says which.
-  assert.match(await tab.textContent("#facts"), /frames a second of \d Newton steps?, by the time they take/);
+  assert.match(await tab.textContent("#facts"), /frames a second · \d Newton steps? each \(automatic\)/);
   await tab.getByLabel("Newton steps a frame").selectOption("4");
-  await until(tab, () => document.querySelector("#facts").textContent, (words) => /of 4 Newton steps ·/.test(words), "four steps");
+  await until(tab, () => document.querySelector("#facts").textContent, (words) => /· 4 Newton steps each ·/.test(words), "four steps");
 });
 
 test("developable: the share of developable vertices rises, seams appear, subdividing goes on", async (t) => {
