@@ -132,9 +132,9 @@ test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind
     await photograph(t, tab, `www-cloth-${scene}`);
   }
   // The steps of a frame are those that were chosen, or what the time allows; the strip says which.
-  assert.match(await tab.textContent("#facts"), /frames a second of \d Newton steps?, by the time they take/);
+  assert.match(await tab.textContent("#facts"), /frames a second · \d Newton steps? each \(automatic\)/);
   await tab.getByLabel("Newton steps a frame").selectOption("4");
-  await until(tab, () => document.querySelector("#facts").textContent, (words) => /of 4 Newton steps ·/.test(words), "four steps");
+  await until(tab, () => document.querySelector("#facts").textContent, (words) => /· 4 Newton steps each ·/.test(words), "four steps");
 });
 
 test("developable: the share of developable vertices rises, seams appear, subdividing goes on", async (t) => {
@@ -300,7 +300,7 @@ test("palette: as many colours as asked for, the same for the same seed; a pictu
   assert.deepEqual([...own.colours].sort(), ["0,0,255", "255,0,0"]);
 });
 
-const PROJECTS = [["mesh", "#energy=shell"], ["fit", "#loss=cauchy"], ["uv", "#mesh=torus"], ["cloth", "#size=16&material=woven"], ["developable", ""], ["slam", "#poses=200"]];
+const PROJECTS = [["mesh", "#energy=shell"], ["fit", "#loss=cauchy"], ["uv", "#mesh=torus"], ["cloth", "#size=16&material=woven"], ["developable", ""], ["slam", "#poses=200"], ["slam", "#poses=200&world=sphere"]];
 test("what is copied as a project runs in Node", async (t) => {
   for (const [page, hash] of PROJECTS) {
     const tab = await visit(t, page, hash);

@@ -99,7 +99,7 @@ test("cloth, WebGPU: frames hand their values on, and nothing is read back but a
   await until(tab, () => window.leastwisePage.page.stepping.frames, (frames) => frames > 12, "it goes on");
   const now = await vertices(tab);
   assert.ok(now.every(Number.isFinite) && now.some((value, k) => Math.abs(value - before[k]) > 0.005), "it moves");
-  assert.match(await tab.textContent("#facts"), /WebGPU.+of 2 Newton steps ·/s);
+  assert.match(await tab.textContent("#facts"), /WebGPU.+· 2 Newton steps each ·/s);
 });
 
 test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {

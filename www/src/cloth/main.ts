@@ -220,7 +220,7 @@ class ClothPage implements Page<ClothState> {
 
   strip(): string {
     const { rate = 0, iterations = 0, time = 0 } = this.stepping ?? {}, { steps } = this.app.state;
-    return `${rate.toFixed(0)} frames a second of ${iterations} Newton step${iterations === 1 ? "" : "s"}${steps ? "" : ", by the time they take"} · ${time.toFixed(1)} s`;
+    return `${rate.toFixed(0)} frames a second · ${iterations} Newton step${iterations === 1 ? "" : "s"} each${steps ? "" : " (automatic)"} · ${time.toFixed(1)} s`;
   }
 
   project(state: ClothState): { name: string; files: { [path: string]: string } } {

@@ -215,13 +215,13 @@ class SlamPage implements Page<SlamState> {
     const list = (values: ArrayLike<number>) => Array.from(values, (value) => Number(value.toPrecision(9)));
     const plain = (value: unknown): unknown => (ArrayBuffer.isView(value) ? list(value as Float64Array) : typeof value === "object" ? Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, plain(one)])) : value);
     const shape = (name: string, width: number) => (name === "pose" ? (width === 4 ? "se2" : "se3") : String(width));
-    const tables = Object.entries(world.tables).map(([name, { width }]) => `const ${name} = problem.variables("${name}", { shape: ${shape(name, width)}, values: data.${name} });${name === "pose" ? "\npose.fix([0]);" : ""}`).join("\n");
+    const tables = Object.entries(world.tables).map(([name, { width }]) => `const ${name} = problem.variables("${name}", { shape: ${shape(name, width)}, values: world.${name} });${name === "pose" ? "\npose.fix([0]);" : ""}`).join("\n");
     const main = `// ${world.suspects === "views" ? "A bundle of views" : "A pose graph"}, with graduated non-convexity for its ${world.suspects}.
 import { readFileSync } from "node:fs";
 ${importsFor(`${code}\n${tables}\ninit`, [...Object.keys(world.scope), ...Object.keys(world.tables)])}
 
-const data = JSON.parse(readFileSync(new URL("world.json", import.meta.url), "utf8"));
-const { ${Object.keys(world.scope).join(", ")} } = data;
+const world = JSON.parse(readFileSync(new URL("world.json", import.meta.url), "utf8"));
+const { ${Object.keys(world.scope).join(", ")} } = world;
 const lw = await init({ backend: "cpu" });
 const problem = lw.problem();
 ${tables}

@@ -94,7 +94,7 @@ export function graphWorld({ name, width, start, edges, motions, roots, wrong, t
     scope: { odometry: part(steps), closures, ...(!roots && { sigma: { angle: ANGLE, place: PLACE } }) },
     poses,
     places: ([values]) => Float64Array.from({ length: 3 * poses }, (_, k) => (k % 3 === 2 && width === 4 ? 0 : values![width * Math.floor(k / 3) + first + (k % 3)]!)),
-    said: (places) => `${poses.toLocaleString("en")} poses, ${others.length.toLocaleString("en")} closures${truth ? ` · ${meanOff(places, truth).toFixed(2)} m off on average` : ""}`,
+    said: (places) => `${poses.toLocaleString("en")} poses, ${others.length.toLocaleString("en")} closures${truth ? ` · ${meanOff(places, truth).toFixed(2)} m off` : ""}`,
   };
 }
 
