@@ -15,16 +15,22 @@ use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 /// A value at x₀ and x₁, and the difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
+    /// Value at the first point.
     pub from: Expr,
+    /// Value at the second point.
     pub to: Expr,
+    /// Their difference, without cancellation.
     pub by: Expr,
 }
 
 /// The same while its difference is being written.
 #[derive(Clone, Copy)]
 pub struct Pair<'g> {
+    /// Value at the first point.
     pub from: Symbol<'g>,
+    /// Value at the second point.
     pub to: Symbol<'g>,
+    /// Their difference, without cancellation.
     pub by: Symbol<'g>,
 }
 

@@ -10,19 +10,25 @@ use super::{Binary, Expr, Graph, Leaf, Node, Unary};
 /// Sign of a value, as far as it is known, wherever it is defined.
 #[derive(Clone, Copy, Default)]
 pub struct KnownSign {
+    /// True if the value is at least 0.
     pub not_negative: bool,
+    /// True if the value is greater than 0.
     pub positive: bool,
 }
 
 impl KnownSign {
+    /// At least 0.
     pub const NOT_NEGATIVE: Self = Self { not_negative: true, positive: false };
+    /// Greater than 0.
     pub const POSITIVE: Self = Self { not_negative: true, positive: true };
 }
 
 /// An operand, and what its structure says of it.
 #[derive(Clone, Copy)]
 pub struct Operand {
+    /// The operand.
     pub expr: Expr,
+    /// Its sign.
     pub sign: KnownSign,
     /// True if it has a derivative by some variable.
     pub moves: bool,
@@ -82,6 +88,7 @@ impl Graph {
         values.iter().zip(defined).map(|(&value, defined)| self.flagged_unless(defined, value)).collect()
     }
 
+    /// The value where `defined` is not 0, else the flag of an undefined residual.
     pub fn flagged_unless(&mut self, defined: Expr, value: Expr) -> Expr {
         let flag = self.flag();
         self.select(defined, value, flag)

@@ -11,6 +11,7 @@ pub struct Scope(RefCell<Graph>);
 #[derive(Clone, Copy)]
 pub struct Symbol<'g> {
     scope: &'g Scope,
+    /// The node.
     pub expr: Expr,
 }
 
@@ -25,10 +26,12 @@ impl Graph {
 }
 
 impl Scope {
+    /// A node as a symbol.
     pub fn symbol(&self, expr: Expr) -> Symbol<'_> {
         Symbol { scope: self, expr }
     }
 
+    /// A constant.
     pub fn constant(&self, value: f64) -> Symbol<'_> {
         self.build(|graph| graph.constant(value))
     }
@@ -40,6 +43,7 @@ impl Scope {
 }
 
 impl<'g> Symbol<'g> {
+    /// Scope that the symbol belongs to.
     pub fn scope(self) -> &'g Scope {
         self.scope
     }
@@ -52,18 +56,22 @@ impl<'g> Symbol<'g> {
         self.scope.build(|graph| build(graph, self.expr, other.expr))
     }
 
+    /// x².
     pub fn square(self) -> Self {
         self * self
     }
 
+    /// √x.
     pub fn sqrt(self) -> Self {
         self.unary(Unary::Sqrt)
     }
 
+    /// |x|.
     pub fn abs(self) -> Self {
         self.unary(Unary::Abs)
     }
 
+    /// eˣ.
     pub fn exp(self) -> Self {
         self.unary(Unary::Exp)
     }
@@ -78,22 +86,27 @@ impl<'g> Symbol<'g> {
         self.unary(Unary::Log1p)
     }
 
+    /// sin x.
     pub fn sin(self) -> Self {
         self.unary(Unary::Sin)
     }
 
+    /// cos x.
     pub fn cos(self) -> Self {
         self.unary(Unary::Cos)
     }
 
+    /// sinh x.
     pub fn sinh(self) -> Self {
         self.unary(Unary::Sinh)
     }
 
+    /// cosh x.
     pub fn cosh(self) -> Self {
         self.unary(Unary::Cosh)
     }
 
+    /// arctan x.
     pub fn atan(self) -> Self {
         self.unary(Unary::Atan)
     }
@@ -118,10 +131,12 @@ impl<'g> Symbol<'g> {
         self.scope.build(|graph| graph.sign(self.expr))
     }
 
+    /// The smaller of two.
     pub fn min(self, other: Self) -> Self {
         self.with(other, Graph::min)
     }
 
+    /// The larger of two.
     pub fn max(self, other: Self) -> Self {
         self.with(other, Graph::max)
     }

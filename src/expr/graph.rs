@@ -29,16 +29,24 @@ pub enum Leaf {
     Step { slot: u32, component: u32 },
 }
 
+/// A node of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// The bits of an f64 (never −0: it is made +0, so that equal means equal).
     Const(u64),
+    /// An input.
     Leaf(Leaf),
+    /// An operation of one operand.
     Unary(Unary, Expr),
+    /// An operation of two operands.
     Binary(Binary, Expr, Expr),
+    /// One of two, by a condition.
     Select {
+        /// `then` where it is not 0.
         condition: Expr,
+        /// Value where the condition is not 0.
         then: Expr,
+        /// Value where it is 0.
         otherwise: Expr,
     },
 }
@@ -56,18 +64,22 @@ pub struct Graph {
 const MAX_MASK_DEPTH: u32 = 32;
 
 impl Graph {
+    /// An empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
+    /// True if there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
+    /// The node of a number.
     pub fn node(&self, expr: Expr) -> Node {
         self.nodes[expr.0 as usize]
     }
@@ -95,6 +107,7 @@ impl Graph {
         })
     }
 
+    /// A constant; −0 becomes +0.
     pub fn constant(&mut self, value: f64) -> Expr {
         self.intern(Node::Const((value + 0.0).to_bits()))
     }
@@ -104,6 +117,7 @@ impl Graph {
         self.intern(Node::Const(f64::NAN.to_bits()))
     }
 
+    /// A leaf.
     pub fn leaf(&mut self, leaf: Leaf) -> Expr {
         self.intern(Node::Leaf(leaf))
     }
@@ -114,6 +128,7 @@ impl Graph {
         (value.abs() <= f64::from(f32::MAX)).then(|| self.constant(value))
     }
 
+    /// −a.
     pub fn neg(&mut self, a: Expr) -> Expr {
         match self.node(a) {
             Node::Const(bits) => self.constant(-f64::from_bits(bits)),
@@ -123,6 +138,7 @@ impl Graph {
         }
     }
 
+    /// a + b.
     pub fn add(&mut self, a: Expr, b: Expr) -> Expr {
         if let (Some(x), Some(y)) = (self.value(a), self.value(b))
             && let Some(folded) = self.folded(x + y)
@@ -146,6 +162,7 @@ impl Graph {
         }
     }
 
+    /// a − b.
     pub fn sub(&mut self, a: Expr, b: Expr) -> Expr {
         if a == b {
             return self.constant(0.0);
@@ -183,6 +200,7 @@ impl Graph {
         }
     }
 
+    /// a·b.
     pub fn mul(&mut self, a: Expr, b: Expr) -> Expr {
         let (x, y) = (self.value(a), self.value(b));
         if let (Some(x), Some(y)) = (x, y)
@@ -220,6 +238,7 @@ impl Graph {
         }
     }
 
+    /// a/b.
     pub fn div(&mut self, a: Expr, b: Expr) -> Expr {
         let (x, y) = (self.value(a), self.value(b));
         if let (Some(x), Some(y)) = (x, y)
@@ -314,10 +333,12 @@ impl Graph {
         conditions.iter().rev().fold(a, |inner, &condition| self.select(condition, inner, zero))
     }
 
+    /// a².
     pub fn square(&mut self, a: Expr) -> Expr {
         self.mul(a, a)
     }
 
+    /// An operation of one operand, simplified.
     pub fn unary(&mut self, operation: Unary, a: Expr) -> Expr {
         if operation == Unary::Neg {
             return self.neg(a);
@@ -350,26 +371,32 @@ impl Graph {
         }
     }
 
+    /// 1 if a = 0, else 0.
     pub fn not(&mut self, a: Expr) -> Expr {
         self.unary(Unary::Not, a)
     }
 
+    /// 1 if neither is 0, else 0.
     pub fn and(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(Binary::And, a, b)
     }
 
+    /// 1 if one of them is not 0, else 0.
     pub fn or(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(Binary::Or, a, b)
     }
 
+    /// 1 if a < b, else 0.
     pub fn less(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(Binary::Lt, a, b)
     }
 
+    /// 1 if a ≤ b, else 0.
     pub fn less_equal(&mut self, a: Expr, b: Expr) -> Expr {
         self.binary(Binary::Le, a, b)
     }
 
+    /// An operation of two operands, simplified.
     pub fn binary(&mut self, operation: Binary, a: Expr, b: Expr) -> Expr {
         match operation {
             Binary::Add => self.add(a, b),
@@ -391,6 +418,7 @@ impl Graph {
         }
     }
 
+    /// `then` where the condition is not 0, else `otherwise`.
     pub fn select(&mut self, condition: Expr, then: Expr, otherwise: Expr) -> Expr {
         match self.value(condition) {
             Some(value) if value != 0.0 => then,
@@ -400,6 +428,7 @@ impl Graph {
         }
     }
 
+    /// Σ aᵢ·bᵢ.
     pub fn dot(&mut self, a: &[Expr], b: &[Expr]) -> Expr {
         let mut sum = self.constant(0.0);
         for (&x, &y) in a.iter().zip(b) {

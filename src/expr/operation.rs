@@ -23,6 +23,7 @@ pub enum Arity {
 }
 
 impl Arity {
+    /// True if an instruction of this arity may have so many operands.
     pub fn fits(self, operands: usize) -> bool {
         match self {
             Self::Values(count) | Self::Words(count) => operands == count,
@@ -182,14 +183,17 @@ macro_rules! instructions {
             pub const TABLE: &[(Self, &str, &str)] = &[$((Self::$name, stringify!($name), <$name as Instruction>::MEANING)),*];
             const ALL: [Self; Self::TABLE.len()] = [$(Self::$name),*];
 
+            /// The operation of a word of a tape; none if there is no such operation.
             pub fn from_word(word: u32) -> Option<Self> {
                 Self::ALL.get(word as usize).copied()
             }
 
+            /// Name in messages.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name)),* }
             }
 
+            /// Number of operands.
             pub fn arity(self) -> Arity {
                 match self { $(Self::$name => <$name as Instruction>::ARITY),* }
             }
@@ -231,8 +235,10 @@ macro_rules! unary_operations {
         pub enum Unary { $($(#[$doc])* $name),* }
 
         impl Unary {
+            /// All of them, in their order.
             pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
 
+            /// Numerics of the operation.
             pub fn numerics(self) -> Numerics {
                 match self { $(Self::$name => <$name as UnaryOperation>::NUMERICS),* }
             }
@@ -290,8 +296,10 @@ macro_rules! binary_operations {
         pub enum Binary { $($(#[$doc])* $name),* }
 
         impl Binary {
+            /// All of them, in their order.
             pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
 
+            /// Numerics of the operation.
             pub fn numerics(self) -> Numerics {
                 match self { $(Self::$name => <$name as BinaryOperation>::NUMERICS),* }
             }
@@ -301,6 +309,7 @@ macro_rules! binary_operations {
                 match self { $(Self::$name => <$name as BinaryOperation>::COST),* }
             }
 
+            /// The value in f64, by a library that gives the same bits on every platform.
             pub fn apply(self, a: f64, b: f64) -> f64 {
                 match self { $(Self::$name => <$name as BinaryOperation>::apply(a, b)),* }
             }

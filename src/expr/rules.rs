@@ -8,6 +8,7 @@ use super::Opcode;
 /// What an operation gives at a point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Outcome {
+    /// A number.
     Value(f64),
     /// Of an operation that gives several.
     Values(&'static [f64]),
@@ -20,6 +21,7 @@ pub enum Outcome {
 pub struct Edge {
     /// The operands' scalars; of [`Opcode::PowInt`] the exponent besides.
     pub at: &'static [f64],
+    /// Value there.
     pub value: Outcome,
     /// ∂/∂operand, one after the other, value by value; none where the value is not defined.
     pub slopes: &'static [f64],
@@ -34,10 +36,13 @@ pub struct Rule {
     pub usage: &'static str,
     /// Scalars of each operand.
     pub widths: &'static [u32],
+    /// Value, as the page writes it.
     pub value: &'static str,
+    /// Derivative, as the page writes it.
     pub derivative: &'static str,
     /// What happens at kinks, ties and edges.
     pub remark: &'static str,
+    /// Kinks, ties and edges, as tests try them.
     pub edges: &'static [Edge],
 }
 
@@ -59,6 +64,7 @@ pub const fn undefined(at: &'static [f64]) -> Edge {
 /// A function of TypeScript that takes scalars and gives one: `ts/src/functions.ts` is generated from these.
 #[derive(Clone, Copy, Debug)]
 pub struct Function {
+    /// Name in TypeScript.
     pub name: &'static str,
     /// As TypeScript declares them: `a: Num, slope: Num = 0.01`.
     pub parameters: &'static str,

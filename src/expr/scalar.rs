@@ -11,6 +11,7 @@ impl Graph {
         self.select(positive, one, rest)
     }
 
+    /// 1 if a = b, else 0.
     pub fn equal(&mut self, a: Expr, b: Expr) -> Expr {
         let (not_above, not_below) = (self.less_equal(a, b), self.less_equal(b, a));
         self.and(not_above, not_below)
@@ -50,6 +51,7 @@ impl Graph {
         if exponent < 0 { self.div(one, result) } else { result }
     }
 
+    /// 1/a.
     pub fn reciprocal(&mut self, a: Expr) -> Expr {
         let one = self.constant(1.0);
         self.div(one, a)

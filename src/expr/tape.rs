@@ -60,6 +60,7 @@ pub enum TapeError {
 pub struct Source {
     /// What its component 0 is; the others follow.
     pub leaf: Leaf,
+    /// Number of its components.
     pub width: u32,
 }
 
@@ -84,6 +85,7 @@ pub type Lifted = (Vec<Expr>, Vec<f64>);
 pub struct Optional {
     /// The first source of an entry, and how many sources each entry has.
     pub first: usize,
+    /// Sources of each entry.
     pub each: usize,
     /// Entries that every instance has.
     pub required: usize,
@@ -122,14 +124,17 @@ pub struct Entries {
     pub sum: u32,
     /// The first slot, and the first data column, that differ from entry to entry.
     pub slot: u32,
+    /// First data column that differs from entry to entry.
     pub column: u32,
 }
 
 /// A residual over sums.
 pub struct Summed {
+    /// Components of the residual.
     pub residual: Vec<Expr>,
     /// What is summed, by component of the sums' slot.
     pub entry: Vec<Expr>,
+    /// Literals of the tape, in their order.
     pub literals: Vec<f64>,
 }
 

@@ -21,6 +21,7 @@ pub mod binding {
     pub const STATE: usize = 7;
     /// One sum (or maximum) a workgroup, between the two stages of a reduction; reals.
     pub const PARTIALS: usize = 8;
+    /// Number of bindings.
     pub const COUNT: usize = 9;
 }
 
@@ -52,9 +53,13 @@ impl std::fmt::Display for Elements {
 /// A binding of a static kernel, as its text declares it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
+    /// Name in the text.
     pub name: &'static str,
+    /// Number of the binding.
     pub slot: usize,
+    /// Access of the kernel.
     pub access: Access,
+    /// Kind of the elements.
     pub elements: Elements,
 }
 

@@ -54,6 +54,7 @@ impl StaticKernel {
         self.module().name
     }
 
+    /// Bindings, as the text declares them.
     pub fn slots(self) -> &'static [Slot] {
         self.module().slots
     }
@@ -72,6 +73,7 @@ impl StaticKernel {
         elements
     }
 
+    /// Text with the shared declarations that it names.
     pub fn text(self) -> KernelText {
         let Text { text, uses } = texts::of(self);
         KernelText::linked(text, self.access(), uses)

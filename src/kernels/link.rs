@@ -60,7 +60,9 @@ static OPEN: LazyLock<HashMap<&str, u16>> = LazyLock::new(|| {
 /// One kernel's own declarations, with the entry point `main`; what it shares with others, a device [puts in front](KernelText::module).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct KernelText {
+    /// Text in WGSL.
     pub wgsl: Arc<str>,
+    /// Access of each binding.
     pub access: [Access; binding::COUNT],
     /// The shared declarations that it names.
     pub(crate) roots: Arc<[u16]>,

@@ -23,7 +23,9 @@ pub const MARK: char = '$';
 /// The high and the low part of a number, as texts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parts {
+    /// The high part.
     pub high: String,
+    /// The low part.
     pub low: String,
 }
 
@@ -31,6 +33,7 @@ pub struct Parts {
 pub const NONE: &str = "0.0";
 
 impl Parts {
+    /// A number of two parts.
     pub fn new(high: impl Into<String>, low: impl Into<String>) -> Self {
         Self { high: high.into(), low: low.into() }
     }
@@ -55,6 +58,7 @@ impl Parts {
         format!("real({}, {})", self.high, self.low)
     }
 
+    /// The number with its sign turned.
     pub fn negative(&self) -> Self {
         // `--` is another symbol.
         let negative = |text: &str| text.strip_prefix('-').map_or_else(|| format!("(-{text})"), String::from);
@@ -80,7 +84,9 @@ impl Parts {
 /// Operations of the present statement, and the number of those of its function.
 #[derive(Default)]
 pub struct Lines {
+    /// Text of the statements.
     pub text: String,
+    /// Number of the function's operations.
     pub count: u32,
 }
 

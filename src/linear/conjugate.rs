@@ -11,13 +11,17 @@ use leastwise_base::task::{Pace, Stopped};
 pub struct Inexact {
     /// η: what may be left of the system, in the preconditioner's norm.
     pub forcing: f64,
+    /// Iterations at most.
     pub max_iterations: u32,
 }
 
 /// x with (H + λD)x = right but for the residual.
 pub struct Solution {
+    /// x.
     pub x: Vec<f64>,
+    /// right − (H + λD)x.
     pub residual: Vec<f64>,
+    /// Iterations that were taken.
     pub iterations: u32,
     /// Whether no more than η is left.
     pub is_solved: bool,
@@ -86,6 +90,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
+    /// Factorises the diagonal blocks of H + λD. Fails if one of them is not positive definite.
     pub async fn new(system: &System<'_>, pace: &Pace) -> Result<Self, Unsolved> {
         let (mut factors, mut variables) = (Vec::new(), Vec::new());
         for table in &system.matrix.pattern.tables {

@@ -23,11 +23,14 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// The faster algorithm on this host.
     #[cfg(target_arch = "wasm32")]
     pub const BEST: Self = Self::Columns;
+    /// The faster algorithm on this host.
     #[cfg(not(target_arch = "wasm32"))]
     pub const BEST: Self = Self::Products;
 
+    /// Cholesky factor of a dense n × n matrix, in place; the lower triangle is read and written. Fails if it is not positive definite.
     pub async fn factorize(self, matrix: &mut [f64], n: usize, pace: &Pace) -> Result<(), Unsolved> {
         match self {
             Self::Columns => panels::factorize(matrix, n, pace).await,

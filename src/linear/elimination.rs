@@ -17,7 +17,9 @@ pub struct Neighbour {
     pub width: u32,
     /// Part and number of the block, and whether its rows are those of the kept variable.
     pub part: u32,
+    /// Number of the block within its part.
     pub block: u32,
+    /// True if the rows of the block are those of the kept variable.
     pub turned: bool,
     /// Its place among the values of Y.
     pub y: usize,
@@ -28,28 +30,39 @@ pub struct Neighbour {
 pub struct Group {
     /// The pattern's number of it.
     pub table: u32,
+    /// Degrees of freedom of a variable.
     pub width: u32,
+    /// Variables of the table.
     pub count: u32,
     /// Its first variable among all that are eliminated, and the first element of its factors and of its scalars.
     pub first: u32,
+    /// First element of its factors.
     pub factor: usize,
+    /// First of its scalars.
     pub scalar: usize,
 }
 
+/// Structure of an elimination: which variables go, their neighbours, and the pattern of the reduced system.
 pub struct Elimination {
+    /// Tables that are eliminated.
     pub groups: Vec<Group>,
     /// For every eliminated variable, its neighbours: ascending by kept variable.
     pub starts: Vec<u32>,
+    /// Neighbours of all eliminated variables, one variable after the other.
     pub neighbours: Vec<Neighbour>,
     /// For every kept variable, the neighbours that are it: eliminated variable (over all groups), place in `neighbours`.
     pub incident_starts: Vec<u32>,
+    /// Pairs of eliminated variable and place in `neighbours`, one kept variable after the other.
     pub incident: Vec<(u32, u32)>,
     /// Elements of all factors, of all eliminated scalars, of Y.
     pub factors: usize,
+    /// Eliminated scalars.
     pub scalars: usize,
+    /// Elements of Y.
     pub y: usize,
     /// The tables that are kept, and their structure after the elimination.
     pub kept: Vec<u32>,
+    /// Pattern of the reduced system.
     pub reduced: Pattern,
     /// For every part of `reduced`, the part it continues; for every block of it, that part's block.
     pub origins: Vec<(Option<u32>, Vec<Option<u32>>)>,

@@ -15,10 +15,12 @@ const MOST_ITERATIONS: u32 = 24;
 pub struct Frozen {
     factor: SparseCholesky,
     is_made: bool,
+    /// Factorisations so far.
     pub factorizations: u64,
 }
 
 impl Frozen {
+    /// Orders the pattern; nothing is factorised yet.
     pub fn new<'a>(pattern: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<Self, Unfactorised>> {
         Box::pin(async move { Ok(Self { factor: SparseCholesky::new(pattern, pace).await?, is_made: false, factorizations: 0 }) })
     }

@@ -16,6 +16,7 @@ const COLUMNS: usize = 1024;
 /// No panel.
 const NONE: u32 = u32::MAX;
 
+/// Left-looking sparse Cholesky factorisation, by panels of columns of the same structure.
 pub struct LeftLooking {
     /// Where a row of the matrix is in the order of elimination.
     inverse: Vec<u32>,
@@ -31,7 +32,9 @@ pub struct LeftLooking {
     scratch: Scratch,
 }
 
+/// Columns of one structure, as a dense block of the factor.
 pub struct Panel {
+    /// Columns of the factor.
     pub columns: Range<usize>,
     rows: Range<usize>,
     /// Where its values begin in the factor.
@@ -50,6 +53,7 @@ impl Panel {
         self.rows.len()
     }
 
+    /// Range of its values in the factor.
     pub fn values(&self) -> Range<usize> {
         self.first..self.first + self.height() * self.columns.len()
     }
@@ -62,10 +66,12 @@ impl LeftLooking {
         self.inverse.len()
     }
 
+    /// True for a system without unknowns.
     pub fn is_empty(&self) -> bool {
         self.inverse.is_empty()
     }
 
+    /// All panels, ascending by column.
     pub fn panels(&self) -> &[Panel] {
         &self.panels
     }
@@ -80,6 +86,7 @@ impl LeftLooking {
         self.panel_of[column as usize] as usize
     }
 
+    /// Values of the factor, panel by panel.
     pub fn values(&self) -> &[f64] {
         &self.factor
     }

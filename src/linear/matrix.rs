@@ -11,17 +11,22 @@ use std::sync::Arc;
 /// below the diagonal row by row.
 #[derive(Clone, Debug)]
 pub struct BlockMatrix {
+    /// Tables and blocks.
     pub pattern: Arc<Pattern>,
+    /// Packed lower triangles of the diagonal blocks, one variable after the other.
     pub diagonal: Vec<f64>,
+    /// Blocks below the diagonal, part by part, each row by row.
     pub lower: Vec<f64>,
 }
 
 /// (H + diag(damping)) x = right.
 #[derive(Clone, Copy)]
 pub struct System<'a> {
+    /// H.
     pub matrix: &'a BlockMatrix,
     /// λD, and the right-hand side: over all unknowns, without gaps.
     pub damping: &'a [f64],
+    /// Right-hand side.
     pub right: &'a [f64],
 }
 
@@ -54,6 +59,7 @@ pub fn packed(row: usize, column: usize) -> usize {
 }
 
 impl BlockMatrix {
+    /// The zero matrix of a structure.
     pub fn zero(pattern: Arc<Pattern>) -> Self {
         let (diagonal, lower) = (vec![0.0; pattern.blocks_len as usize], vec![0.0; pattern.values as usize]);
         Self { pattern, diagonal, lower }

@@ -24,6 +24,7 @@ const PIECE: u32 = 256;
 const DENSE: u32 = 1500;
 const DENSE_WHEN_FULL: u32 = 6000;
 
+/// Schur complement: eliminates the variables that no block connects, and factorises the reduced system.
 pub struct Schur {
     elimination: Elimination,
     /// S, and its factor.

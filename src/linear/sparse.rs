@@ -71,7 +71,9 @@ impl From<Stopped> for Unfactorised {
 
 /// The order in which variables are eliminated: number of the variable that comes k-th, and its inverse.
 pub struct Ordering {
+    /// Variable that is eliminated k-th, for each k.
     pub forward: Vec<u32>,
+    /// Position of each variable in the order.
     pub inverse: Vec<u32>,
     /// Entries of the factor, about.
     pub fill: f64,
@@ -296,6 +298,7 @@ impl<F: Factorization> SparseCholesky<F> {
         Ok(())
     }
 
+    /// The factorisation, for solves with many right-hand sides.
     pub fn factorization(&self) -> &F {
         &self.factorization
     }

@@ -11,6 +11,7 @@ use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side};
 use leastwise_base::task::{Pace, Stopped, UNIT};
 
+/// Sparse Cholesky factorisation by supernodes, of faer: on hosts other than WebAssembly.
 pub struct Supernodal {
     symbolic: SymbolicCholesky<u32>,
     factor: Vec<f64>,

@@ -65,6 +65,7 @@ impl AugmentedLagrangian {
         if let Stage::Minimising(solve) = &mut self.stage { solve.playing() } else { None }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the report is there. Fails as a solve does.
     pub fn resume(&mut self, context: &mut Context, deadline: f64) -> Result<Turn<Box<Report>>, Error> {
         loop {
             match &mut self.stage {

@@ -64,6 +64,7 @@ impl CovarianceRun {
         }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the covariance is there. Fails if the cost is flat and no pseudo-inverse was requested.
     pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<Covariance>, Error> {
         loop {
             match self.stage.take().ok_or(Error::Internal("a covariance has no stage"))? {

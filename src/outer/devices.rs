@@ -6,12 +6,17 @@ use leastwise_problem::Registry;
 
 /// A device beside the engine's own, and the registry of what is compiled for it.
 pub struct SideDevice {
+    /// The device.
     pub device: Device,
+    /// Registry of its kernels and programs.
     pub registry: Registry,
 }
 
+/// Devices of an engine: its own, and those of other precisions beside it, which are made on demand.
 pub struct Devices {
+    /// The engine's own device.
     pub main: Device,
+    /// Registry of the kernels and programs of the engine's own device.
     pub registry: Registry,
     /// In f32, beside one that is not.
     single: Option<Device>,
@@ -24,6 +29,7 @@ pub struct Devices {
 }
 
 impl Devices {
+    /// The engine's own device, with none beside it.
     pub fn new(main: Device) -> Self {
         Self { main, registry: Registry::default(), single: None, double: None, mixed: None, refines: true }
     }

@@ -16,6 +16,7 @@ use leastwise_solve::{Report, Settings, Termination};
 /// A term whose instances may be outliers.
 #[derive(Clone)]
 pub struct Suspect {
+    /// Number of the term.
     pub term: u32,
     /// c̄: the largest √w₀‖r‖ of an inlier.
     pub threshold: f64,
@@ -29,14 +30,17 @@ pub struct Suspect {
 pub struct Graduated {
     /// Report of the last solve.
     pub report: Box<Report>,
+    /// Reason of the end.
     pub ending: Ending,
     /// Weighted solves after the first, and the last μ.
     pub rounds: u32,
+    /// Last μ; none if there was no weighted solve.
     pub mu: Option<f64>,
     /// Steps of all solves.
     pub steps: u32,
     /// Number of instances of each term; their weights are one after the other in `weights`.
     pub counts: Vec<u32>,
+    /// Weights of all instances, term by term.
     #[serde(skip)]
     pub weights: Vec<f64>,
 }
@@ -128,6 +132,7 @@ impl Graduation {
         if let Stage::Solving(solve) = &mut self.stage { solve.playing() } else { None }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the result is there. Fails as a solve does.
     pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<Graduated>, Error> {
         loop {
             match &mut self.stage {

@@ -51,7 +51,10 @@ use leastwise_problem::Problem;
 
 /// Devices, problem and solver of an outer loop.
 pub struct Context<'a> {
+    /// Devices of the engine.
     pub devices: &'a mut Devices,
+    /// Problem that is solved.
     pub problem: &'a mut Problem,
+    /// Solver of the problem.
     pub driven: &'a mut Driven,
 }

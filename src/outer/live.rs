@@ -10,6 +10,7 @@ use leastwise_solve::{Settings, Solver};
 
 /// A solver, the live step that it was left in, and the kernels that were compiled for it.
 pub struct Driven {
+    /// The solver.
     pub solver: Solver,
     /// A live step that the CPU is in the midst of.
     live: Option<Play>,
@@ -165,7 +166,9 @@ impl Driven {
 /// Steps of a solver since it was made, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advanced {
+    /// Steps that lowered the cost.
     pub accepted: u32,
+    /// Steps that were rejected.
     pub rejected: u32,
     /// Steps that were begun and whose outcome is not known yet: on a GPU they may be over.
     pub unfinished: u32,
@@ -185,6 +188,7 @@ struct LiveSteps {
 }
 
 impl LiveSteps {
+    /// Counts a step that was begun.
     pub fn enqueue(&mut self) {
         self.enqueued = self.enqueued.wrapping_add(1);
     }

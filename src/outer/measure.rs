@@ -32,7 +32,9 @@ pub enum Measured {
 #[derive(serde::Serialize, Clone, Copy, PartialEq, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Traffic {
+    /// One evaluation of r and J.
     pub evaluation: f64,
+    /// One product (JᵀWJ + λD)p.
     pub product: f64,
     /// One iteration of conjugate gradients, its product included.
     pub inner: f64,

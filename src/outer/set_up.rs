@@ -22,10 +22,12 @@ pub struct SetUp {
 }
 
 impl SetUp {
+    /// Begins to count time; `is_solve` says that the solve's limits hold for it.
     pub fn new(is_solve: bool) -> Self {
         Self { since_ms: now_ms(), is_solve }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the solver is ready. Fails if a limit of the solve ends it before.
     pub fn resume(&self, devices: &mut Devices, problem: &mut Problem, solver: &mut Solver, deadline: f64) -> Result<Turn<()>, Error> {
         if let Some(why) = solver.ends_set_up(self.since_ms).filter(|_| self.is_solve) {
             return Err(Error::StoppedSetUp(why));

@@ -9,6 +9,7 @@ use leastwise_error::Error;
 use leastwise_problem::Problem;
 use leastwise_solve::{Next, Report, Solver, Termination};
 
+/// A solve of a copy of the problem, whose values are copied back.
 pub struct SiblingSolve {
     problem: Problem,
     solver: Solver,

@@ -8,6 +8,7 @@ use leastwise_error::Error;
 use leastwise_problem::Problem;
 use leastwise_solve::{Next, Report};
 
+/// Extent of a solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SolveMode {
     Solve,
@@ -15,7 +16,9 @@ pub enum SolveMode {
     Step,
 }
 
+/// A solve of the engine's problem by its own solver.
 pub struct Solve {
+    /// Extent.
     pub mode: SolveMode,
     play: Option<Play>,
     readback: Vec<f64>,
@@ -30,6 +33,7 @@ pub struct Solve {
 }
 
 impl Solve {
+    /// A solve that has not begun.
     pub fn new(mode: SolveMode) -> Self {
         Self { mode, play: None, readback: Vec::new(), stepped: false, compiling: None, solving: false, search: None }
     }

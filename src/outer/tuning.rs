@@ -85,6 +85,7 @@ impl TuningRun {
         Self { before: Some(tuning), left: Schedule::ALL.into(), stage: None, is_laying_out: false, times: BTreeMap::new(), programs: None }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or all schedules are measured.
     pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<()>, Error> {
         loop {
             let Some(stage) = &mut self.stage else {

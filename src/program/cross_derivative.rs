@@ -16,13 +16,16 @@ use super::wgsl::Cut;
 use super::{Objective, Program, Signature, Store, wgsl};
 use leastwise_expr::{Expr, Graph, Leaf};
 
+/// Derivatives of an instance's gradient with respect to data, weight and constants.
 #[derive(Clone, Debug)]
 pub struct CrossDerivativeProgram {
+    /// The program.
     pub program: Program,
     /// Columns that it stores.
     pub stored: u32,
     /// By every scalar of data, and by the weight: a column and its sign, or 0.
     pub data: Vec<u32>,
+    /// Column and sign of the derivative with respect to the weight, or 0.
     pub weight: u32,
     /// By the scalars of constants: slot, component, and the same.
     pub constants: Vec<(u32, u32, u32)>,

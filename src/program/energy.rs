@@ -33,6 +33,7 @@ use leastwise_expr::{Expr, Graph, Leaf, Unary};
 pub struct ProjectedHessian {
     /// Stores the distinct entries of H in scratch columns.
     pub program: Program,
+    /// Columns that it stores.
     pub columns: u32,
     /// Unknowns of an instance.
     pub width: u32,
@@ -249,6 +250,7 @@ pub(super) enum Normal<'a> {
 }
 
 impl<'a> Normal<'a> {
+    /// Block JᵀWJ, or the projected Hessian in its place, of the linearised programs.
     pub fn new(graph: &mut Graph, programs: &'a ResidualPrograms, signature: &'a Signature) -> Self {
         match &programs.curvature {
             Some(curvature) => Self::Projected { weight: graph.leaf(Leaf::Weight), curvature },

@@ -37,7 +37,9 @@ pub enum Stride {
 /// What a view is in a kernel's text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ViewCode {
+    /// Operand that is read.
     pub source: Source,
+    /// Stride of each axis of the domain.
     pub strides: Vec<Stride>,
     /// Axes along which there is 0 outside of a range, two words each: where it begins, and its length.
     pub masked: Vec<bool>,
@@ -53,7 +55,9 @@ pub struct ViewCode {
 pub struct Stage {
     /// Axes of the domain.
     pub rank: u32,
+    /// Views of operands.
     pub views: Vec<ViewCode>,
+    /// Elementwise program.
     pub program: Program,
     /// The slots of what is written, element i of the domain to element i.
     pub outputs: Vec<usize>,
@@ -78,12 +82,17 @@ pub enum Folding {
 /// sizes stand in the table once for both factors.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FactorCode {
+    /// Slot of the operand.
     pub slot: usize,
     /// Whether halves are there, two in a word.
     pub half: bool,
+    /// Strides of the axes of the batch.
     pub batch: Vec<Stride>,
+    /// Strides of the axes of rows.
     pub rows: Vec<Stride>,
+    /// Strides of the axes of columns.
     pub columns: Vec<Stride>,
+    /// True if it does not begin at element 0.
     pub offset: bool,
 }
 
@@ -107,7 +116,9 @@ pub enum Anchor {
 /// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Product {
+    /// Left factor.
     pub left: FactorCode,
+    /// Right factor.
     pub right: FactorCode,
     /// Fours of rows and of columns that a lane has on a GPU: 1 or 2.
     pub fours: [u32; 2],
@@ -126,8 +137,11 @@ impl Product {
 /// A kernel of tensors. Its name is for messages: equal kernels may have different ones.
 #[derive(Clone, Debug)]
 pub struct Fused {
+    /// Name for labels and messages.
     pub name: String,
+    /// Operation that the kernel is about.
     pub anchor: Anchor,
+    /// Elementwise stage after it.
     pub finish: Stage,
     /// Whether the one result is kept as halves: then an item is two elements, whose halves are a word, so that no two lanes write
     /// one. Only without an anchor.
@@ -161,37 +175,52 @@ pub const HEAD: u32 = 5;
 /// Where a view's words are in the layout table.
 #[derive(Clone, Debug, Default)]
 pub struct ViewWords {
+    /// Word of the offset; none where it is 0.
     pub offset: Option<u32>,
+    /// Word of each stride; none where it is a constant.
     pub strides: Vec<Option<u32>>,
+    /// First word of each mask.
     pub masks: Vec<Option<u32>>,
+    /// Word of the row.
     pub row: Option<u32>,
 }
 
 /// Where a stage's words are: the sizes of its axes from `sizes` on.
 #[derive(Clone, Debug, Default)]
 pub struct StageWords {
+    /// First word of the axes' sizes.
     pub sizes: u32,
+    /// Words of each view.
     pub views: Vec<ViewWords>,
 }
 
 /// Where a factor's words are.
 #[derive(Clone, Debug, Default)]
 pub struct FactorWords {
+    /// Word of the offset; none where it is 0.
     pub offset: Option<u32>,
+    /// Words of the strides of the batch.
     pub batch: Vec<Option<u32>>,
+    /// Words of the strides of rows.
     pub rows: Vec<Option<u32>>,
+    /// Words of the strides of columns.
     pub columns: Vec<Option<u32>>,
 }
 
 /// The layout of the layout table.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
+    /// Words of the stage before the operation.
     pub prologue: StageWords,
     /// Of a product: where the sizes of the axes of batch, rows, depth and columns begin.
     pub groups: [u32; 4],
+    /// Words of the left factor.
     pub left: FactorWords,
+    /// Words of the right factor.
     pub right: FactorWords,
+    /// Words of the stage after the operation.
     pub finish: StageWords,
+    /// Number of words.
     pub len: u32,
 }
 
@@ -233,6 +262,7 @@ impl Counter {
 }
 
 impl Fused {
+    /// Places of sizes, strides and offsets in the words that a dispatch brings along.
     pub fn words(&self) -> Words {
         let mut words = Words::default();
         let mut counter = Counter(HEAD);

@@ -24,9 +24,13 @@ use leastwise_expr::{Expr, Graph, Leaf};
 /// The programs of an energy and the layout of what they store.
 #[derive(Clone, Debug)]
 pub struct EnergyPrograms {
+    /// E.
     pub value: Program,
+    /// Contributions to ∇E.
     pub gradient: Program,
+    /// Entries of H.
     pub hessian: Program,
+    /// Contributions to Hp.
     pub product: Program,
     /// What rows and columns of the Hessian stand for: slot, and scalar or degree of freedom.
     pub inputs: Vec<(u32, u32)>,

@@ -99,8 +99,11 @@ impl TracedLoss {
 /// A step of s: from s₀ to s₁, and by how much, which is known better than their difference.
 #[derive(Clone, Copy)]
 pub struct Step<'g> {
+    /// s at the start.
     pub from: Symbol<'g>,
+    /// s at the end.
     pub to: Symbol<'g>,
+    /// Their difference.
     pub by: Symbol<'g>,
 }
 

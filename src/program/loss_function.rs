@@ -20,6 +20,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// Symbol in formulas.
     pub symbol: &'static str,
+    /// Values that are allowed.
     pub range: Range,
 }
 
@@ -59,9 +60,10 @@ macro_rules! built_in_losses {
     ($($name:ident,)*) => {
         /// Built-in loss.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum BuiltInLoss { $($name),* }
+        pub enum BuiltInLoss { $(#[doc = concat!("[`", stringify!($name), "`].")] $name),* }
 
         impl BuiltInLoss {
+            /// All built-in losses.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
             /// The loss of this number.
@@ -69,6 +71,7 @@ macro_rules! built_in_losses {
                 Self::ALL.iter().copied().find(|loss| loss.number() == number)
             }
 
+            /// Number by which it crosses.
             pub fn number(self) -> u32 {
                 match self { $(Self::$name => <$name as LossFunction>::NUMBER),* }
             }
@@ -83,6 +86,7 @@ macro_rules! built_in_losses {
                 match self { $(Self::$name => [<$name as LossFunction>::DESCRIPTION, <$name as LossFunction>::EXAMPLE]),* }
             }
 
+            /// Parameters, in their order.
             pub fn parameters(self) -> &'static [Parameter] {
                 match self { $(Self::$name => <$name as LossFunction>::PARAMETERS),* }
             }

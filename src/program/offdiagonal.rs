@@ -13,10 +13,13 @@ use std::ops::Range;
 /// Two slots whose block JₐᵀWJ_b is stored: rows are components of `a`, columns those of `b`, and a > b.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotPair {
+    /// Slot of the rows.
     pub a: u32,
+    /// Slot of the columns.
     pub b: u32,
     /// Degrees of freedom of either.
     pub rows: u32,
+    /// Degrees of freedom of the slot of the columns.
     pub columns: u32,
 }
 
@@ -41,15 +44,20 @@ impl SlotPair {
 /// Columns that one program stores.
 #[derive(Clone, Debug)]
 pub struct OffDiagonalPass {
+    /// The program.
     pub program: Program,
+    /// Columns that it stores.
     pub columns: u32,
     /// For every pair, row by row, where the entries of its block are; 0 for those of other passes.
     pub maps: Vec<ColumnMap>,
 }
 
+/// Programs of the blocks of JᵀWJ between two slots, in passes that fit the scratch space.
 #[derive(Clone, Debug)]
 pub struct OffDiagonalPrograms {
+    /// Pairs of slots.
     pub pairs: Vec<SlotPair>,
+    /// Passes, each with some entries of all pairs.
     pub passes: Vec<OffDiagonalPass>,
 }
 

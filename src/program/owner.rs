@@ -18,10 +18,13 @@ use leastwise_kernels::ARGUMENT_WORDS;
 pub struct OwnerProgram {
     /// Stores all in the tile.
     pub program: Program,
+    /// First column of the tile.
     pub column: u32,
     /// Columns of the tile, and how many of the first cross to other variables.
     pub tile: u32,
+    /// Columns whose values cross to other variables.
     pub crossing_columns: u32,
+    /// Slots of the owner.
     pub slots: Vec<OwnSlot>,
     /// For every slot whose part crosses, where it is.
     pub crossing: Vec<ColumnMap>,
@@ -31,7 +34,9 @@ pub struct OwnerProgram {
 /// highest bit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OwnSlot {
+    /// Address of the variable.
     pub address: Address,
+    /// Codes of its entries.
     pub codes: Vec<u32>,
 }
 

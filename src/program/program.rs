@@ -19,8 +19,11 @@ pub type Value = u32;
 /// a column of the index table, `stride` the table's scalars an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Address {
+    /// Word of the index buffer that holds the table's first scalar.
     pub base: u32,
+    /// Column of the index table.
     pub column: u32,
+    /// The table's scalars an instance.
     pub stride: u32,
 }
 
@@ -103,12 +106,15 @@ impl Hash for Instruction {
 pub struct Program {
     /// For labels and messages, say `arap: product`.
     pub name: String,
+    /// Addresses that loads and stores name by number.
     pub addresses: Vec<Address>,
     /// Words before the first column of the index buffer (the table bases).
     pub header: u32,
     /// Shared values before the first column of the data buffer.
     pub shared: u32,
+    /// Instructions, each of which uses those before it.
     pub instructions: Vec<Instruction>,
+    /// Values that are stored, and where.
     pub stores: Vec<(Store, Value)>,
     /// The element of the state buffer that makes the kernel do nothing when it is not 0.
     pub guard: Option<u32>,

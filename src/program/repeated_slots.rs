@@ -12,6 +12,7 @@ use leastwise_expr::{Expr, Graph, Leaf};
 /// The program that stores JₐᵀWJ_b + J_bᵀWJₐ of pairs of slots, each distinct value up to its sign once.
 #[derive(Clone, Debug)]
 pub struct RepeatedSlotsProgram {
+    /// The program.
     pub program: Program,
     /// Columns that it stores.
     pub columns: u32,

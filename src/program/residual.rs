@@ -49,20 +49,26 @@ impl SlotShape {
 /// A data column as its kernels see it: `offset` numbers its first scalar among the shared values, or its first column.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ColumnShape {
+    /// Scalars of a value.
     pub width: u32,
+    /// True if all instances share it.
     pub shared: bool,
+    /// First of its shared values, or of its columns.
     pub offset: u32,
 }
 
 /// All that decides a term's kernels besides its residual.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Signature {
+    /// Slots, in their order.
     pub slots: Vec<SlotShape>,
+    /// Columns of data, in their order.
     pub columns: Vec<ColumnShape>,
     /// The weight is value 0 of the shared values, or column 0 of the data.
     pub weight_shared: bool,
     /// Shared values, the weight included; words before the index columns.
     pub shared: u32,
+    /// Words before the index columns.
     pub header: u32,
     /// The loss, if there is one, and where its parameters are.
     pub loss: Option<RobustShape>,
@@ -71,7 +77,9 @@ pub struct Signature {
 /// For every degree of freedom of a slot: 0, or column + 1 with the sign in the highest bit.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ColumnMap {
+    /// Columns that are stored.
     pub width: u32,
+    /// Codes of the degrees of freedom: 0, or column + 1 with the sign in the highest bit.
     pub codes: Vec<u32>,
 }
 
@@ -97,13 +105,19 @@ pub const NEGATIVE: u32 = 1 << 31;
 /// The programs of a term and the layout of what they store.
 #[derive(Clone, Debug)]
 pub struct ResidualPrograms {
+    /// Stores r and the distinct entries of J.
     pub linearize: Program,
+    /// Adds ½w‖r‖², or its loss, up.
     pub energy: Program,
+    /// Adds the change of that between two points up, without cancellation.
     pub change: Program,
+    /// Contributions to JᵀWr.
     pub gradient: Program,
+    /// Contributions to JᵀWJp.
     pub product: Program,
     /// The product with J's entries computed anew from the variables, instead of loaded.
     pub recompute: Option<Program>,
+    /// Contributions to the diagonal blocks of JᵀWJ.
     pub diagonal: Program,
     /// Rows of the residual.
     pub rows: u32,
@@ -122,9 +136,11 @@ pub struct ResidualPrograms {
     /// For every slot, where its part of Jᵀu is (width d), and of its diagonal block
     /// (width d(d+1)/2: the lower triangle, row by row). Empty for constants.
     pub gradient_maps: Vec<ColumnMap>,
+    /// The same for the diagonal blocks.
     pub diagonal_maps: Vec<ColumnMap>,
     /// Of energies and of residuals with full curvature, what stands in JᵀWJ's place.
     pub curvature: Option<ProjectedHessian>,
+    /// Residuals or an energy.
     pub objective: Objective,
 }
 
@@ -145,7 +161,9 @@ pub struct Through {
     pub input: (u32, u32),
     /// Slot and component.
     pub sum: (u32, u32),
+    /// Code of the slope.
     pub slope: (u32, u32),
+    /// True if its sign is turned.
     pub negative: bool,
 }
 

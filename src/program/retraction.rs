@@ -7,9 +7,12 @@ use super::{Address, Program, Signature, SlotShape, Store, wgsl};
 use leastwise_expr::Manifold;
 use std::sync::Arc;
 
+/// Program of x ⊕ δ for the variables of one manifold.
 #[derive(Clone, Debug)]
 pub struct Retraction {
+    /// The program.
     pub program: Program,
+    /// Buffers that it reads.
     pub signature: Signature,
     /// Columns that it stores.
     columns: u32,
@@ -19,6 +22,7 @@ pub struct Retraction {
 const HEADER: u32 = 2;
 
 impl Retraction {
+    /// The retraction of a manifold, differentiated at 0.
     pub fn new(manifold: &Arc<Manifold>) -> Self {
         let address = |base: u32, stride: u32| Address { base, column: 0, stride };
         let slot =

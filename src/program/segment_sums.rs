@@ -29,40 +29,59 @@ pub struct RowSlots {
     pub own: Vec<u32>,
     /// Where the row's part of a vector is that belongs to S, and its diagonal block.
     pub sums: u32,
+    /// The same for its diagonal block.
     pub block: u32,
 }
 
 /// An entry of T: a component of S, an input, and where the slope is, perhaps with the opposite sign.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SegmentSumSlope {
+    /// Component of S.
     pub sum: u32,
+    /// Slot and degree of freedom.
     pub input: (u32, u32),
+    /// Column of the slope.
     pub slope: u32,
+    /// True if its sign is turned.
     pub negative: bool,
 }
 
+/// Programs of the entries of rows that are summed.
 #[derive(Clone, Debug)]
 pub struct SegmentSumPrograms {
+    /// Contributions to S.
     pub value: Program,
     /// None where nothing of x moves, or g does not depend on it.
     pub slopes: Option<Program>,
+    /// Stores the distinct entries of J with respect to entries.
     pub linearize: Program,
+    /// Contributions to Gp.
     pub forward: Program,
+    /// Contributions to the gradient.
     pub gradient: Program,
+    /// Contributions to JᵀWJp.
     pub product: Program,
+    /// Contributions to the diagonal blocks.
     pub diagonal: Program,
     /// Components of S, and columns that `slopes` stores.
     pub width: u32,
+    /// Columns that `slopes` stores.
     pub slopes_width: u32,
+    /// Slopes of S that stay symbolic.
     pub through: Vec<SegmentSumSlope>,
     /// Columns of the Jacobian buffer.
     pub stored: u32,
+    /// Columns of contributions to a gradient or a product.
     pub contributions: u32,
+    /// Columns of contributions to diagonal blocks.
     pub diagonals: u32,
     /// What the columns of G stand for: slot, and scalar or degree of freedom. And G, row by row.
     pub inputs: Vec<(u32, u32)>,
+    /// G, row by row.
     pub entries: Vec<Entry>,
+    /// Columns of each slot's gradient.
     pub gradient_maps: Vec<ColumnMap>,
+    /// Columns of each slot's diagonal block.
     pub diagonal_maps: Vec<ColumnMap>,
 }
 

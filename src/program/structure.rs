@@ -35,8 +35,11 @@ pub enum Objective {
 #[derive(PartialEq, Eq, Debug)]
 pub struct Structure {
     canonical: Canonical,
+    /// Rows of the residual.
     pub rows: u32,
+    /// Residuals or an energy.
     pub objective: Objective,
+    /// Kind of each slot.
     pub slots: Vec<SlotKind>,
     /// For every leaf of `canonical`: its slot and component, or its number among the data.
     leaves: Vec<Leaf>,
@@ -49,11 +52,14 @@ pub struct Structure {
 /// Which scalars are one value for all instances of a batch.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
+    /// True if all instances share the weight.
     pub weight_shared: bool,
+    /// For each column of data, true if all instances share it.
     pub shared: Vec<bool>,
 }
 
 impl Structure {
+    /// Structure of a canonical expression. Fails if it has too many rows or leaves.
     pub fn new(
         canonical: Canonical,
         (objective, rows): (Objective, u32),
@@ -120,6 +126,7 @@ impl Structure {
         self.canonical.rebuild(self.rows as usize, |leaf| self.leaves[leaf as usize])
     }
 
+    /// Programs of terms of this structure; `name` is for labels and messages.
     pub fn programs(&self, name: &str, signature: &Signature, guards: Guards) -> ResidualPrograms {
         let (graph, residual) = self.residual();
         match self.objective {

@@ -23,7 +23,9 @@ pub const LEAST_CURVATURE: f64 = 0.9;
 /// A loss whose parameters are the data columns from `first` on, each a scalar.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RobustShape {
+    /// The loss.
     pub kind: Arc<LossKind>,
+    /// First of its parameters among the shared values.
     pub first: u32,
 }
 
@@ -74,6 +76,7 @@ pub(super) struct Weighting<'a> {
 }
 
 impl<'a> Weighting<'a> {
+    /// Weighting of `rows` stored residuals by weight and loss.
     pub fn new(linear: &mut Graph, rows: u32, loss: Option<&'a RobustShape>) -> Self {
         let weight = linear.leaf(Leaf::Weight);
         let r: Vec<Expr> = (0..rows).map(|row| linear.leaf(Leaf::Stored(row))).collect();
@@ -165,6 +168,7 @@ pub struct Curvature {
 }
 
 impl Curvature {
+    /// Curvature of a loss: graph and values.
     pub fn new(loss: &RobustShape) -> Self {
         let mut graph = Graph::new();
         let squared = graph.leaf(Leaf::Stored(0));

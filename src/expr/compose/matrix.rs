@@ -13,17 +13,20 @@ pub fn times_vector(graph: &mut Graph, m: &[Expr], v: &[Expr]) -> Vec<Expr> {
     m.chunks(v.len()).map(|row| graph.dot(row, v)).collect()
 }
 
+/// A·B.
 pub fn product(graph: &mut Graph, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
     let columns = transpose(b);
     let n = rows(a);
     a.chunks(n).flat_map(|row| columns.chunks(n).map(move |column| (row, column))).map(|(row, column)| graph.dot(row, column)).collect()
 }
 
+/// Mᵀ.
 pub fn transpose(m: &[Expr]) -> Vec<Expr> {
     let n = rows(m);
     (0..n * n).map(|k| m[k % n * n + k / n]).collect()
 }
 
+/// det M.
 pub fn determinant(graph: &mut Graph, m: &[Expr]) -> Expr {
     if m.len() == 4 {
         return vector::cross(graph, &m[..2], &m[2..])[0];

@@ -6,6 +6,7 @@ use crate::{Expr, Graph, Unary};
 /// Below this square of an angle the series are used: their next terms are below f64's resolution.
 const SMALL: f64 = 1e-2;
 
+/// p·q.
 pub fn product(graph: &mut Graph, p: &[Expr], q: &[Expr]) -> Vec<Expr> {
     // Row by row, which component of p meets x, y, z, w of q, and with which sign.
     const TERMS: [[(usize, bool); 4]; 4] = [
@@ -24,10 +25,12 @@ pub fn product(graph: &mut Graph, p: &[Expr], q: &[Expr]) -> Vec<Expr> {
     TERMS.iter().map(row).collect()
 }
 
+/// The conjugate: −x, −y, −z, w.
 pub fn conjugate(graph: &mut Graph, q: &[Expr]) -> Vec<Expr> {
     vec![graph.neg(q[0]), graph.neg(q[1]), graph.neg(q[2]), q[3]]
 }
 
+/// q⁻¹, also of quaternions that are not of unit length.
 pub fn inverse(graph: &mut Graph, q: &[Expr]) -> Vec<Expr> {
     let squared = graph.dot(q, q);
     conjugate(graph, q).into_iter().map(|entry| graph.div(entry, squared)).collect()
@@ -91,6 +94,7 @@ pub fn log(graph: &mut Graph, q: &[Expr]) -> Vec<Expr> {
     vector::scale(graph, u, factor)
 }
 
+/// Unit quaternion of a rotation vector.
 pub fn from_angle_axis(graph: &mut Graph, v: &[Expr]) -> Vec<Expr> {
     let half: Vec<Expr> = v.iter().map(|&x| graph.times(x, 0.5)).collect();
     exp(graph, &half)
@@ -110,6 +114,7 @@ pub fn to_angle_axis(graph: &mut Graph, q: &[Expr]) -> Vec<Expr> {
     log(graph, &short).into_iter().map(|x| graph.times(x, 2.0)).collect()
 }
 
+/// Rotation matrix of a quaternion.
 pub fn to_matrix(graph: &mut Graph, q: &[Expr]) -> Vec<Expr> {
     let (one, two) = (graph.constant(1.0), graph.constant(2.0));
     let mut entry = |i: usize, j: usize| {

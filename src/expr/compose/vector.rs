@@ -2,14 +2,17 @@
 
 use crate::{Expr, Graph, Unary};
 
+/// a + b.
 pub fn add(graph: &mut Graph, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
     a.iter().zip(b).map(|(&x, &y)| graph.add(x, y)).collect()
 }
 
+/// a − b.
 pub fn sub(graph: &mut Graph, a: &[Expr], b: &[Expr]) -> Vec<Expr> {
     a.iter().zip(b).map(|(&x, &y)| graph.sub(x, y)).collect()
 }
 
+/// a·factor.
 pub fn scale(graph: &mut Graph, a: &[Expr], factor: Expr) -> Vec<Expr> {
     a.iter().map(|&x| graph.mul(x, factor)).collect()
 }

@@ -60,6 +60,7 @@ impl ManifoldError {
 pub struct Manifold {
     /// Scalars of an instance, and its degrees of freedom.
     pub ambient: u32,
+    /// Degrees of freedom of an instance.
     pub tangent: u32,
     /// By this the engine's registry knows it: 1, 2, …
     pub number: u32,

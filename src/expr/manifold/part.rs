@@ -27,17 +27,41 @@ pub const MAX_WIDTH: u32 = 1024;
 const MAX_TRACED: usize = 1 << 16;
 const MAX_DEPENDENCES: usize = 1 << 20;
 
+/// Factor of a product of manifolds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
+    /// Vectors.
     Euclidean(u32),
-    Subset { width: u32, constant: Vec<u32> },
+    /// Vectors some of whose components stay as they are.
+    Subset {
+        /// Scalars that are stored.
+        width: u32,
+        /// Components that stay, ascending.
+        constant: Vec<u32>,
+    },
+    /// Unit vectors.
     Sphere(u32),
+    /// Rotations of space.
     Quaternion,
+    /// Rotations of the plane.
     So2,
+    /// Rigid motions of the plane.
     Se2,
+    /// Rigid motions of space.
     Se3,
+    /// Similarities of space.
     Sim3,
-    Traced { ambient: u32, tangent: u32, tape: Vec<u32>, outputs: Vec<u32> },
+    /// A traced retraction.
+    Traced {
+        /// Scalars that are stored.
+        ambient: u32,
+        /// Degrees of freedom.
+        tangent: u32,
+        /// The retraction's tape.
+        tape: Vec<u32>,
+        /// Values of the tape that are the retraction's result.
+        outputs: Vec<u32>,
+    },
 }
 
 impl Part {
@@ -67,6 +91,7 @@ impl Part {
         }
     }
 
+    /// Name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::Euclidean(n) => n.to_string(),

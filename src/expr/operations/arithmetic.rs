@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// −x.
 pub struct Neg;
 
 impl Instruction for Neg {
@@ -37,6 +38,7 @@ impl UnaryOperation for Neg {
     }
 }
 
+/// Sum of two.
 pub struct Add;
 
 impl Instruction for Add {
@@ -78,6 +80,7 @@ impl BinaryOperation for Add {
     }
 }
 
+/// Difference of two.
 pub struct Sub;
 
 impl Instruction for Sub {
@@ -113,6 +116,7 @@ impl BinaryOperation for Sub {
     }
 }
 
+/// Product of two.
 pub struct Mul;
 
 impl Instruction for Mul {
@@ -163,6 +167,7 @@ impl BinaryOperation for Mul {
     }
 }
 
+/// Quotient of two.
 pub struct Div;
 
 impl Instruction for Div {
@@ -225,6 +230,7 @@ impl BinaryOperation for Div {
     }
 }
 
+/// x².
 pub struct Square;
 
 impl Instruction for Square {
@@ -250,6 +256,7 @@ impl Instruction for Square {
     }
 }
 
+/// x³.
 pub struct Cube;
 
 impl Instruction for Cube {
@@ -276,6 +283,7 @@ impl Instruction for Cube {
     }
 }
 
+/// 1/x.
 pub struct Reciprocal;
 
 impl Instruction for Reciprocal {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Linear interpolation between two.
 pub struct Mix;
 
 impl Instruction for Mix {
@@ -35,6 +36,7 @@ impl Instruction for Mix {
     }
 }
 
+/// 0 below an edge, else 1.
 pub struct Step;
 
 impl Instruction for Step {
@@ -57,6 +59,7 @@ impl Instruction for Step {
     }
 }
 
+/// Cubic step between two edges.
 pub struct Smoothstep;
 
 impl Instruction for Smoothstep {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// a < b.
 pub struct Lt;
 
 impl Instruction for Lt {
@@ -38,6 +39,7 @@ impl BinaryOperation for Lt {
     }
 }
 
+/// a ≤ b.
 pub struct Le;
 
 impl Instruction for Le {
@@ -74,6 +76,7 @@ impl BinaryOperation for Le {
     }
 }
 
+/// a = b.
 pub struct Eq;
 
 impl Instruction for Eq {
@@ -96,6 +99,7 @@ impl Instruction for Eq {
     }
 }
 
+/// a ≠ b.
 pub struct Ne;
 
 impl Instruction for Ne {

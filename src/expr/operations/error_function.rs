@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Error function.
 pub struct Erf;
 
 impl Instruction for Erf {
@@ -43,6 +44,7 @@ impl UnaryOperation for Erf {
     }
 }
 
+/// Gaussian error linear unit: x·Φ(x).
 pub struct Gelu;
 
 impl Instruction for Gelu {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// eˣ.
 pub struct Exp;
 
 impl Instruction for Exp {
@@ -50,6 +51,7 @@ impl UnaryOperation for Exp {
     }
 }
 
+/// 2ˣ.
 pub struct Exp2;
 
 impl Instruction for Exp2 {
@@ -98,6 +100,7 @@ impl UnaryOperation for Exp2 {
     }
 }
 
+/// eˣ − 1.
 pub struct Expm1;
 
 impl Instruction for Expm1 {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// The smaller of two.
 pub struct Min;
 
 impl Instruction for Min {
@@ -24,6 +25,7 @@ impl Instruction for Min {
     }
 }
 
+/// The larger of two.
 pub struct Max;
 
 impl Instruction for Max {
@@ -46,6 +48,7 @@ impl Instruction for Max {
     }
 }
 
+/// x, held between two bounds.
 pub struct Clamp;
 
 impl Instruction for Clamp {

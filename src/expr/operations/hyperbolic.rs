@@ -3,6 +3,7 @@
 use super::logistic::sigmoid_rise;
 use crate::operation::*;
 
+/// Hyperbolic sine.
 pub struct Sinh;
 
 impl Instruction for Sinh {
@@ -45,6 +46,7 @@ impl UnaryOperation for Sinh {
     }
 }
 
+/// Hyperbolic cosine.
 pub struct Cosh;
 
 impl Instruction for Cosh {
@@ -90,6 +92,7 @@ impl UnaryOperation for Cosh {
     }
 }
 
+/// Hyperbolic tangent.
 pub struct Tanh;
 
 impl Instruction for Tanh {

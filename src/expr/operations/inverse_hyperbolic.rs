@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Inverse hyperbolic sine.
 pub struct Asinh;
 
 impl Instruction for Asinh {
@@ -42,6 +43,7 @@ impl UnaryOperation for Asinh {
     }
 }
 
+/// Inverse hyperbolic cosine.
 pub struct Acosh;
 
 impl Instruction for Acosh {
@@ -91,6 +93,7 @@ impl UnaryOperation for Acosh {
     }
 }
 
+/// Inverse hyperbolic tangent.
 pub struct Atanh;
 
 impl Instruction for Atanh {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Arcsine.
 pub struct Asin;
 
 impl Instruction for Asin {
@@ -46,6 +47,7 @@ impl UnaryOperation for Asin {
     }
 }
 
+/// Arccosine.
 pub struct Acos;
 
 impl Instruction for Acos {
@@ -110,6 +112,7 @@ fn at_most_one(graph: &mut Graph, a: Expr) -> Expr {
     graph.and(low, high)
 }
 
+/// Arctangent.
 pub struct Atan;
 
 impl Instruction for Atan {
@@ -153,6 +156,7 @@ impl UnaryOperation for Atan {
     }
 }
 
+/// Angle of the point (x, y).
 pub struct Atan2;
 
 impl Instruction for Atan2 {

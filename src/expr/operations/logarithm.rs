@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Natural logarithm.
 pub struct Log;
 
 impl Instruction for Log {
@@ -50,6 +51,7 @@ impl UnaryOperation for Log {
     }
 }
 
+/// Logarithm to base 2.
 pub struct Log2;
 
 impl Instruction for Log2 {
@@ -72,6 +74,7 @@ impl Instruction for Log2 {
     }
 }
 
+/// Logarithm to base 10.
 pub struct Log10;
 
 impl Instruction for Log10 {
@@ -100,6 +103,7 @@ fn of_base(graph: &mut Graph, operands: &[Vec<Expr>], factor: f64) -> Vec<Expr> 
     vec![graph.times(logarithm, factor)]
 }
 
+/// log(1 + x).
 pub struct Log1p;
 
 impl Instruction for Log1p {
@@ -150,6 +154,7 @@ impl UnaryOperation for Log1p {
     }
 }
 
+/// log Σ exp xᵢ.
 pub struct LogSumExp;
 
 impl Instruction for LogSumExp {

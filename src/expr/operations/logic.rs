@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// 1 if neither is 0, else 0.
 pub struct And;
 
 impl Instruction for And {
@@ -43,6 +44,7 @@ impl BinaryOperation for And {
     }
 }
 
+/// 1 if one of them is not 0, else 0.
 pub struct Or;
 
 impl Instruction for Or {
@@ -96,6 +98,7 @@ fn decided(graph: &mut Graph, decisive: bool, a: Expr, b: Expr) -> Option<Expr> 
     (a == b && graph.is_truth(a)).then_some(a)
 }
 
+/// 1 if x = 0, else 0.
 pub struct Not;
 
 impl Instruction for Not {
@@ -139,6 +142,7 @@ impl UnaryOperation for Not {
     }
 }
 
+/// One of two, by a condition.
 pub struct Select;
 
 impl Instruction for Select {

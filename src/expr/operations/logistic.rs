@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// 1/(1 + e⁻ˣ).
 pub struct Sigmoid;
 
 impl Instruction for Sigmoid {
@@ -50,6 +51,7 @@ impl UnaryOperation for Sigmoid {
     }
 }
 
+/// log(1 + eˣ).
 pub struct Softplus;
 
 impl Instruction for Softplus {

@@ -3,6 +3,7 @@
 use crate::compose::{eigen, matrix};
 use crate::operation::*;
 
+/// Product of a matrix and a vector.
 pub struct MatVec;
 
 impl Instruction for MatVec {
@@ -29,6 +30,7 @@ impl Instruction for MatVec {
     }
 }
 
+/// Product of two matrices.
 pub struct MatMul;
 
 impl Instruction for MatMul {
@@ -62,6 +64,7 @@ impl Instruction for MatMul {
     }
 }
 
+/// Transpose of a matrix.
 pub struct Transpose;
 
 impl Instruction for Transpose {
@@ -91,6 +94,7 @@ impl Instruction for Transpose {
     }
 }
 
+/// Determinant of a matrix.
 pub struct Determinant;
 
 impl Instruction for Determinant {
@@ -116,6 +120,7 @@ impl Instruction for Determinant {
     }
 }
 
+/// Inverse of a matrix.
 pub struct Inverse;
 
 impl Instruction for Inverse {
@@ -141,6 +146,7 @@ impl Instruction for Inverse {
     }
 }
 
+/// Eigenvalues of a symmetric matrix.
 pub struct EigenSymmetric;
 
 impl Instruction for EigenSymmetric {
@@ -166,6 +172,7 @@ impl Instruction for EigenSymmetric {
     }
 }
 
+/// Rotation closest to a matrix.
 pub struct ClosestRotation;
 
 impl Instruction for ClosestRotation {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Power with an integer exponent.
 pub struct PowInt;
 
 impl Instruction for PowInt {
@@ -26,6 +27,7 @@ impl Instruction for PowInt {
     });
 }
 
+/// Power.
 pub struct Pow;
 
 impl Instruction for Pow {

@@ -3,6 +3,7 @@
 use crate::compose::quaternion;
 use crate::operation::*;
 
+/// Product of two quaternions.
 pub struct QuatMul;
 
 impl Instruction for QuatMul {
@@ -39,6 +40,7 @@ impl Instruction for QuatMul {
     }
 }
 
+/// Conjugate of a quaternion.
 pub struct QuatConjugate;
 
 impl Instruction for QuatConjugate {
@@ -68,6 +70,7 @@ impl Instruction for QuatConjugate {
     }
 }
 
+/// Inverse of a quaternion.
 pub struct QuatInverse;
 
 impl Instruction for QuatInverse {
@@ -93,6 +96,7 @@ impl Instruction for QuatInverse {
     }
 }
 
+/// A vector, rotated by a quaternion.
 pub struct QuatRotate;
 
 impl Instruction for QuatRotate {
@@ -119,6 +123,7 @@ impl Instruction for QuatRotate {
     }
 }
 
+/// Quaternion of a rotation vector.
 pub struct QuatFromAngleAxis;
 
 impl Instruction for QuatFromAngleAxis {
@@ -144,6 +149,7 @@ impl Instruction for QuatFromAngleAxis {
     }
 }
 
+/// Rotation vector of a quaternion.
 pub struct QuatToAngleAxis;
 
 impl Instruction for QuatToAngleAxis {
@@ -169,6 +175,7 @@ impl Instruction for QuatToAngleAxis {
     }
 }
 
+/// Quaternion of a rotation matrix.
 pub struct QuatFromMatrix;
 
 impl Instruction for QuatFromMatrix {
@@ -194,6 +201,7 @@ impl Instruction for QuatFromMatrix {
     }
 }
 
+/// Rotation matrix of a quaternion.
 pub struct QuatToMatrix;
 
 impl Instruction for QuatToMatrix {
@@ -229,6 +237,7 @@ impl Instruction for QuatToMatrix {
     }
 }
 
+/// Exponential of a quaternion.
 pub struct QuatExp;
 
 impl Instruction for QuatExp {
@@ -254,6 +263,7 @@ impl Instruction for QuatExp {
     }
 }
 
+/// Logarithm of a quaternion.
 pub struct QuatLog;
 
 impl Instruction for QuatLog {

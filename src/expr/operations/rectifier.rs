@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// max(x, 0).
 pub struct Relu;
 
 impl Instruction for Relu {
@@ -27,6 +28,7 @@ impl Instruction for Relu {
     }
 }
 
+/// x above 0, a part of x below.
 pub struct LeakyRelu;
 
 impl Instruction for LeakyRelu {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Square root.
 pub struct Sqrt;
 
 impl Instruction for Sqrt {
@@ -59,6 +60,7 @@ impl UnaryOperation for Sqrt {
     }
 }
 
+/// 1/√x.
 pub struct Rsqrt;
 
 impl Instruction for Rsqrt {
@@ -83,6 +85,7 @@ impl Instruction for Rsqrt {
     }
 }
 
+/// Cube root.
 pub struct Cbrt;
 
 impl Instruction for Cbrt {
@@ -122,6 +125,7 @@ impl UnaryOperation for Cbrt {
     }
 }
 
+/// √(a² + b²).
 pub struct Hypot;
 
 impl Instruction for Hypot {

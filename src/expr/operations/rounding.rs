@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Largest integer that is not above x.
 pub struct Floor;
 
 impl Instruction for Floor {
@@ -46,6 +47,7 @@ impl UnaryOperation for Floor {
     }
 }
 
+/// Smallest integer that is not below x.
 pub struct Ceil;
 
 impl Instruction for Ceil {
@@ -90,6 +92,7 @@ impl UnaryOperation for Ceil {
     }
 }
 
+/// Nearest integer.
 pub struct Round;
 
 impl Instruction for Round {
@@ -139,6 +142,7 @@ impl UnaryOperation for Round {
     }
 }
 
+/// x − floor x.
 pub struct Fract;
 
 impl Instruction for Fract {
@@ -170,6 +174,7 @@ impl Instruction for Fract {
     }
 }
 
+/// Remainder of a division, with the divisor's sign.
 pub struct Mod;
 
 impl Instruction for Mod {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Absolute value.
 pub struct Abs;
 
 impl Instruction for Abs {
@@ -52,6 +53,7 @@ impl UnaryOperation for Abs {
     }
 }
 
+/// Sign: −1, 0 or 1.
 pub struct Sign;
 
 impl Instruction for Sign {

@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Sum of a vector's components.
 pub struct Sum;
 
 impl Instruction for Sum {
@@ -23,6 +24,7 @@ impl Instruction for Sum {
     }
 }
 
+/// Mean of a vector's components.
 pub struct Mean;
 
 impl Instruction for Mean {
@@ -44,6 +46,7 @@ impl Instruction for Mean {
     }
 }
 
+/// Sum over the entries of a row.
 pub struct SumOver;
 
 impl Instruction for SumOver {

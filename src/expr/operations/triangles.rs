@@ -3,6 +3,7 @@
 use crate::compose::triangle;
 use crate::operation::*;
 
+/// Area of a triangle.
 pub struct TriangleArea;
 
 impl Instruction for TriangleArea {
@@ -29,6 +30,7 @@ impl Instruction for TriangleArea {
     }
 }
 
+/// Unit normal of a triangle.
 pub struct TriangleNormal;
 
 impl Instruction for TriangleNormal {
@@ -55,6 +57,7 @@ impl Instruction for TriangleNormal {
     }
 }
 
+/// Angle between two triangles with a common edge.
 pub struct DihedralAngle;
 
 impl Instruction for DihedralAngle {
@@ -81,6 +84,7 @@ impl Instruction for DihedralAngle {
     }
 }
 
+/// Cotangent of a triangle's angle.
 pub struct Cotangent;
 
 impl Instruction for Cotangent {

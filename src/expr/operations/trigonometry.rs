@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// Sine.
 pub struct Sin;
 
 impl Instruction for Sin {
@@ -47,6 +48,7 @@ impl UnaryOperation for Sin {
     }
 }
 
+/// Cosine.
 pub struct Cos;
 
 impl Instruction for Cos {
@@ -92,6 +94,7 @@ impl UnaryOperation for Cos {
     }
 }
 
+/// Tangent.
 pub struct Tan;
 
 impl Instruction for Tan {

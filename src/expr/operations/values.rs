@@ -2,6 +2,7 @@
 
 use crate::operation::*;
 
+/// A number.
 pub struct Literal;
 
 impl Instruction for Literal {
@@ -10,6 +11,7 @@ impl Instruction for Literal {
     const MEANING: &'static str = "low, high word of an f64 → a scalar";
 }
 
+/// An input of the traced function.
 pub struct Input;
 
 impl Instruction for Input {
@@ -18,6 +20,7 @@ impl Instruction for Input {
     const MEANING: &'static str = "source (slots first, then data columns) → its scalars";
 }
 
+/// A component of a vector.
 pub struct Component;
 
 impl Instruction for Component {
@@ -26,6 +29,7 @@ impl Instruction for Component {
     const MEANING: &'static str = "value, index → one scalar of it";
 }
 
+/// A vector of scalars.
 pub struct Pack;
 
 impl Instruction for Pack {

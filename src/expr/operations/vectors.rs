@@ -3,6 +3,7 @@
 use crate::compose::vector;
 use crate::operation::*;
 
+/// Scalar product.
 pub struct Dot;
 
 impl Instruction for Dot {
@@ -29,6 +30,7 @@ impl Instruction for Dot {
     }
 }
 
+/// Vector product.
 pub struct Cross;
 
 impl Instruction for Cross {
@@ -55,6 +57,7 @@ impl Instruction for Cross {
     }
 }
 
+/// Euclidean norm.
 pub struct Norm;
 
 impl Instruction for Norm {
@@ -80,6 +83,7 @@ impl Instruction for Norm {
     }
 }
 
+/// Squared norm.
 pub struct NormSq;
 
 impl Instruction for NormSq {
@@ -105,6 +109,7 @@ impl Instruction for NormSq {
     }
 }
 
+/// Vector of unit length.
 pub struct Normalize;
 
 impl Instruction for Normalize {
@@ -130,6 +135,7 @@ impl Instruction for Normalize {
     }
 }
 
+/// Distance of two points.
 pub struct Distance;
 
 impl Instruction for Distance {
@@ -157,6 +163,7 @@ impl Instruction for Distance {
     }
 }
 
+/// Angle between two vectors.
 pub struct AngleBetween;
 
 impl Instruction for AngleBetween {
@@ -187,6 +194,7 @@ impl Instruction for AngleBetween {
     }
 }
 
+/// A vector, rotated by Euler angles about x, then y, then z.
 pub struct RotateXYZ;
 
 impl Instruction for RotateXYZ {

@@ -16,6 +16,7 @@ use leastwise_solve::Summing;
 
 /// The entries of the term that is being evaluated.
 pub struct EntryEvaluation {
+    /// Buffers of the sums.
     pub work: Summing,
     /// J with respect to the sums, row by row of r, instance by instance.
     sum_jacobian: Vec<f64>,
@@ -27,6 +28,7 @@ pub struct EntryEvaluation {
 }
 
 impl EntryEvaluation {
+    /// Evaluation of the entries of a batch; allocates its buffers.
     pub fn new(device: &mut Device, batch: &Batch, term: &Term) -> Result<Self, Error> {
         let work = summing(device, batch.longest_scratch())?;
         let width = batch.sums.as_ref().map_or(0, |sums| sums.sums.width);
@@ -34,6 +36,7 @@ impl EntryEvaluation {
         Ok(Self { work, sum_jacobian: vec![0.0; len], stored: Vec::new(), next: (0, 0), sums: Vec::new() })
     }
 
+    /// Buffers to free.
     pub fn buffers(&self) -> [BufferId; 2] {
         [self.work.scratch.buffer, self.work.state.buffer]
     }
@@ -44,6 +47,7 @@ impl EntryEvaluation {
         Some(Command::Read { slice: Slice { buffer: chunk.jacobian, offset: 0, len: chunk.jacobian_len } })
     }
 
+    /// Takes the Jacobian that was read of a chunk.
     pub fn take(&mut self, stored: Vec<f64>) {
         self.stored.push(stored);
     }

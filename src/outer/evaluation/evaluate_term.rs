@@ -79,6 +79,7 @@ impl Worst {
 }
 
 impl TermEvaluation {
+    /// Evaluation of a term's instances at the current values. Fails if there is no such term.
     pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, term: u32, wanted: Wanted) -> Result<Self, Error> {
         let owner = problem.term(term)?;
         let mut left = VecDeque::new();
@@ -304,6 +305,7 @@ impl TermEvaluation {
     }
 }
 
+/// The value, with its sign turned if `negative`.
 pub fn signed(value: f64, negative: bool) -> f64 {
     if negative { -value } else { value }
 }

@@ -19,6 +19,7 @@ pub enum HessianForm {
     Semidefinite,
 }
 
+/// Hessians of a term's instances, in blocks of instances.
 pub struct Hessians {
     term: u32,
     form: HessianForm,
@@ -71,10 +72,12 @@ impl Hessians {
         Ok(hessians)
     }
 
+    /// Buffers to free.
     pub fn buffers(&self) -> &[BufferId] {
         self.blocks.buffers()
     }
 
+    /// Hessians so far, instance by instance.
     pub fn values(&mut self) -> &mut Vec<f64> {
         &mut self.values
     }

@@ -13,18 +13,25 @@ const BLOCK_ELEMENTS: u32 = 1 << 24;
 
 /// Instances of a batch, and the member that they are of; of several members, the first.
 pub struct Instances {
+    /// Number of the batch.
     pub batch: usize,
+    /// Number of the member within the batch.
     pub member: usize,
+    /// Instances of the batch.
     pub range: Range<u32>,
 }
 
 /// A block of instances within one chunk.
 #[derive(Clone, Copy)]
 pub struct InstanceBlock {
+    /// Number of the batch.
     pub batch: usize,
     chunk: usize,
+    /// Number of the member within the batch.
     pub member: usize,
+    /// First instance within the batch.
     pub first: u32,
+    /// Number of instances.
     pub count: u32,
 }
 
@@ -61,6 +68,7 @@ impl InstanceBlocks {
         Ok(())
     }
 
+    /// The next block; none when all are done.
     pub fn first(&self) -> Option<InstanceBlock> {
         self.left.front().copied()
     }
@@ -71,14 +79,17 @@ impl InstanceBlocks {
         self.left.pop_front()
     }
 
+    /// Frees the buffers.
     pub fn free(&mut self, device: &mut Device) {
         self.buffers.drain(..).for_each(|buffer| device.free(buffer));
     }
 
+    /// Buffers that blocks share.
     pub fn buffers(&self) -> &[BufferId] {
         &self.buffers
     }
 
+    /// Allocates a buffer that all blocks share. Fails if memory runs out.
     pub fn allocate(&mut self, device: &mut Device, kind: Kind, len: u32, what: &str) -> Result<Slice, Error> {
         let buffer = device.allocate(kind, len.max(1), what)?;
         self.buffers.push(buffer);

@@ -148,6 +148,7 @@ impl Differentiating {
         })
     }
 
+    /// Frees the buffers.
     pub fn dispose(&mut self, device: &mut Device) {
         self.blocks.free(device);
         self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));

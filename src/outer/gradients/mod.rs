@@ -20,7 +20,9 @@ use std::collections::HashMap;
 pub struct BackwardOptions {
     /// True if a part of the cotangent along which the cost does not change is left out, and not refused.
     pub least_norm: bool,
+    /// Pivots below this part of the largest count as 0; default: by precision.
     pub rank_tolerance: Option<f64>,
+    /// Relative gradient norm above which the point is refused as not stationary; default: by precision.
     pub stationary_tolerance: Option<f64>,
 }
 
@@ -30,6 +32,7 @@ impl BackwardOptions {
         AdjointOptions { deficient, rank_tolerance: self.rank_tolerance }
     }
 
+    /// Fails if a tolerance is negative or not a number.
     pub fn validate(&self) -> Result<(), Error> {
         self.adjoint().validate()?;
         match self.stationary_tolerance.filter(|tolerance| tolerance.is_nan() || *tolerance < 0.0) {
@@ -47,17 +50,23 @@ impl BackwardOptions {
 pub struct Gradients {
     /// max |gᵢ| at the values that were found, of what may move; ‖H⁻¹g‖ / ‖x‖ there; and whether that is next to nothing.
     pub gradient_norm: f64,
+    /// ‖H⁻¹g‖ / ‖x‖ there.
     pub distance: f64,
+    /// True if that is next to nothing.
     pub stationary: bool,
     /// Newton's steps from there to where the gradients are of, in f64.
     pub refinements: u32,
     /// Independent directions along which the cost does not change, and what they move.
     pub deficiency: u32,
+    /// Parts of the null space, by variable.
     pub unseen: Vec<NullSpacePart>,
     /// Degrees of freedom that are neither fixed nor held by a limit.
     pub unknowns: u32,
+    /// Linear solver.
     pub method: &'static str,
+    /// Gradients of each term.
     pub terms: Vec<OfTerm>,
+    /// Gradients of each table.
     pub tables: Vec<OfTable>,
     /// All of them one after the other: of every term its columns and its weight, then of every table.
     #[serde(skip)]
@@ -67,15 +76,20 @@ pub struct Gradients {
 /// Numbers of values of a term: of each column, and of its weight.
 #[derive(serde::Serialize)]
 pub struct OfTerm {
+    /// Number of the term.
     pub term: u32,
+    /// Values of each column of data.
     pub columns: Vec<usize>,
+    /// Values of the weight.
     pub weight: usize,
 }
 
 /// Number of values of a table: of constants their scalars, of variables their degrees of freedom.
 #[derive(serde::Serialize)]
 pub struct OfTable {
+    /// Number of the table.
     pub table: u32,
+    /// Values.
     pub values: usize,
 }
 
@@ -208,6 +222,7 @@ impl GradientRun {
         }
     }
 
+    /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the gradients are there. Fails if the point is not stationary, or along a null space that no pseudo-inverse was requested for.
     pub fn resume(&mut self, devices: &mut Devices, problem: &mut Problem, deadline: f64) -> Result<Turn<Box<Gradients>>, Error> {
         let precision = devices.main.precision();
         loop {

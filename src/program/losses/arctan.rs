@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// The arctangent of s.
 pub struct Arctan;
 
 impl LossFunction for Arctan {

@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Barron's general loss, with its shape as a parameter.
 pub struct Barron;
 
 impl LossFunction for Barron {

@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Cauchy's loss: the logarithm of 1 + s.
 pub struct Cauchy;
 
 impl LossFunction for Cauchy {

@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Geman and McClure's loss: s / (1 + s).
 pub struct GemanMcClure;
 
 impl LossFunction for GemanMcClure {

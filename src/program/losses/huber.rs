@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Huber's loss: quadratic near 0, linear beyond.
 pub struct Huber;
 
 impl LossFunction for Huber {

@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Charbonnier's loss: a smooth Huber.
 pub struct SoftL1;
 
 impl LossFunction for SoftL1 {

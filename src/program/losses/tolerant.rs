@@ -3,6 +3,7 @@
 use crate::loss_function::*;
 use leastwise_expr::softplus_rise;
 
+/// Tolerant loss: small residuals cost nearly nothing.
 pub struct Tolerant;
 
 impl LossFunction for Tolerant {

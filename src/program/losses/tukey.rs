@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Tukey's biweight: constant beyond its scale.
 pub struct Tukey;
 
 impl LossFunction for Tukey {

@@ -2,6 +2,7 @@
 
 use crate::loss_function::*;
 
+/// Welsch's loss: 1 − exp(−s).
 pub struct Welsch;
 
 impl LossFunction for Welsch {

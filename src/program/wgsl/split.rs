@@ -18,6 +18,7 @@ pub enum Cut {
 }
 
 impl Cut {
+    /// Both, the coarser first.
     pub const ALL: [Self; 2] = [Self::Coarse, Self::Fine];
 
     /// How large pieces in this format are.
@@ -68,6 +69,7 @@ pub fn is_small(program: &Program, cut: Cut) -> bool {
 
 /// A part of a program.
 pub struct Piece {
+    /// The part's program.
     pub program: Program,
     /// For every instruction, the column that it is loaded from instead, if an earlier piece stored it.
     pub reloads: Vec<Option<u32>>,
