@@ -15,7 +15,7 @@ function dented() {
 /** The mesh drawn to another place, so that a solve moves it. */
 function moving(lw, { positions, triangles }) {
   const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: positions });
-  problem.residuals("target", { of: [x], data: { to: [2, -1, 0.5] } }, ([p], { to }) => p.mul(to).sub(0.3));
+  problem.residuals("target", { of: [x], data: { to: [2, -1, 0.5], by: [0.3, 0.3, 0.3] } }, ([p], { to, by }) => p.mul(to).sub(by));
   return { problem, x, triangles };
 }
 
