@@ -62,260 +62,260 @@ use crate::rules::{Function, Rule};
 use crate::{Expr, Graph, Symbol};
 
 instructions! {
-    /// low, high word of an f64 → a scalar
+    /// A number.
     Literal,
-    /// source (slots first, then data columns) → its scalars
+    /// An input of the traced function.
     Input,
-    /// value, index → one scalar of it
+    /// A component of a vector.
     Component,
-    /// values… → their scalars, one after the other
+    /// A vector of scalars.
     Pack,
-    /// a → −a, elementwise
+    /// −x.
     Neg,
-    /// a, b → a + b, elementwise; a scalar goes with every element
+    /// Sum of two.
     Add,
-    /// a, b → a − b
+    /// Difference of two.
     Sub,
-    /// a, b → a · b
+    /// Product of two.
     Mul,
-    /// a, b → a / b
+    /// Quotient of two.
     Div,
-    /// a → a²
+    /// x².
     Square,
-    /// a → √a
+    /// Square root.
     Sqrt,
-    /// a → sin a
+    /// Sine.
     Sin,
-    /// a → cos a
+    /// Cosine.
     Cos,
-    /// a, b → Σ aᵢbᵢ
+    /// Scalar product.
     Dot,
-    /// a, b → a × b; a scalar for two 2-vectors
+    /// Vector product.
     Cross,
-    /// a → ‖a‖, with derivative 0 at 0
+    /// Euclidean norm.
     Norm,
-    /// a → ‖a‖²
+    /// Squared norm.
     NormSq,
-    /// a → a / ‖a‖, and 0 at 0
+    /// Vector of unit length.
     Normalize,
-    /// angles, v → Rz(angles.z) · Ry(angles.y) · Rx(angles.x) · v
+    /// A vector, rotated by Euler angles about x, then y, then z.
     RotateXYZ,
-    /// values… → their elementwise sum
+    /// Sum of a vector's components.
     Sum,
-    /// a, b → whether a < b
+    /// a < b.
     Lt,
-    /// a, b → whether a ≤ b
+    /// a ≤ b.
     Le,
-    /// a, b → both
+    /// 1 if neither is 0, else 0.
     And,
-    /// a, b → one of them
+    /// 1 if one of them is not 0, else 0.
     Or,
-    /// a → not a
+    /// 1 if x = 0, else 0.
     Not,
-    /// condition, then, otherwise → one of the two, elementwise
+    /// One of two, by a condition.
     Select,
-    /// m (row by row), v → m · v
+    /// Product of a matrix and a vector.
     MatVec,
-    /// a → |a|
+    /// Absolute value.
     Abs,
-    /// a → −1, 0 or 1
+    /// Sign: −1, 0 or 1.
     Sign,
-    /// a → ⌊a⌋
+    /// Largest integer that is not above x.
     Floor,
-    /// a → ⌈a⌉
+    /// Smallest integer that is not below x.
     Ceil,
-    /// a → the nearest integer, the even one of two
+    /// Nearest integer.
     Round,
-    /// a → a − ⌊a⌋
+    /// x − floor x.
     Fract,
-    /// a, b → a − b⌊a/b⌋
+    /// Remainder of a division, with the divisor's sign.
     Mod,
-    /// values… → the least, the first of equal ones
+    /// The smaller of two.
     Min,
-    /// values… → the greatest, the first of equal ones
+    /// The larger of two.
     Max,
-    /// x, low, high → min(max(x, low), high)
+    /// x, held between two bounds.
     Clamp,
-    /// a, b, t → a(1 − t) + bt
+    /// Linear interpolation between two.
     Mix,
-    /// edge, x → 1 where edge ≤ x, else 0
+    /// 0 below an edge, else 1.
     Step,
-    /// low, high, x → t²(3 − 2t), t = clamp((x − low)/(high − low), 0, 1)
+    /// Cubic step between two edges.
     Smoothstep,
-    /// a → 1/a
+    /// 1/x.
     Reciprocal,
-    /// a → a³
+    /// x³.
     Cube,
-    /// a → 1/√a
+    /// 1/√x.
     Rsqrt,
-    /// a → ∛a
+    /// Cube root.
     Cbrt,
-    /// value, i32 exponent → aⁿ by multiplication
+    /// Power with an integer exponent.
     PowInt,
-    /// a, b → aᵇ for a ≥ 0, and below for whole b
+    /// Power.
     Pow,
-    /// a → eᵃ
+    /// eˣ.
     Exp,
-    /// a → 2ᵃ
+    /// 2ˣ.
     Exp2,
-    /// a → eᵃ − 1
+    /// eˣ − 1.
     Expm1,
-    /// a → ln a
+    /// Natural logarithm.
     Log,
-    /// a → log₂ a
+    /// Logarithm to base 2.
     Log2,
-    /// a → log₁₀ a
+    /// Logarithm to base 10.
     Log10,
-    /// a → ln(1 + a)
+    /// log(1 + x).
     Log1p,
-    /// a → tan a
+    /// Tangent.
     Tan,
-    /// a → arcsin a
+    /// Arcsine.
     Asin,
-    /// a → arccos a
+    /// Arccosine.
     Acos,
-    /// a → arctan a
+    /// Arctangent.
     Atan,
-    /// y, x → the angle of (x, y)
+    /// Angle of the point (x, y).
     Atan2,
-    /// a → sinh a
+    /// Hyperbolic sine.
     Sinh,
-    /// a → cosh a
+    /// Hyperbolic cosine.
     Cosh,
-    /// a → tanh a
+    /// Hyperbolic tangent.
     Tanh,
-    /// a → arsinh a
+    /// Inverse hyperbolic sine.
     Asinh,
-    /// a → arcosh a
+    /// Inverse hyperbolic cosine.
     Acosh,
-    /// a → artanh a
+    /// Inverse hyperbolic tangent.
     Atanh,
-    /// a → the error function
+    /// Error function.
     Erf,
-    /// scalars… → √Σaᵢ², without overflow
+    /// √(a² + b²).
     Hypot,
-    /// a → 1/(1 + e⁻ᵃ)
+    /// 1/(1 + e⁻ˣ).
     Sigmoid,
-    /// a → a where a > 0, else 0
+    /// max(x, 0).
     Relu,
-    /// a, slope → a where a > 0, else slope · a
+    /// x above 0, a part of x below.
     LeakyRelu,
-    /// a → ln(1 + eᵃ)
+    /// log(1 + eˣ).
     Softplus,
-    /// a → a(1 + erf(a/√2))/2
+    /// Gaussian error linear unit: x·Φ(x).
     Gelu,
-    /// scalars… → ln Σ eᵃ
+    /// log Σ exp xᵢ.
     LogSumExp,
-    /// values… → their elementwise mean
+    /// Mean of a vector's components.
     Mean,
-    /// a, b → whether a = b
+    /// a = b.
     Eq,
-    /// a, b → whether a ≠ b
+    /// a ≠ b.
     Ne,
-    /// a, b → ‖a − b‖
+    /// Distance of two points.
     Distance,
-    /// a, b → the angle between two 2- or 3-vectors, in [0, π]
+    /// Angle between two vectors.
     AngleBetween,
-    /// a, b → a · b for two 2×2 or 3×3 matrices, row by row
+    /// Product of two matrices.
     MatMul,
-    /// m → mᵀ, 2×2 or 3×3
+    /// Transpose of a matrix.
     Transpose,
-    /// m → det m, 2×2 or 3×3
+    /// Determinant of a matrix.
     Determinant,
-    /// m → m⁻¹, 2×2 or 3×3
+    /// Inverse of a matrix.
     Inverse,
-    /// p, q → p · q (x, y, z, w)
+    /// Product of two quaternions.
     QuatMul,
-    /// q → (−x, −y, −z, w)
+    /// Conjugate of a quaternion.
     QuatConjugate,
-    /// q → its conjugate / ‖q‖²
+    /// Inverse of a quaternion.
     QuatInverse,
-    /// unit q, v → q v q⁻¹
+    /// A vector, rotated by a quaternion.
     QuatRotate,
-    /// rotation vector → unit quaternion
+    /// Quaternion of a rotation vector.
     QuatFromAngleAxis,
-    /// unit quaternion → rotation vector of at most π
+    /// Rotation vector of a quaternion.
     QuatToAngleAxis,
-    /// rotation matrix → unit quaternion
+    /// Quaternion of a rotation matrix.
     QuatFromMatrix,
-    /// unit quaternion → rotation matrix
+    /// Rotation matrix of a quaternion.
     QuatToMatrix,
-    /// v → (v sin‖v‖/‖v‖, cos‖v‖)
+    /// Exponential of a quaternion.
     QuatExp,
-    /// unit quaternion → v with exp v = q
+    /// Logarithm of a quaternion.
     QuatLog,
-    /// a, b, c → ‖(b − a) × (c − a)‖/2 (2-D: signed)
+    /// Area of a triangle.
     TriangleArea,
-    /// a, b, c → the unit normal, 0 where the area is
+    /// Unit normal of a triangle.
     TriangleNormal,
-    /// a, b, c, d → the signed angle at edge bc between triangles abc and dcb
+    /// Angle between two triangles with a common edge.
     DihedralAngle,
-    /// a, b, c → the cotangent of the angle at a
+    /// Cotangent of a triangle's angle.
     Cotangent,
-    /// symmetric 3×3 matrix → eigenvalues, ascending, then their unit vectors
+    /// Eigenvalues of a symmetric matrix.
     EigenSymmetric,
-    /// 3×3 matrix → the rotation closest to it
+    /// Rotation closest to a matrix.
     ClosestRotation,
-    /// what one entry of a row gives → its sum over the row's entries
+    /// Sum over the entries of a row.
     SumOver,
 }
 
 unary_operations! {
-    /// a → −a, elementwise
+    /// −x.
     Neg,
-    /// a → |a|
+    /// Absolute value.
     Abs,
-    /// a → ⌊a⌋
+    /// Largest integer that is not above x.
     Floor,
-    /// a → ⌈a⌉
+    /// Smallest integer that is not below x.
     Ceil,
-    /// a → the nearest integer, the even one of two
+    /// Nearest integer.
     Round,
-    /// a → √a
+    /// Square root.
     Sqrt,
-    /// a → ∛a
+    /// Cube root.
     Cbrt,
-    /// a → eᵃ
+    /// eˣ.
     Exp,
-    /// a → 2ᵃ
+    /// 2ˣ.
     Exp2,
-    /// a → eᵃ − 1
+    /// eˣ − 1.
     Expm1,
-    /// a → ln a
+    /// Natural logarithm.
     Log,
-    /// a → ln(1 + a)
+    /// log(1 + x).
     Log1p,
-    /// a → sin a
+    /// Sine.
     Sin,
-    /// a → cos a
+    /// Cosine.
     Cos,
-    /// a → tan a
+    /// Tangent.
     Tan,
-    /// a → arcsin a
+    /// Arcsine.
     Asin,
-    /// a → arccos a
+    /// Arccosine.
     Acos,
-    /// a → arctan a
+    /// Arctangent.
     Atan,
-    /// a → sinh a
+    /// Hyperbolic sine.
     Sinh,
-    /// a → cosh a
+    /// Hyperbolic cosine.
     Cosh,
-    /// a → tanh a
+    /// Hyperbolic tangent.
     Tanh,
-    /// a → arsinh a
+    /// Inverse hyperbolic sine.
     Asinh,
-    /// a → arcosh a
+    /// Inverse hyperbolic cosine.
     Acosh,
-    /// a → artanh a
+    /// Inverse hyperbolic tangent.
     Atanh,
-    /// a → the error function
+    /// Error function.
     Erf,
-    /// a → 1/(1 + e⁻ᵃ)
+    /// 1/(1 + e⁻ˣ).
     Sigmoid,
-    /// a → ln(1 + eᵃ)
+    /// log(1 + eˣ).
     Softplus,
-    /// a → not a
+    /// 1 if x = 0, else 0.
     Not,
     /// 1 where the operand is neither infinite nor NaN, by its bits; else 0.
     Finite,
@@ -324,25 +324,25 @@ unary_operations! {
 }
 
 binary_operations! {
-    /// a, b → a + b, elementwise; a scalar goes with every element
+    /// Sum of two.
     Add,
-    /// a, b → a − b
+    /// Difference of two.
     Sub,
-    /// a, b → a · b
+    /// Product of two.
     Mul,
-    /// a, b → a / b
+    /// Quotient of two.
     Div,
-    /// a, b → aᵇ for a ≥ 0, and below for whole b
+    /// Power.
     Pow,
-    /// y, x → the angle of (x, y)
+    /// Angle of the point (x, y).
     Atan2,
-    /// a, b → whether a < b
+    /// a < b.
     Lt,
-    /// a, b → whether a ≤ b
+    /// a ≤ b.
     Le,
-    /// a, b → both
+    /// 1 if neither is 0, else 0.
     And,
-    /// a, b → one of them
+    /// 1 if one of them is not 0, else 0.
     Or,
 }
 
