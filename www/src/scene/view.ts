@@ -159,7 +159,7 @@ export class View {
     this.#adapt(now, moving);
     this.drawn++;
     void this.renderer.render(this.scene, this.camera);
-    if (geometry) mark("picture");
+    if (this.surface) mark("picture");
   }
 
   /** World units of a CSS pixel at a point. */
