@@ -154,8 +154,10 @@ fn advanced(session: &mut Session, frames: u32, objective: Objective, method: &s
 #[test]
 fn two_steps_a_frame_follow_the_reference() {
     if is_full() {
+        // A tenth of its frames end by the limit of steps, while the sheet buckles: with 50 steps instead of 25, or with the
+        // rounding of wasm, the lowest points move by up to 0.3 %.
         let lows = reference();
-        assert!(off(&lows) < 1e-3, "{lows:?}");
+        assert!(off(&lows) < 5e-3, "{} of {lows:?}", off(&lows));
     }
     for method in ["newton", "lm"] {
         let mut session = cpu(Precision::F64);

@@ -129,11 +129,12 @@ export class View {
     this.binding = undefined;
   }
 
-  /** Has positions drawn that were computed in memory. `write` fills what is drawn. */
+  /** Has positions drawn that were computed in memory, and their normals. `write` fills what is drawn. */
   async move(write: (positions: Float32Array) => Promise<unknown>): Promise<void> {
-    const attribute = this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute;
-    await write(attribute.array as Float32Array);
-    attribute.needsUpdate = true;
+    const { geometry } = this.surface!, [positions, normals] = ["position", "normal"].map((name) => geometry.getAttribute(name) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
+    await write(positions.array as Float32Array);
+    normalsOnHost(positions.array as Float32Array, this.#triangles, normals.array as Float32Array);
+    positions.needsUpdate = normals.needsUpdate = true;
   }
 
   /** Positions that were read, for rays to hit and lassos to catch. */
