@@ -42,11 +42,11 @@ async function edges(level, engines) {
   const solve = async (maxIterations) => {
     back();
     let steps = 0;
-    const [ms, { linearSolver }] = await timed(() => nonlinearLeastSquares(params, set, { ...ENDLESS, maxIterations, maxInnerIterations: 1, initialDamping: 1, onStepAccepted: () => { steps += 1; } }));
-    return { ms, linearSolver, steps };
+    const [ms, { linearSolver, termination }] = await timed(() => nonlinearLeastSquares(params, set, { ...ENDLESS, maxIterations, maxInnerIterations: 1, initialDamping: 1, onStepAccepted: () => { steps += 1; } }));
+    return { ms, linearSolver, steps, trials: termination === "damping" ? steps + 1 : steps };
   };
   const first = await solve(STEPS), short = await solve(1), long = await solve(STEPS);
-  const step = (long.ms - short.ms) / Math.max(1, long.steps - short.steps);
+  const step = (long.ms - short.ms) / Math.max(1, long.trials - short.trials);
   console.log(`${String(vertices.length).padStart(8)} ${String(pairs.length).padStart(8)} ${shown(compileMs)} ${shown(gradientMs)}  here, ${first.linearSolver}: first ${shown(first.ms)}, again ${shown(long.ms)} of ${long.steps} steps, a step ${shown(step)}`);
   for (const lw of engines) {
     back();
