@@ -152,7 +152,7 @@ class ClothPage implements Page<ClothState> {
     this.view.show(now, this.#mesh.triangles);
     this.#paint();
     // On the CPU positions are drawn when a frame is over, not in the midst of its steps.
-    if (this.app.engine!.device) this.view.bind(x);
+    if (this.app.engine!.device) this.view.bind(x, this.app.loop!);
     if (this.#body) this.view.scene.remove(this.#body);
     this.#body = body?.object;
     this.balls = body?.balls ?? [];

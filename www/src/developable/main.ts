@@ -110,7 +110,7 @@ class DevelopablePage implements Page<DevelopableState> {
     this.x = x;
     this.#stay = stay;
     this.#solved = this.mesh;
-    this.view.bind(x);
+    this.view.bind(x, this.app.loop!);
     await this.app.loop!.ask(() => this.#look());
   }
 

@@ -99,7 +99,7 @@ class Landing {
       },
     }, { draw: (now) => this.#picture(now), shown: (progress) => this.#facts(progress), failed: (thrown) => complain(thrown, { label: "Start again", act: () => void this.open("auto") }), note: () => undefined });
     this.loop = loop;
-    this.view.bind(x);
+    this.view.bind(x, loop);
     (byId("reset") as HTMLButtonElement).disabled = false;
   }
 

@@ -143,7 +143,7 @@ class MeshPage implements Page<MeshState> {
     this.x = x;
     this.#made = made;
     this.#term = term;
-    this.view.bind(x);
+    this.view.bind(x, this.app.loop!);
     this.#pulled = true;
     this.#coloured = "";
     this.#showWeights();

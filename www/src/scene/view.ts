@@ -92,8 +92,11 @@ export class View {
     return this.surface;
   }
 
-  /** Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine computes. */
-  bind(x: Variables<Vec3>): void {
+  /**
+   * Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine
+   * computes. `loop` makes their table while no step is under way.
+   */
+  bind(x: Variables<Vec3>, loop: { ask<T>(work: () => Promise<T>): Promise<T> }): void {
     this.unbind();
     const binding = bindAttribute(this.renderer, this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute, x);
     this.binding = binding;
@@ -101,10 +104,11 @@ export class View {
     // Of a lost device the page hears by itself.
     const failed = (thrown: unknown) => { if (!isOver() && !(thrown instanceof LeastwiseError && thrown.code === "device-lost")) complain(thrown); };
     // Until their kernel is there, the normals are those at rest. What ended meanwhile needs none.
-    this.#follow(x, isOver).catch(failed);
+    loop.ask(() => this.#follow(x, isOver)).catch(failed);
   }
 
   async #follow(x: Variables<Vec3>, isOver: () => boolean): Promise<void> {
+    if (isOver()) return;
     const table = await normalTable(x, this.#triangles);
     if (isOver()) return table.dispose();
     this.#normals = { table, binding: bindAttribute(this.renderer, this.#freshNormals(), table) };
