@@ -63,7 +63,7 @@ fn normals_are_sums_of_cross_products() {
         let first = computed(&mut session, normals, true);
         close(name, &first, &expected(&mesh.positions, &mesh.triangles), bound);
         assert_eq!(computed(&mut session, normals, true), first, "{name}: the same bits");
-        // What was written comes first.
+        // Values that were written come first.
         let flipped: Vec<f64> = mesh.positions.iter().enumerate().map(|(i, x)| if i % 3 == 1 { -2.0 * x } else { *x }).collect();
         session.write_table(problem, x, Reals::F64(&flipped), None).unwrap();
         close(name, &computed(&mut session, normals, true), &expected(&flipped, &mesh.triangles), bound);

@@ -2,15 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CompiledFunctions, CompiledResiduals, V, Value } from "leastwise/autograd";
-
-/** Numbers between low and high, the same in every run. */
-function randoms(seed, low, high) {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return low + (high - low) * (state / 2 ** 32);
-  };
-}
+import { randoms } from "./random.mjs";
 
 /** Every operation, of three positive numbers below 1. */
 const ALL = {

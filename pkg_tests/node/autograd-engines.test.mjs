@@ -1,18 +1,10 @@
 // leastwise/autograd on engines: every operation is the engine's own, sets solve there as here, and who solves is told with the reason.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CompiledFunctions, CompiledResiduals, lbfgsAsync, Matrix3x3, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
+import { CompiledFunctions, CompiledResiduals, lbfgsAsync, Matrix3x3, nonlinearLeastSquares, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
 import { edges, icosphere } from "leastwise/mesh";
 import { BACKENDS, engineOf, open } from "./support.mjs";
-
-/** Numbers between low and high, the same in every run. */
-function randoms(seed, low, high) {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return low + (high - low) * (state / 2 ** 32);
-  };
-}
+import { near, randoms } from "./random.mjs";
 
 /** Every operation as a function of two values between 0.05 and 0.95. */
 const OPERATIONS = {
@@ -28,8 +20,6 @@ const EDGES = {
   abs: [(x) => V.abs(x), 0], sqrt: [(x) => V.sqrt(x), 0], relu: [(x) => V.relu(x), 0], asin: [(x) => V.asin(x), 1], acos: [(x) => V.acos(x), -1], low: [(x) => V.clamp(x, 0, 1), 0], high: [(x) => V.clamp(x, 0, 1), 1], above: [(x) => V.clamp(x, 0, 1), 2], max: [(x) => V.max(x, 1), 1],
   min: [(x) => V.min(x, 1), 1], atan2: [(x) => V.atan2(x, x), 0], half: [(x) => V.add(V.round(x), x), 2.5], negativeHalf: [(x) => V.add(V.round(x), x), -2.5], negative: [(x) => V.pow(x, 3), -2], zero: [(x) => V.pow(x, 1), 0], root: [(x) => V.pow(x, 0.5), 0],
 };
-
-const near = (actual, expected, tolerance, what) => assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${what}: ${actual}, not ${expected}`);
 
 for (const backend of BACKENDS) {
   const isF32 = backend === "webgpu", placed = (lw) => ({ engine: lw, backend: backend === "cpu" ? "cpu" : "gpu" });
@@ -73,6 +63,13 @@ for (const backend of BACKENDS) {
     assert.equal(result.backend, lw.backend);
     assert.ok(result.reason.length > 10 && result.report.iterations.length === result.iterations);
     near(set.evaluate(params).cost, result.finalCost, 1e-3, "cost");
+    // From the same start, by the solver of this entry.
+    const there = params.map(({ data }) => data);
+    params.forEach((param, k) => { param.data = positions[k]; });
+    const here = nonlinearLeastSquares(params, set, { costTolerance: 1e-12, paramTolerance: 1e-9 });
+    assert.equal(here.success, true, here.convergenceReason);
+    near(result.finalCost, here.finalCost, isF32 ? 1e-4 : 1e-8, "cost of both");
+    params.forEach((param, k) => near(there[k], param.data, isF32 ? 1e-2 : 1e-3, `parameter ${k}`));
     length.data = 0.4;
     const again = await nonlinearLeastSquaresAsync(params, set, { costTolerance: isF32 ? 1e-6 : 1e-10 });
     near(set.evaluate(params).cost, again.finalCost, 1e-3, "cost");

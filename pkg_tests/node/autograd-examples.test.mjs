@@ -5,8 +5,7 @@ import { CompiledFunctions, lbfgs, V, Value } from "leastwise/autograd";
 import { CONSTRAINTS, solveSketch } from "../../examples/autograd/sketch.mjs";
 import { bimodalAlignment, bimodalVariance, energies, partition, planeAlignment, ridge, tangentCovariance } from "../../examples/autograd/developable.mjs";
 import { edgesOf, icosphere, starsOf } from "../../examples/autograd/sphere.mjs";
-
-const near = (actual, expected, tolerance, what = "") => assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${what}: ${actual}, not ${expected}`);
+import { near } from "./random.mjs";
 
 /** Sums over the clean unit icosphere at levels 1 and 2. */
 const KNOWN = { bimodalVariance: [4.614261238, 5.159563689], bimodalAlignment: [2.341062035, 2.590349665], partition: [13.38770559, 15.21166375], tangentCovariance: [12.798169, 14.398495], planeAlignment: [2.359046129, 2.720814645] };

@@ -2,17 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CompiledFunctions, Geometry, Losses, Matrix3x3, V, Value, Vec2, Vec3, Vec4 } from "leastwise/autograd";
+import { near, randoms } from "./random.mjs";
 
-/** Numbers between low and high, the same in every run. */
-function randoms(seed, low, high) {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return low + (high - low) * (state / 2 ** 32);
-  };
-}
-
-const near = (actual, expected, tolerance, what = "") => assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${what}: ${actual}, not ${expected}`);
 const vectors = (numbers) => Array.from({ length: numbers.length / 3 }, (_, k) => new Vec3(...numbers.slice(3 * k, 3 * k + 3)));
 
 /** Compares a function's gradient with differences, and with its compiled form at another point. */

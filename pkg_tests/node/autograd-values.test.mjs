@@ -2,15 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { V, Value } from "leastwise/autograd";
-
-/** Numbers between low and high, the same in every run. */
-function randoms(seed, low, high) {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return low + (high - low) * (state / 2 ** 32);
-  };
-}
+import { near, randoms } from "./random.mjs";
 
 /** Operations by name: how many operands, and from where to where they are drawn. */
 const SMOOTH = {
@@ -20,8 +12,6 @@ const SMOOTH = {
   relu: [1, 0.1, 3], abs: [1, -3, -0.1], min: [2, -3, 3], max: [2, -3, 3], mod: [2, 1.1, 3], sign: [1, 0.1, 3], floor: [1, 0.1, 0.9], ceil: [1, 0.1, 0.9], round: [1, 0.6, 1.4],
 };
 const COMPARISONS = { eq: (a, b) => a === b, neq: (a, b) => a !== b, gt: (a, b) => a > b, lt: (a, b) => a < b, gte: (a, b) => a >= b, lte: (a, b) => a <= b };
-
-const near = (actual, expected, tolerance, what) => assert.ok(Math.abs(actual - expected) <= tolerance * Math.max(1, Math.abs(expected)), `${what}: ${actual}, not ${expected}`);
 
 /** Compares the gradients of a function of leaves with central differences. */
 function agrees(name, of, at) {
@@ -43,7 +33,7 @@ test("every operation has the slopes that differences have", () => {
     const [a, b, c] = [random(), random(), random()];
     agrees("clamp", (x) => V.clamp(x, -1, 1), [a]);
     agrees("pow", (x) => V.pow(x, 4), [a]);
-    agrees("pow", (x) => V.pow(V.abs(x), -1.5), [a]);
+    agrees("pow", (x) => V.pow(V.add(V.square(x), 0.3), -1.5), [a]);
     agrees("sum", (...all) => V.sum(all), [a, b, c]);
     agrees("mean", (...all) => V.mean(all), [a, b, c]);
     agrees("ifThenElse", (x, y, z) => V.ifThenElse(V.gt(x, 0), V.sin(y), V.mul(z, y)), [a, b, c]);

@@ -8,7 +8,7 @@ export { Losses } from "./autograd/losses.js";
 export { Matrix3x3 } from "./autograd/matrix.js";
 export { Adam, AdamW, Optimizer, SGD, type AdamOptions, type SGDOptions } from "./autograd/optimizers.js";
 export type { CompileOptions } from "./autograd/placement.js";
-export type { AutogradTermination } from "./autograd/termination.js";
+export type { AutogradTermination, SolverOutcome } from "./autograd/termination.js";
 export { V, type Operand } from "./autograd/v.js";
 export { Value, type BackwardFn } from "./autograd/value.js";
 export { Vec4 } from "./autograd/four-vectors.js";

@@ -128,7 +128,7 @@ pub struct Made {
     pub choice: Choice,
     /// Where the system is solved on the host.
     pub host: Option<Box<Direct>>,
-    /// What the preconditioner of conjugate gradients adds to the diagonal blocks, if anything.
+    /// Correction of the diagonal blocks that precondition conjugate gradients, if there is one.
     pub correction: Option<Box<dyn Correction>>,
 }
 

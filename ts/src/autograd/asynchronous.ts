@@ -9,7 +9,7 @@ import { CompiledSet, type CompiledFunctions, type CompiledResiduals } from "./c
 import { lbfgs } from "./lbfgs.js";
 import { nonlinearLeastSquares } from "./least-squares.js";
 import { mustBeOf } from "./parameters.js";
-import type { AutogradTermination } from "./termination.js";
+import type { AutogradTermination, SolverOutcome } from "./termination.js";
 import type { Value } from "./value.js";
 
 /**
@@ -45,16 +45,7 @@ export interface EngineSolveOptions {
  * const param = V.W(1), set = CompiledResiduals.compile([param], ([a]) => [V.sub(a!, 3)], { engine: lw });
  * const { success, backend, reason }: EngineSolveResult = await nonlinearLeastSquaresAsync([param], set);
  */
-export interface EngineSolveResult {
-  readonly success: boolean;
-  readonly iterations: number;
-  /** Σr² of least squares, Σf of L-BFGS. */
-  readonly finalCost: number;
-  readonly convergenceReason: string;
-  /** The reason, for programs. */
-  readonly termination: AutogradTermination;
-  /** Milliseconds. */
-  readonly computationTime: number;
+export interface EngineSolveResult extends SolverOutcome {
   /** Backend that solved, and why that one. */
   readonly backend: Backend;
   readonly reason: string;

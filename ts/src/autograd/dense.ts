@@ -22,7 +22,7 @@ export function solveCholesky(normal: Float64Array, damping: number, right: Floa
   for (let j = 0; j < size; j++) {
     let d = l[j * size + j]! + damping;
     for (let k = 0; k < j; k++) d -= l[j * size + k]! ** 2;
-    // What rounding alone has left of the diagonal is no pivot.
+    // A diagonal of which rounding alone is left is no pivot.
     if (!(d > 1e-15 * (l[j * size + j]! + damping))) return undefined;
     const pivot = (l[j * size + j] = Math.sqrt(d));
     for (let i = j + 1; i < size; i++) {

@@ -7,7 +7,7 @@ import { lineSearch, type LinePoint } from "./line-search.js";
 import { mustBeOf, mustBeParameters } from "./parameters.js";
 import { isSumOfSquares } from "./squares.js";
 import { gradientOf } from "./sweep.js";
-import { hasConverged, type AutogradTermination } from "./termination.js";
+import { hasConverged, type AutogradTermination, type SolverOutcome } from "./termination.js";
 import { read, Value, write } from "./value.js";
 
 /**
@@ -48,17 +48,7 @@ export interface LBFGSOptions {
  * const param = V.W(1);
  * const { success, functionEvaluations }: LBFGSResult = lbfgs([param], ([a]) => V.square(V.sub(a!, 3)));
  */
-export interface LBFGSResult {
-  readonly success: boolean;
-  /** Accepted steps. */
-  readonly iterations: number;
-  /** Value at the parameters as they are now. */
-  readonly finalCost: number;
-  readonly convergenceReason: string;
-  /** The reason, for programs. */
-  readonly termination: AutogradTermination;
-  /** Milliseconds. */
-  readonly computationTime: number;
+export interface LBFGSResult extends SolverOutcome {
   readonly functionEvaluations: number;
 }
 

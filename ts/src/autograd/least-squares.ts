@@ -6,7 +6,7 @@ import type { CompiledFunctions, CompiledResiduals, SparseJacobian } from "./com
 import { denseNormal, solveCholesky, solveQr } from "./dense.js";
 import { residualModel, type ResidualModel } from "./parameters.js";
 import { SparseNormal } from "./sparse.js";
-import { hasConverged, type AutogradTermination } from "./termination.js";
+import { hasConverged, type AutogradTermination, type SolverOutcome } from "./termination.js";
 import { read, write, type Value } from "./value.js";
 
 /**
@@ -53,16 +53,7 @@ export interface NonlinearLeastSquaresOptions {
  * const param = V.W(1);
  * const { success, finalCost }: NonlinearLeastSquaresResult = nonlinearLeastSquares([param], ([a]) => [V.sub(a!, 3)]);
  */
-export interface NonlinearLeastSquaresResult {
-  readonly success: boolean;
-  readonly iterations: number;
-  /** Σr², at the parameters as they are now. */
-  readonly finalCost: number;
-  readonly convergenceReason: string;
-  /** The reason, for programs. */
-  readonly termination: AutogradTermination;
-  /** Milliseconds. */
-  readonly computationTime: number;
+export interface NonlinearLeastSquaresResult extends SolverOutcome {
   /** Linear solver of the steps. */
   readonly linearSolver: "cholesky" | "qr" | "sparse-cholesky";
 }

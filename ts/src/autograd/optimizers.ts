@@ -50,7 +50,7 @@ export const ADAM_OPTIONS = { learningRate: measure, beta1: DECAY, beta2: DECAY,
 const bounded = (update: number, bound: number): number => (bound > 0 ? Math.max(-bound, Math.min(bound, update)) : update);
 
 /**
- * What optimizers share: the values that require gradients, and how their gradients are cleared and clipped.
+ * Base of all optimizers: the values that require gradients, and how their gradients are cleared and clipped.
  *
  * @example
  * const fit = (optimizer: Optimizer, loss: () => Value) => {

@@ -17,6 +17,26 @@
  */
 export type AutogradTermination = "gradient" | "cost-change" | "cost" | "parameters" | "linear-solver" | "line-search" | "damping" | "max-iterations" | "precision" | "stopped";
 
+/**
+ * Outcome of a solve by any solver of `leastwise/autograd`. One that does not converge is a result, never an error.
+ *
+ * @example
+ * const params = [V.W(1)];
+ * const outcomes: SolverOutcome[] = [nonlinearLeastSquares(params, ([a]) => [V.sub(a!, 3)]), lbfgs(params, ([a]) => V.square(V.sub(a!, 3)))];
+ */
+export interface SolverOutcome {
+  readonly success: boolean;
+  /** Steps of least squares, accepted steps of L-BFGS. */
+  readonly iterations: number;
+  /** Σr² of least squares, the objective's value of L-BFGS, at the parameters as they are now. */
+  readonly finalCost: number;
+  readonly convergenceReason: string;
+  /** The reason, for programs. */
+  readonly termination: AutogradTermination;
+  /** Milliseconds. */
+  readonly computationTime: number;
+}
+
 const CONVERGED: readonly AutogradTermination[] = ["gradient", "cost-change", "cost", "parameters"];
 
 /** @internal */

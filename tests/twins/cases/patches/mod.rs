@@ -62,7 +62,7 @@ fn of_block(blocks: &[f64], number: u32, size: usize, r: usize, c: usize) -> Val
     blocks[(number & !TURNED) as usize * size * size + r * size + c].into()
 }
 
-/// What turning about an axis moves along a coordinate: e × arm, written out.
+/// Displacement along a coordinate by a turn about an axis: e × arm, written out.
 fn spin(arm: &[Value], component: usize, axis: usize) -> Value {
     match (arm.len(), component, axis) {
         (2, 0, _) => -arm[1],
