@@ -1,8 +1,8 @@
 // Compiled sets of leastwise/autograd: they equal the graphs they were made of, at every point, and group them by structure.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CompiledFunctions, CompiledResiduals, V, Value } from "leastwise/autograd";
-import { randoms } from "./random.mjs";
+import { CompiledFunctions, CompiledResiduals, Matrix3x3, V, Value } from "leastwise/autograd";
+import { near, randoms } from "./random.mjs";
 
 /** Every operation, of three positive numbers below 1. */
 const ALL = {
@@ -40,6 +40,67 @@ test("every operation, compiled, is the graph to the bit, away from where it was
       assert.ok(Math.abs(sum.gradient[0] - 300 * expected.gradient[0]) <= 1e-10 * Math.abs(sum.gradient[0]), name);
       for (const param of params) param.data = random();
     }
+  }
+});
+
+/** What the interpreter finds, which sets of few instances use: residuals, gradient and rows. */
+function interpreted(set) {
+  const values = Float64Array.from(set.leaves, ({ data }) => data), residuals = new Float64Array(set.numResiduals), gradient = new Float64Array(set.params.length);
+  const { starts, columns } = set.linearize().jacobian, rows = new Float64Array(columns.length);
+  for (const kernel of set.kernels) kernel.run(values, residuals, { gradient });
+  for (const kernel of set.kernels) kernel.run(values, residuals, { starts, values: rows });
+  return { residuals, gradient, rows };
+}
+
+/** Equal numbers; 0 and −0 are. */
+function same(actual, expected, what) {
+  assert.equal(actual.length, expected.length, what);
+  actual.forEach((value, k) => { if (value !== expected[k]) assert.fail(`${what}: entry ${k} is ${value}, not ${expected[k]}`); });
+}
+
+test("many instances have a module of their own, whose bits are those of the interpreter, sums of gradients too", () => {
+  for (const [name, build] of Object.entries(ALL)) {
+    const random = randoms(3 + name.length, 0.05, 0.95), params = Array.from({ length: 12 }, () => V.W(random())), offsets = Array.from({ length: 401 }, random);
+    // Instances share parameters, so that the order of additions to a gradient shows; factors are one leaf, offsets are one each.
+    const residual = (p, k) => V.add(V.mul(V.mul(build(p[k % 12], p[(5 * k + 1) % 12], p[(7 * k + 2) % 12]), offsets[k]), 0.7), p[(k + 3) % 12]);
+    const set = CompiledFunctions.compile(params, ([...p]) => offsets.map((_, k) => residual(p, k)));
+    const compare = (where) => {
+      const { residuals, gradient, rows } = interpreted(set), { residuals: found, jacobian } = set.linearize();
+      assert.ok(set.kernels.every((kernel) => set.isCompiled(kernel) === kernel.count >= 256), name);
+      same(found, residuals, `${name} ${where}`);
+      same(set.residuals(), residuals, `${name} ${where}, alone`);
+      same(jacobian.values, rows, `slopes of ${name} ${where}`);
+      same(set.sumWithGradient().gradient, gradient, `gradient of ${name} ${where}`);
+    };
+    compare("drawn");
+    params.forEach((param, k) => { param.data = [0.3, 0.6, 0.5][(k * k) % 3]; });
+    compare("with ties and at bounds");
+    // What is added moves everything in memory, and may have leaves of its own where there was one.
+    set.add(([...p]) => [V.add(V.mul(V.mul(build(p[0], p[1], p[2]), 0.3), 0.4), p[3]), V.sin(p[4])]);
+    compare("added to");
+  }
+});
+
+test("eigenvalues of many instances are those of the graph", () => {
+  const random = randoms(5, -1, 1), params = Array.from({ length: 306 }, () => V.W(random())), entries = (p, k) => Array.from({ length: 6 }, (_, j) => p[k + j]);
+  const set = CompiledFunctions.compile(params, (p) => Array.from({ length: 300 }, (_, k) => Matrix3x3.smallestEigenvalue(...entries(p, k))));
+  const { value, gradient } = set.evaluateSumWithGradient(params), expected = graph((...p) => V.sum(Array.from({ length: 300 }, (_, k) => Matrix3x3.smallestEigenvalue(...entries(p, k)))), params);
+  near(value, expected.value, 1e-12);
+  gradient.forEach((slope, k) => near(slope, expected.gradient[k], 1e-12));
+});
+
+test("a module finds what is not defined, and the error is the interpreter's", () => {
+  const params = Array.from({ length: 300 }, (_, k) => V.W(k + 1));
+  const cases = { "logarithm of -1": [(x) => V.log(x), -1], "division by 1e-13": [(x) => V.div(1, x), 1e-13], "exp of 800 is Infinity": [(x) => V.exp(V.div(x, 1)), 800], "square of 1e\\+200 is Infinity": [(x) => V.square(x), 1e200], "square root of -1": [(x) => V.sqrt(x), -1] };
+  for (const [message, [build, bad]] of Object.entries(cases)) {
+    for (const param of params) param.data = 1;
+    const set = CompiledResiduals.compile(params, (p) => p.map(build));
+    set.evaluate(params);
+    assert.ok(set.isCompiled(set.kernels[0]));
+    params[217].data = bad;
+    assert.throws(() => set.evaluateSumWithGradient(params), { code: "non-finite", instance: 217, message: new RegExp(`^residual 217: ${message}`) });
+    params[217].data = 2;
+    assert.equal(set.evaluate(params).residuals[217], build(V.C(2)).data);
   }
 });
 

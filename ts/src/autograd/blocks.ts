@@ -9,7 +9,7 @@ import type { Step } from "./structure.js";
 export const LANES = 128;
 
 /** Computes an operation's row. True if all of its lanes are defined and finite. @internal */
-export function forward({ op, place, operands, active }: Step, rows: Float64Array, lanes: number): boolean {
+export function forward({ op, place, operands, moves }: Step, rows: Float64Array, lanes: number): boolean {
   const o = place * LANES, a = operands[0]! * LANES, b = operands.length > 1 ? operands[1]! * LANES : 0;
   let good = true;
   switch (op) {
@@ -36,12 +36,12 @@ export function forward({ op, place, operands, active }: Step, rows: Float64Arra
       for (let i = 0; i < lanes; i++) { const y = Math.sqrt(rows[a + i]!); rows[o + i] = y; if (y - y !== 0) good = false; }
       return good;
     default:
-      return RULES[op] ? forwardByRule(op, o, operands, active, rows, lanes) : forwardOfList(op, o, operands, rows, lanes);
+      return RULES[op] ? forwardByRule(op, o, operands, moves, rows, lanes) : forwardOfList(op, o, operands, rows, lanes);
   }
 }
 
-function forwardByRule(op: Op, o: number, operands: Int32Array, active: readonly boolean[], rows: Float64Array, lanes: number): boolean {
-  const rule = RULES[op]!, { outside } = rule, moves = active[1] ?? false;
+function forwardByRule(op: Op, o: number, operands: Int32Array, moves: boolean, rows: Float64Array, lanes: number): boolean {
+  const rule = RULES[op]!, { outside } = rule;
   const a = operands[0]! * LANES, b = (operands[1] ?? operands[0]!) * LANES, c = (operands[2] ?? operands[0]!) * LANES;
   let good = true;
   for (let i = 0; i < lanes; i++) {

@@ -8,6 +8,8 @@ import { placeOf, placing, type CompileOptions, type Place, type Placing } from 
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
 import { isSumOfSquares } from "./squares.js";
 import { valuesOf, type Value } from "./value.js";
+import { Mode } from "./wasm/kernel-module.js";
+import { Workspace, type RowPattern } from "./workspace.js";
 
 /**
  * Function that builds residuals from parameters; it runs once.
@@ -18,11 +20,7 @@ import { valuesOf, type Value } from "./value.js";
 export type Build = (params: Value[]) => Value[];
 
 /** Jacobian in compressed rows. @internal */
-export interface SparseJacobian {
-  readonly starts: Int32Array;
-  readonly columns: Int32Array;
-  readonly values: Float64Array;
-}
+export interface SparseJacobian extends RowPattern { readonly values: Float64Array }
 
 /**
  * Calls that both kinds of compiled sets have.
@@ -37,7 +35,8 @@ export abstract class CompiledSet {
   private readonly indices = new Map<Value, number>();
   /** All leaves: the parameters first. */
   private readonly leaves: Value[];
-  private values = new Float64Array(0);
+  private workspace: Workspace | undefined;
+  private isLaidOut = false;
   private readonly reader: Reader;
   private count = 0;
   /** True if all functions are sums of squares. @internal */
@@ -46,7 +45,7 @@ export abstract class CompiledSet {
   private batches: Batches | undefined;
   /** Why the engine does not take the set. */
   private refused: string | undefined;
-  private pattern: { starts: Int32Array; columns: Int32Array } | undefined;
+  private pattern: RowPattern | undefined;
 
   protected constructor(params: readonly Value[], options: CompileOptions) {
     this.placing = placing(options);
@@ -116,6 +115,7 @@ export abstract class CompiledSet {
     kernel.add(leaves, this.count++);
     this.isSumOfSquares &&= isSumOfSquares(value);
     this.pattern = undefined;
+    this.isLaidOut = false;
   }
 
   /** Compiles in chunks, between which the event loop has its turn. @internal */
@@ -131,16 +131,33 @@ export abstract class CompiledSet {
   }
 
   /** Reads the data of all leaves. */
-  private load(): Float64Array {
+  private load(values: Float64Array): void {
     const { leaves } = this;
-    if (this.values.length !== leaves.length) this.values = new Float64Array(leaves.length);
     for (let k = 0; k < leaves.length; k++) {
       const { data } = leaves[k]!;
       if (data - data !== 0) throw new LeastwiseError("non-finite", `Invalid number passed to Value: ${data} (${leaves[k]!.label || "a leaf"}): values are finite numbers`);
-      this.values[k] = data;
+      values[k] = data;
     }
-    return this.values;
   }
+
+  /** Evaluates all kernels at the leaves' present data. The arrays are those of the next evaluation, too. */
+  private run(mode: (typeof Mode)[keyof typeof Mode]): Workspace {
+    const { kernels } = this, pattern = (this.pattern ??= this.layOut());
+    if (!this.workspace?.suits(kernels)) [this.workspace, this.isLaidOut] = [new Workspace(this.params.length, Workspace.isWorthwhile(kernels)), false];
+    const { workspace } = this;
+    if (!this.isLaidOut) workspace.layOut(this.leaves.length, kernels, pattern);
+    this.isLaidOut = true;
+    if (mode === Mode.Rows) workspace.holdRows(pattern.columns.length);
+    this.load(workspace.values);
+    workspace.gradient.fill(0);
+    const { values, residuals, gradient, rows } = workspace, into = [undefined, { gradient }, { starts: pattern.starts, values: rows }][mode];
+    // Where a module meets what is not defined, the interpreter finds out what that is.
+    for (const kernel of kernels) if (!workspace.run(kernel, mode)) kernel.run(values, residuals, into);
+    return workspace;
+  }
+
+  /** True if a kernel is evaluated by a module of its own. @internal */
+  isCompiled(kernel: Kernel): boolean { return this.workspace?.isCompiled(kernel) ?? false; }
 
   /** Data of a leaf, by its index. @internal */
   dataOf(leaf: number): number { return this.leaves[leaf]!.data; }
@@ -191,42 +208,39 @@ export abstract class CompiledSet {
 
   /** Refuses parameters that are not this set's. @internal */
   protected mustKnow(params: readonly Value[]): void {
+    const own = this.params;
     for (let k = 0; k < params.length; k++) {
-      if (params[k] === this.params[k]) continue;
+      if (params[k] === own[k]) continue;
       const index = this.indices.get(params[k]!);
-      if (index === undefined || index >= this.params.length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${this.params.length} parameters that this set was compiled with`);
+      if (index === undefined || index >= own.length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${own.length} parameters that this set was compiled with`);
     }
   }
 
   /** All functions at the leaves' present data. @internal */
-  residuals(): Float64Array { return this.residualsOf(this.kernels); }
+  residuals(): Float64Array { return this.run(Mode.Residuals).residuals.slice(); }
 
   /** Those of some kernels; the others' are 0. @internal */
   residualsOf(kernels: readonly Kernel[]): Float64Array {
-    const residuals = new Float64Array(this.count), values = this.load();
+    const residuals = new Float64Array(this.count), values = new Float64Array(this.leaves.length);
+    this.load(values);
     for (const kernel of kernels) kernel.run(values, residuals, undefined);
     return residuals;
   }
 
   /** Σf and its gradient. @internal */
   sumWithGradient(): { value: number; gradient: Float64Array } {
-    const residuals = new Float64Array(this.count), gradient = new Float64Array(this.params.length), values = this.load();
-    for (const kernel of this.kernels) kernel.run(values, residuals, { gradient });
-    let value = 0;
-    for (let k = 0; k < residuals.length; k++) value += residuals[k]!;
-    return { value, gradient };
+    const { residuals, gradient } = this.run(Mode.Gradient);
+    return { value: total(residuals), gradient: gradient.slice() };
   }
 
   /** All functions and their Jacobian, whose pattern stays as long as nothing is added. @internal */
   linearize(): { residuals: Float64Array; jacobian: SparseJacobian } {
-    const residuals = new Float64Array(this.count), input = this.load(), { starts, columns } = (this.pattern ??= this.layOut());
-    const values = new Float64Array(columns.length);
-    for (const kernel of this.kernels) kernel.run(input, residuals, { starts, values });
-    return { residuals, jacobian: { starts, columns, values } };
+    const { residuals, rows } = this.run(Mode.Rows);
+    return { residuals: residuals.slice(), jacobian: { ...this.pattern!, values: rows.slice() } };
   }
 
   /** The Jacobian's pattern: columns of a row in the order of its structure's slots. */
-  private layOut(): { starts: Int32Array; columns: Int32Array } {
+  private layOut(): RowPattern {
     const starts = new Int32Array(this.count + 1);
     for (const kernel of this.kernels) for (let i = 0; i < kernel.count; i++) starts[kernel.residual(i) + 1] = kernel.slots.length;
     for (let k = 0; k < this.count; k++) starts[k + 1] = starts[k + 1]! + starts[k]!;
@@ -252,8 +266,8 @@ export abstract class CompiledSet {
   /** Σf and its gradient, at the present `data` of all leaves. */
   evaluateSumWithGradient(params: readonly Value[]): { value: number; gradient: number[] } {
     this.mustKnow(params);
-    const { value, gradient } = this.sumWithGradient();
-    return { value, gradient: plain(gradient) };
+    const { residuals, gradient } = this.run(Mode.Gradient);
+    return { value: total(residuals), gradient: plain(gradient) };
   }
 
   /** All residuals, their Jacobian J in dense rows, and the cost Σr². */
@@ -264,6 +278,12 @@ export abstract class CompiledSet {
     for (let k = 0; k < residuals.length; k++) cost += residuals[k]! * residuals[k]!;
     return { residuals: plain(residuals), J: this.dense(jacobian), cost };
   }
+}
+
+function total(numbers: Float64Array): number {
+  let sum = 0;
+  for (let k = 0; k < numbers.length; k++) sum += numbers[k]!;
+  return sum;
 }
 
 /** A plain array, several times as fast as `Array.from`. */

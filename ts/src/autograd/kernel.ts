@@ -68,12 +68,27 @@ export class Kernel {
       derivatives.fill(0, 0, size * LANES);
       derivatives.fill(1, root * LANES, root * LANES + lanes);
       for (let k = 0; k < reversed.length; k++) backward(reversed[k]!, rows, derivatives, lanes);
-      for (let k = 0; k < this.places.length; k++) {
-        const from = this.places[k]! * LANES;
-        if ("gradient" in into) add(derivatives, from, table, this.slots[k]! * count + first, into.gradient, lanes);
-        else put(derivatives, from, numbers, first, into.starts, k, into.values, lanes);
+      if ("gradient" in into) this.accumulate(table, first, into.gradient, lanes);
+      else for (let k = 0; k < this.places.length; k++) put(derivatives, this.places[k]! * LANES, numbers, first, into.starts, k, into.values, lanes);
+    }
+  }
+
+  /** Adds to a gradient, instance by instance, as modules do. */
+  private accumulate(table: Int32Array, first: number, gradient: Float64Array, lanes: number): void {
+    const { slots, places, count } = this;
+    for (let i = 0; i < lanes; i++) {
+      for (let k = 0; k < slots.length; k++) {
+        const leaf = table[slots[k]! * count + first + i]!;
+        gradient[leaf] = gradient[leaf]! + derivatives[places[k]! * LANES + i]!;
       }
     }
+  }
+
+  /** The leaf of every slot that is the same for all instances, and −1 for the others. */
+  uniform(): Int32Array {
+    const { length } = this.structure.leaves, uniform = this.leaves.slice(0, length);
+    for (let i = 1, at = length; i < this.count; i++) for (let slot = 0; slot < length; slot++) if (this.leaves[at++] !== uniform[slot]) uniform[slot] = -1;
+    return uniform;
   }
 
   private bySlots(): Int32Array {
@@ -83,11 +98,11 @@ export class Kernel {
   }
 
   /** The error of the first lane where an operation is not defined. */
-  private undefinedAt({ op, operands, active }: Step, first: number, lanes: number): LeastwiseError {
+  private undefinedAt({ op, operands, moves }: Step, first: number, lanes: number): LeastwiseError {
     for (let i = 0; i < lanes; i++) {
       const of = Array.from(operands, (operand) => rows[operand * LANES + i]!), [a, b = a, c = a] = of as [number, number?, number?];
       const rule = RULES[op], value = rule ? rule.value(a, b, c) : LIST_RULES[op]!.value(of);
-      const message = rule?.outside?.(a, b, active[1] ?? false) ?? (Number.isFinite(value) ? undefined : `${nameOf(op)} of ${of.join(", ")} is ${value}`);
+      const message = rule?.outside?.(a, b, moves) ?? (Number.isFinite(value) ? undefined : `${nameOf(op)} of ${of.join(", ")} is ${value}`);
       if (message !== undefined) return new LeastwiseError("non-finite", `residual ${this.numbers[first + i]!}: ${message}`, { instance: this.numbers[first + i]! });
     }
     return new LeastwiseError("internal", "a block had a number that was not finite, and its lanes have none; this is a bug of Leastwise, please report it");
@@ -96,13 +111,6 @@ export class Kernel {
 
 function gather(values: Float64Array, table: Int32Array, from: number, into: Float64Array, to: number, lanes: number): void {
   for (let i = 0; i < lanes; i++) into[to + i] = values[table[from + i]!]!;
-}
-
-function add(derivatives: Float64Array, from: number, table: Int32Array, at: number, gradient: Float64Array, lanes: number): void {
-  for (let i = 0; i < lanes; i++) {
-    const leaf = table[at + i]!;
-    gradient[leaf] = gradient[leaf]! + derivatives[from + i]!;
-  }
 }
 
 /** Entry k of the rows. */

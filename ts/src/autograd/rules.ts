@@ -162,5 +162,11 @@ export const LIST_RULES: { readonly [op: number]: ListRule } = {
   },
 };
 
+/** Operations whose slopes are 0 everywhere. */
+const FLAT = new Set<Op>([Op.Sign, Op.Floor, Op.Ceil, Op.Round, Op.Eq, Op.Neq, Op.Gt, Op.Lt, Op.Gte, Op.Lte]);
+
+/** True if an operation's slope with respect to operand k is 0 everywhere. @internal */
+export const isFlat = (op: Op, k: number): boolean => FLAT.has(op) || (op === Op.Select && k === 0);
+
 /** Name of an operation in messages and labels. @internal */
 export const nameOf = (op: number): string => RULES[op]?.name ?? LIST_RULES[op]?.name ?? (op === Op.Custom ? "a custom operation" : "a leaf");

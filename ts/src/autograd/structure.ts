@@ -3,7 +3,7 @@
  * computes all of them; their leaves become tables of indices.
  */
 import { LeastwiseError } from "../errors.js";
-import { Op } from "./rules.js";
+import { isFlat, Op } from "./rules.js";
 import { newWalk } from "./sweep.js";
 import type { Value } from "./value.js";
 
@@ -16,8 +16,10 @@ export interface Step {
   /** Place of the result: places count the nodes, operands first. */
   readonly place: number;
   readonly operands: Int32Array;
-  /** True for the operands that depend on a parameter. */
+  /** True for the operands that derivatives go to: they depend on a parameter, and the slope is not 0 everywhere. */
   readonly active: readonly boolean[];
+  /** True if the second operand depends on something trainable. */
+  readonly moves: boolean;
 }
 
 /** @internal */
@@ -109,20 +111,22 @@ export class Reader {
 
 /** @internal */
 export function structureOf(words: readonly number[]): Structure {
-  const steps: Step[] = [], leaves: number[] = [], isParameter: boolean[] = [], moves: boolean[] = [];
+  const steps: Step[] = [], leaves: number[] = [], isParameter: boolean[] = [], moves: boolean[] = [], slopes: boolean[] = [];
   for (let at = 0; at < words.length;) {
     const word = words[at++]!, place = moves.length;
     if (word === PARAMETER || word === CONSTANT) {
       leaves.push(place);
       isParameter.push(word === PARAMETER);
       moves.push(word === PARAMETER);
+      slopes.push(word === PARAMETER);
       continue;
     }
     const count = words[at++]!, operands = Int32Array.from(words.slice(at, at + count));
     at += count;
-    const active = Array.from(operands, (operand) => moves[operand]!);
-    steps.push({ op: word as Op, place, operands, active });
-    moves.push(active.includes(true));
+    const op = word as Op, active = Array.from(operands, (operand, k) => slopes[operand]! && !isFlat(op, k));
+    steps.push({ op, place, operands, active, moves: count > 1 && moves[operands[1]!]! });
+    moves.push(operands.some((operand) => moves[operand]));
+    slopes.push(active.includes(true));
   }
   return { words: Int32Array.from(words), steps, leaves: Int32Array.from(leaves), isParameter, size: moves.length, root: moves.length - 1 };
 }
