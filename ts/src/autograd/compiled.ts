@@ -6,6 +6,7 @@ import { Batches, type Purpose } from "./batches.js";
 import { Kernel } from "./kernel.js";
 import { placeOf, placing, type CompileOptions, type Place, type Placing } from "./placement.js";
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
+import type { SparseNormal } from "./sparse.js";
 import { isSumOfSquares } from "./squares.js";
 import { valuesOf, type Value } from "./value.js";
 import { Mode } from "./wasm/kernel-module.js";
@@ -37,6 +38,8 @@ export abstract class CompiledSet {
   private readonly leaves: Value[];
   private workspace: Workspace | undefined;
   private isLaidOut = false;
+  /** Sparse factor of the last solve. @internal */
+  normal: SparseNormal | undefined;
   private readonly reader: Reader;
   private count = 0;
   /** True if all functions are sums of squares. @internal */
@@ -180,8 +183,9 @@ export abstract class CompiledSet {
     }
   }
 
-  /** Frees what the set has on its engine; the next asynchronous call makes it anew. */
+  /** Frees what the set has on its engine, and the factor of its last solve; the next call makes them anew. */
   dispose(): void {
+    this.normal = undefined;
     this.batches?.dispose();
     this.batches = undefined;
   }

@@ -102,7 +102,6 @@ class LeastSquares {
   private point: Float64Array;
   private cost = 0;
   private damping: number;
-  private normal: SparseNormal | undefined;
   /** JᵀJ of this iteration, where it is dense. */
   private denseMatrix: Float64Array | undefined;
   private stepNorm = Infinity;
@@ -143,8 +142,9 @@ class LeastSquares {
   private prepare(jacobian: SparseJacobian): void {
     const { length } = this.params;
     if (this.isSparse) {
-      if (!this.normal?.fits(jacobian)) this.normal = new SparseNormal(length, jacobian);
-      this.normal.assemble(jacobian);
+      const { model } = this;
+      if (!model.normal?.fits(jacobian)) model.normal = new SparseNormal(length, jacobian);
+      model.normal.assemble(jacobian);
     } else if (!this.options.useQR) this.denseMatrix = denseNormal(jacobian, length);
   }
 
@@ -152,7 +152,7 @@ class LeastSquares {
   private step(jacobian: SparseJacobian, residuals: Float64Array, gradient: Float64Array, damping: number): Float64Array | undefined {
     const right = gradient.map((slope) => -slope);
     let step: Float64Array | undefined;
-    if (this.isSparse) step = this.normal!.factorize(damping) ? this.normal!.solve(right) : undefined;
+    if (this.isSparse) step = this.model.normal!.factorize(damping) ? this.model.normal!.solve(right) : undefined;
     else step = this.options.useQR ? solveQr(jacobian, damping, residuals, this.params.length) : solveCholesky(this.denseMatrix!, damping, right);
     if (!step?.every(Number.isFinite)) return undefined;
     const norm = Math.sqrt(squares(step)), { trustRegionRadius } = this.options;

@@ -11,101 +11,140 @@ const SMALL = 24;
 
 /** Order of the unknowns: `order[k]` is eliminated k-th. @internal */
 export function eliminationOrder(pattern: Pattern): Int32Array {
-  const { representative, members } = grouped(pattern), count = pattern.starts.length - 1;
-  const quotient = quotientOf(pattern, representative), order = new Int32Array(count);
-  let end = count;
-  const part = new Int32Array(count).fill(-1), level = new Int32Array(count);
-  let parts = 0;
-  /** Puts nodes at the end of what is still free, which is eliminated last. */
-  const place = (nodes: readonly number[]) => {
-    for (let k = nodes.length - 1; k >= 0; k--) for (const member of members.get(nodes[k]!)!) order[--end] = member;
-  };
-  const pending: number[][] = [quotient.keys];
-  while (pending.length > 0) {
-    const nodes = pending.pop()!, own = ++parts;
-    for (const node of nodes) part[node] = own;
-    if (nodes.length <= SMALL) {
-      place(nodes);
-      continue;
-    }
-    const found = levelsFrom(quotient.of, farthest(quotient.of, nodes[0]!, part, own, level, ++parts), part, own, level, ++parts);
-    if (found.nodes.length < nodes.length) {
-      // Several components, which are ordered one by one.
-      const inside = new Set(found.nodes);
-      pending.push(nodes.filter((node) => !inside.has(node)), found.nodes);
-      continue;
-    }
-    const middle = middleLevel(found.counts);
-    if (middle < 0) {
-      place(nodes);
-      continue;
-    }
-    place(found.nodes.filter((node) => level[node] === middle));
-    pending.push(found.nodes.filter((node) => level[node]! < middle), found.nodes.filter((node) => level[node]! > middle));
-  }
+  const { group, starts, members } = grouped(pattern), dissection = new Dissection(quotient(pattern, group, starts, members)), order = new Int32Array(group.length);
+  let end = order.length;
+  for (const node of dissection.lastFirst()) for (let k = starts[node + 1]! - 1; k >= starts[node]!; k--) order[--end] = members[k]!;
   return order;
 }
 
-/** Columns of the same closed neighbourhood: for each the first of them. */
-function grouped({ starts, neighbors }: Pattern): { representative: Int32Array; members: Map<number, number[]> } {
-  const count = starts.length - 1, representative = new Int32Array(count), members = new Map<number, number[]>(), bySum = new Map<string, number[]>();
-  const closed = (column: number) => Int32Array.from([column, ...neighbors.subarray(starts[column]!, starts[column + 1]!)]).sort();
+/** Groups of columns that have the same closed neighbourhood: that of every column, and the columns of each. */
+interface Groups { readonly group: Int32Array; readonly starts: Int32Array; readonly members: Int32Array }
+
+function grouped({ starts, neighbors }: Pattern): Groups {
+  const count = starts.length - 1, group = new Int32Array(count).fill(-1), mark = new Int32Array(count).fill(-1), firsts: number[] = [], sizes: number[] = [];
+  // Groups by number and sum of their columns' closed neighbours, and the one before of the same.
+  const byKey = new Map<number, number>(), before: number[] = [];
   for (let column = 0; column < count; column++) {
+    const from = starts[column]!, to = starts[column + 1]!;
     let sum = column;
-    for (let k = starts[column]!; k < starts[column + 1]!; k++) sum += neighbors[k]!;
-    const key = `${starts[column + 1]! - starts[column]!},${sum}`, alike = bySum.get(key) ?? [];
-    const own = alike.length > 0 ? closed(column) : undefined;
-    const first = alike.find((other) => { const theirs = closed(other); return theirs.every((node, k) => node === own![k]); });
-    representative[column] = first ?? column;
-    if (first !== undefined) members.get(first)!.push(column);
-    else {
-      members.set(column, [column]);
-      bySum.set(key, [...alike, column]);
+    mark[column] = column;
+    for (let k = from; k < to; k++) {
+      sum += neighbors[k]!;
+      mark[neighbors[k]!] = column;
     }
-  }
-  return { representative, members };
-}
-
-/** Neighbours of representatives, among representatives. */
-function quotientOf({ starts, neighbors }: Pattern, representative: Int32Array): { keys: number[]; of: Map<number, readonly number[]> } {
-  const keys = Array.from(representative.keys()).filter((column) => representative[column] === column), of = new Map<number, readonly number[]>();
-  for (const key of keys) {
-    const seen = new Set<number>();
-    for (let k = starts[key]!; k < starts[key + 1]!; k++) {
-      const other = representative[neighbors[k]!]!;
-      if (other !== key) seen.add(other);
+    const key = sum * 4096 + ((to - from) & 4095), first = byKey.get(key) ?? -1;
+    let found = first;
+    while (found >= 0 && !isMarked(firsts[found]!, column)) found = before[found]!;
+    if (found < 0) {
+      found = firsts.push(column) - 1;
+      sizes.push(0);
+      before.push(first);
+      byKey.set(key, found);
     }
-    of.set(key, [...seen]);
+    group[column] = found;
+    sizes[found] = sizes[found]! + 1;
   }
-  return { keys, of };
+  /** True if the closed neighbourhood of a column is the one that is marked. */
+  function isMarked(other: number, column: number): boolean {
+    if (mark[other] !== column || starts[other + 1]! - starts[other]! !== starts[column + 1]! - starts[column]!) return false;
+    for (let k = starts[other]!; k < starts[other + 1]!; k++) if (mark[neighbors[k]!] !== column) return false;
+    return true;
+  }
+  const first = new Int32Array(firsts.length + 1), members = new Int32Array(count);
+  sizes.forEach((size, k) => { first[k + 1] = first[k]! + size; });
+  const next = first.slice();
+  for (let column = 0; column < count; column++) {
+    const own = group[column]!;
+    members[next[own]!] = column;
+    next[own] = next[own]! + 1;
+  }
+  return { group, starts: first, members };
 }
 
-/** A node at the end of a long path: the last of a search from the last of a search. */
-function farthest(of: Map<number, readonly number[]>, from: number, part: Int32Array, own: number, level: Int32Array, mark: number): number {
-  const { nodes } = levelsFrom(of, from, part, own, level, mark);
-  for (const node of nodes) part[node] = own;
-  return nodes[nodes.length - 1]!;
-}
-
-/** Breadth-first search within a part; nodes it has met are of part `mark`, unless they are put back. */
-function levelsFrom(of: Map<number, readonly number[]>, from: number, part: Int32Array, own: number, level: Int32Array, mark: number): { nodes: number[]; counts: number[] } {
-  const nodes = [from], counts = [1];
-  part[from] = mark;
-  level[from] = 0;
-  for (let k = 0; k < nodes.length; k++) {
-    const next = level[nodes[k]!]! + 1;
-    for (const other of of.get(nodes[k]!)!) {
-      if (part[other] !== own) continue;
-      part[other] = mark;
-      level[other] = next;
-      counts[next] = (counts[next] ?? 0) + 1;
-      nodes.push(other);
+/** Neighbours of groups. */
+function quotient({ starts, neighbors }: Pattern, group: Int32Array, firsts: Int32Array, members: Int32Array): Pattern {
+  const count = firsts.length - 1, first = new Int32Array(count + 1), seen = new Int32Array(count).fill(-1), others: number[] = [];
+  for (let own = 0; own < count; own++) {
+    const column = members[firsts[own]!]!;
+    seen[own] = own;
+    for (let k = starts[column]!; k < starts[column + 1]!; k++) {
+      const other = group[neighbors[k]!]!;
+      if (seen[other] === own) continue;
+      seen[other] = own;
+      others.push(other);
     }
+    first[own + 1] = others.length;
   }
-  return { nodes, counts };
+  return { starts: first, neighbors: Int32Array.from(others) };
 }
 
-/** The smallest level that leaves at least a third on both sides; −1 if there is none. */
+class Dissection {
+  /** Part of every node, and its level in the last search. */
+  private readonly part: Int32Array;
+  private readonly level: Int32Array;
+  private parts = 0;
+
+  constructor(private readonly graph: Pattern) {
+    this.part = new Int32Array(graph.starts.length - 1);
+    this.level = new Int32Array(graph.starts.length - 1);
+  }
+
+  /** All nodes, the one that is eliminated last first. */
+  lastFirst(): Int32Array {
+    const { level } = this, count = level.length, found = new Int32Array(count), pending: Int32Array[] = [Int32Array.from({ length: count }, (_, k) => k)];
+    let length = 0;
+    const place = (nodes: Int32Array) => { for (let k = nodes.length - 1; k >= 0; k--) found[length++] = nodes[k]!; };
+    while (pending.length > 0) {
+      const nodes = pending.pop()!;
+      if (nodes.length <= SMALL) {
+        place(nodes);
+        continue;
+      }
+      const own = this.mark(nodes), ends = this.search(nodes[0]!, own), reached = this.search(ends.nodes[ends.nodes.length - 1]!, this.mark(ends.nodes));
+      if (reached.nodes.length < nodes.length) {
+        // Several components, which are ordered one by one.
+        pending.push(nodes.filter((node) => this.part[node] === own), reached.nodes);
+        continue;
+      }
+      const middle = middleLevel(reached.counts);
+      if (middle < 0) {
+        place(nodes);
+        continue;
+      }
+      place(reached.nodes.filter((node) => level[node] === middle));
+      pending.push(reached.nodes.filter((node) => level[node]! < middle), reached.nodes.filter((node) => level[node]! > middle));
+    }
+    return found;
+  }
+
+  /** Makes nodes a part of their own. */
+  private mark(nodes: Int32Array): number {
+    const own = ++this.parts;
+    for (let k = 0; k < nodes.length; k++) this.part[nodes[k]!] = own;
+    return own;
+  }
+
+  /** Breadth-first search within a part; the nodes that it meets leave the part. */
+  private search(from: number, own: number): { nodes: Int32Array; counts: number[] } {
+    const { part, level, graph: { starts, neighbors } } = this, queue = [from], counts = [1], mark = ++this.parts;
+    part[from] = mark;
+    level[from] = 0;
+    for (let k = 0; k < queue.length; k++) {
+      const node = queue[k]!, next = level[node]! + 1;
+      for (let at = starts[node]!; at < starts[node + 1]!; at++) {
+        const other = neighbors[at]!;
+        if (part[other] !== own) continue;
+        part[other] = mark;
+        level[other] = next;
+        counts[next] = (counts[next] ?? 0) + 1;
+        queue.push(other);
+      }
+    }
+    return { nodes: Int32Array.from(queue), counts };
+  }
+}
+
+/** The smallest level that leaves at least a quarter on both sides; −1 if there is none. */
 function middleLevel(counts: readonly number[]): number {
   const all = counts.reduce((sum, count) => sum + count, 0);
   let before = 0, best = -1;

@@ -2,6 +2,7 @@
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { CompiledSet, type SparseJacobian } from "./compiled.js";
+import type { SparseNormal } from "./sparse.js";
 import { gradientOf } from "./sweep.js";
 import { read, valuesOf, type Value } from "./value.js";
 
@@ -10,6 +11,8 @@ export interface ResidualModel {
   residuals(): Float64Array;
   /** Residuals and Jacobian; after `residuals()` at the same data. */
   linearize(): { residuals: Float64Array; jacobian: SparseJacobian };
+  /** Sparse factor of the last solve, whose symbolic analysis the next one uses if the pattern is still the same. */
+  normal: SparseNormal | undefined;
 }
 
 /** Checks the parameters of a solve, and gives residuals as a set has them, or as a function builds them anew at every evaluation. @internal */
@@ -46,6 +49,7 @@ export function mustBeParameters(params: readonly Value[]): void {
 class FunctionModel implements ResidualModel {
   private readonly columns = new Map<Value, number>();
   private graphs: readonly Value[] = [];
+  normal: SparseNormal | undefined;
 
   constructor(private readonly params: readonly Value[], private readonly build: (params: Value[]) => Value[]) {
     params.forEach((param, k) => this.columns.set(param, k));

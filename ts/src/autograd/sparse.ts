@@ -6,6 +6,8 @@
 import type { SparseJacobian } from "./compiled.js";
 import { eliminationOrder, type Pattern } from "./ordering.js";
 import { columnCounts, eliminationTree, postorder, supernodes, transposed } from "./symbolic.js";
+import { compileElimination, type Eliminate } from "./wasm/elimination.js";
+import { newMemory } from "./wasm/memory.js";
 
 /** Rows that are factorized at a time. */
 const LANES = 4;
@@ -37,7 +39,9 @@ export class SparseNormal {
   private readonly factor: Float64Array;
   /** Rows of the matrix that are being factorized, column by column, `LANES` each; and their entries in one supernode. */
   private readonly work: Float64Array;
-  private readonly lane4 = new Float64Array(LANES * WIDEST);
+  private readonly lane4: Float64Array;
+  /** The inner loops as WebAssembly, if the host has it: all of these arrays are in its memory then. */
+  private readonly compiled: Eliminate | undefined;
 
   constructor(private readonly size: number, private readonly jacobian: Pick<SparseJacobian, "starts" | "columns">) {
     [this.columnStarts, this.columnRows, this.columnEntries] = transposed(size, jacobian);
@@ -59,9 +63,12 @@ export class SparseNormal {
       this.panelStarts[s + 1] = this.panelStarts[s]! + width * height;
       this.rowStarts[s + 1] = this.rowStarts[s]! + height - width;
     }
-    this.rows = new Int32Array(this.rowStarts[count]!);
-    this.factor = new Float64Array(this.panelStarts[count]!);
-    this.work = new Float64Array(LANES * size);
+    const lengths = [LANES * WIDEST, LANES * size, this.panelStarts[count]!], numbers = lengths.reduce((sum, length) => sum + length, 0);
+    const memory = newMemory(8 * numbers + 4 * this.rowStarts[count]!), buffer = memory?.buffer ?? new ArrayBuffer(8 * numbers + 4 * this.rowStarts[count]!);
+    let end = 0;
+    [this.lane4, this.work, this.factor] = lengths.map((length) => new Float64Array(buffer, 8 * ((end += length) - length), length)) as [Float64Array, Float64Array, Float64Array];
+    this.rows = new Int32Array(buffer, 8 * numbers, this.rowStarts[count]!);
+    this.compiled = memory && compileElimination(memory, this.work.byteOffset);
   }
 
   /** True if a Jacobian has the pattern that this was made for. */
@@ -124,14 +131,15 @@ export class SparseNormal {
    * other. False where the matrix is not positive definite.
    */
   factorize(damping: number): boolean {
-    const { firsts } = this, count = firsts.length - 1, filled = new Int32Array(count), masks = new Uint8Array(count), reach = new Int32Array(count);
+    const { firsts, panelStarts, rowStarts, rows, factor, compiled } = this, count = firsts.length - 1, filled = new Int32Array(count), masks = new Uint8Array(count), reach = new Int32Array(count);
     this.work.fill(0);
     for (let own = 0; own < count; own++) {
       for (let k = firsts[own]!; k < firsts[own + 1]!; k += LANES) {
         const lanes = Math.min(LANES, firsts[own + 1]! - k), reached = this.load(k, lanes, own, damping, masks, reach);
         for (let at = 0; at < reached; at++) {
           const s = reach[at]!;
-          this.eliminate(s, k, lanes, masks[s]!, filled);
+          if (compiled) filled[s] = compiled(factor.byteOffset + 8 * panelStarts[s]!, firsts[s + 1]! - firsts[s]!, firsts[s]!, rows.byteOffset + 4 * rowStarts[s]!, filled[s]!, k, masks[s]!);
+          else this.eliminate(s, k, lanes, masks[s]!, filled);
           masks[s] = 0;
         }
         for (let lane = 0; lane < lanes; lane++) if (!this.finish(own, k + lane, lane)) return false;

@@ -4,10 +4,10 @@
  */
 import type { Kernel } from "./kernel.js";
 import { compileKernel, HEAD, Mode, varying, type Layout, type Run } from "./wasm/kernel-module.js";
+import { grow, newMemory } from "./wasm/memory.js";
 
 /** Instances from which on a module of its own pays. */
 const WORTH_COMPILING = 256;
-const PAGE = 65536;
 
 /** A kernel's module, for the slots of one leaf that it was compiled with; without `run` where there can be none. */
 interface Module { readonly run: Run | undefined; readonly uniform: Int32Array; table: number }
@@ -31,7 +31,7 @@ export class Workspace {
 
   constructor(private readonly parameters: number, private readonly hasModules: boolean) {
     this.layout = { gradient: 0, leaves: 8 * parameters };
-    this.memory = hasModules ? newMemory() : undefined;
+    this.memory = hasModules ? newMemory(0) : undefined;
   }
 
   /** True if a set of these kernels has the workspace that it should have. */
@@ -57,7 +57,7 @@ export class Workspace {
       if (module.run) end += bytesOf(kernel, module);
     }
     this.atRows = 8 * Math.ceil(end / 8);
-    this.hold(this.atRows);
+    grow(memory, this.atRows);
     for (const kernel of large) {
       const module = this.modules.get(kernel)!;
       if (module.run) writeTable(new Int32Array(memory.buffer, module.table, bytesOf(kernel, module) / 4), kernel, module.uniform, starts);
@@ -72,7 +72,7 @@ export class Workspace {
       this.rows = new Float64Array(entries);
       return;
     }
-    this.hold(this.atRows + 8 * entries);
+    grow(this.memory, this.atRows + 8 * entries);
     this.view();
     this.rows = new Float64Array(this.memory.buffer, this.atRows, entries);
   }
@@ -94,28 +94,12 @@ export class Workspace {
     return module;
   }
 
-  private hold(bytes: number): void {
-    const { memory } = this, missing = bytes - memory!.buffer.byteLength;
-    if (missing > 0) memory!.grow(Math.ceil(missing / PAGE));
-  }
-
   /** Arrays over the memory, which are made anew when it has grown. */
   private view(): void {
     const { buffer } = this.memory!, { layout, sizes: { leaves, residuals } } = this;
     this.gradient = new Float64Array(buffer, layout.gradient, this.parameters);
     this.values = new Float64Array(buffer, layout.leaves, leaves);
     this.residuals = new Float64Array(buffer, this.atResiduals, residuals);
-  }
-}
-
-function newMemory(): WebAssembly.Memory | undefined {
-  if (typeof WebAssembly === "undefined") return undefined;
-  try {
-    return new WebAssembly.Memory({ initial: 1 });
-  } catch (thrown) {
-    // Hosts bound the number of memories: sets that are collected later give theirs back.
-    if (thrown instanceof RangeError) return undefined;
-    throw thrown;
   }
 }
 

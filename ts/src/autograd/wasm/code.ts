@@ -5,7 +5,7 @@ export const I32 = 0x7f, F64 = 0x7c, V128 = 0x7b;
 
 /** Names of instructions without operands of their own. */
 const PLAIN = {
-  "i32.add": [0x6a], "i32.lt_s": [0x48], "i32.ge_s": [0x4e], "i32.eq": [0x46],
+  "i32.add": [0x6a], "i32.mul": [0x6c], "i32.shl": [0x74], "i32.and": [0x71], "i32.lt_s": [0x48], "i32.ge_s": [0x4e], "i32.eq": [0x46],
   "f64.add": [0xa0],
   "f64x2.splat": [0xfd, 0x14], "f64x2.eq": [0xfd, 0x47], "f64x2.ne": [0xfd, 0x48], "f64x2.lt": [0xfd, 0x49], "f64x2.gt": [0xfd, 0x4a], "f64x2.le": [0xfd, 0x4b], "f64x2.ge": [0xfd, 0x4c],
   "v128.and": [0xfd, 0x4e], "v128.andnot": [0xfd, 0x4f], "v128.or": [0xfd, 0x50], "v128.bitselect": [0xfd, 0x52], "v128.any_true": [0xfd, 0x53],
@@ -17,7 +17,7 @@ const PLAIN = {
 
 /** Instructions of memory, with the alignment that they are given. */
 const MEMORY = {
-  "i32.load": [[0x28], 2], "f64.load": [[0x2b], 3], "f64.store": [[0x39], 3],
+  "i32.load": [[0x28], 2], "i32.store": [[0x36], 2], "f64.load": [[0x2b], 3], "f64.store": [[0x39], 3],
   "v128.load": [[0xfd, 0x00], 3], "v128.store": [[0xfd, 0x0b], 3], "v128.load64_splat": [[0xfd, 0x0a], 3],
 } as const;
 const LANES = { "v128.load64_lane": 0x57, "v128.store64_lane": 0x5b } as const;
@@ -40,6 +40,14 @@ export class Code {
   block(): this { this.bytes.push(0x02, 0x40); return this; }
   loop(): this { this.bytes.push(0x03, 0x40); return this; }
   if(): this { this.bytes.push(0x04, 0x40); return this; }
+  /** Adds a constant to a local. */
+  increment(local: number, by: number): this { return this.get(local).i32(by).put("i32.add").set(local); }
+  /** Repeats `body` as long as `local` is below `limit` after it. */
+  repeat(local: number, limit: number, body: () => void): this {
+    this.loop();
+    body();
+    return this.get(local).get(limit).put("i32.lt_s").branchIf(0).put("end");
+  }
   i32(value: number): this { this.bytes.push(0x41); this.append(signed(value)); return this; }
   /** The same number in both lanes. */
   f64x2(value: number): this {
@@ -76,7 +84,7 @@ export function moduleOf(imports: readonly Import[], parameters: readonly number
   const head = [
     0, 0x61, 0x73, 0x6d, 1, 0, 0, 0,
     ...section(1, vector([...imports.map((of) => functionType(of.parameters, of.results)), functionType(parameters, results)])),
-    ...section(2, vector([[...text("e"), ...text("memory"), 2, 0, 1], ...imports.map(({ name }, k) => [...text("e"), ...text(name), 0, ...unsigned(k)])])),
+    ...section(2, vector([[...text("e"), ...text("memory"), 2, 0, 0], ...imports.map(({ name }, k) => [...text("e"), ...text(name), 0, ...unsigned(k)])])),
     ...section(3, vector([unsigned(imports.length)])),
     ...section(7, vector([[...text("run"), 0, ...unsigned(imports.length)]])),
     10, ...unsigned(code.length + bytes.length + 1), ...code,
