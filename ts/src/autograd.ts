@@ -1,6 +1,7 @@
 /** `leastwise/autograd`: least squares and gradients written one value at a time, in plain loops. */
 export { lbfgsAsync, nonlinearLeastSquaresAsync, type EngineSolveOptions, type EngineSolveResult } from "./autograd/asynchronous.js";
 export { CompiledFunctions, CompiledResiduals, type Build, type CompiledSet } from "./autograd/compiled.js";
+export { GraphBuilder, type GraphSignature } from "./autograd/graph-builder.js";
 export { Geometry } from "./autograd/geometry.js";
 export { lbfgs, type LBFGSOptions, type LBFGSResult } from "./autograd/lbfgs.js";
 export { nonlinearLeastSquares, type NonlinearLeastSquaresOptions, type NonlinearLeastSquaresResult } from "./autograd/least-squares.js";
@@ -13,3 +14,8 @@ export { V, type Operand } from "./autograd/v.js";
 export { Value, type BackwardFn } from "./autograd/value.js";
 export { Vec4 } from "./autograd/four-vectors.js";
 export { Vec2, Vec3 } from "./autograd/vectors.js";
+export { computeGradients, differentiate } from "./autograd/text/differentiate.js";
+export { generateCode, generateGradientCode, generateGradientFunction, generateMathNotation, type CodeGenOptions } from "./autograd/text/generate.js";
+export type { ASTNode, Assignment, BinaryOpNode, FunctionCallNode, NumberNode, Program, UnaryOpNode, VariableNode, VectorAccessNode, VectorConstructorNode } from "./autograd/text/nodes.js";
+export { Parser, parse } from "./autograd/text/parser.js";
+export { simplify } from "./autograd/text/simplify.js";
