@@ -1,8 +1,9 @@
 // Solvers of leastwise/autograd: their interface's reasons and counts, classic problems, and what happens where things go wrong.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Adam, AdamW, CompiledFunctions, CompiledResiduals, lbfgs, nonlinearLeastSquares, Optimizer, SGD, V, Value } from "leastwise/autograd";
+import { Adam, AdamW, CompiledFunctions, CompiledResiduals, lbfgs, nonlinearLeastSquares, Optimizer, SGD, V, Value, Vec3 } from "leastwise/autograd";
 import { edges, icosphere } from "leastwise/mesh";
+import { randoms } from "./random.mjs";
 
 const leaves = (...values) => values.map((value) => V.W(value));
 const near = (actual, expected, tolerance, what = "") => assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual}, not ${expected}`);
@@ -117,6 +118,49 @@ test("a linear problem is solved in one sparse step: in several components, with
   params.forEach((param, k) => near(param.data, solution[k], 1e-11, `unknown ${k}`));
   const free = solution.map(() => V.W(0)), singular = nonlinearLeastSquares(free, ([first]) => [V.sub(first, 1)], options);
   assert.deepEqual([singular.termination, free[0].data], ["linear-solver", 0]);
+});
+
+test("without WebAssembly evaluation and factorization have the same bits", () => {
+  const { positions, triangles } = icosphere({ subdivisions: 3 }), pairs = edges(triangles), random = randoms(4, -0.02, 0.02), start = Array.from(positions, (value) => value + random());
+  const solve = () => {
+    const params = leaves(...start), set = CompiledResiduals.compile(params, (p) => {
+      const at = (i) => new Vec3(p[3 * i], p[3 * i + 1], p[3 * i + 2]);
+      return [...Array.from({ length: pairs.length / 2 }, (_, e) => V.sub(Vec3.distance(at(pairs[2 * e]), at(pairs[2 * e + 1])), 0.15)), ...p.map((value, k) => V.mul(0.01, V.sub(value, positions[k])))];
+    });
+    const { linearSolver } = nonlinearLeastSquares(params, set, { maxIterations: 5, costTolerance: 0, gradientTolerance: 0, paramTolerance: 0 });
+    assert.equal(linearSolver, "sparse-cholesky");
+    return [data(params), set.normal.compiled !== undefined, set.isCompiled(set.kernels[0])];
+  };
+  const { WebAssembly } = globalThis;
+  let without;
+  try {
+    globalThis.WebAssembly = undefined;
+    without = solve();
+  } finally {
+    globalThis.WebAssembly = WebAssembly;
+  }
+  const [values, ...compiled] = solve();
+  assert.deepEqual([...compiled, ...without.slice(1)], [true, true, false, false]);
+  assert.deepEqual(values, without[0]);
+  assert.ok(values.some((value, k) => Math.abs(value - start[k]) > 1e-3));
+});
+
+test("a second solve of a set uses the first one's symbolic analysis, until something is added", () => {
+  const params = leaves(...Array.from({ length: 300 }, (_, k) => k)), set = CompiledResiduals.compile(params, (p) => p.slice(1).map((x, k) => V.sub(V.sub(x, p[k]), 2)));
+  set.add((p) => [p[0]]);
+  assert.ok(nonlinearLeastSquares(params, set).success);
+  const { normal } = set;
+  params.forEach((param) => { param.data = 0; });
+  assert.ok(nonlinearLeastSquares(params, set, { costTolerance: 1e-14 }).success);
+  assert.equal(set.normal, normal);
+  params.forEach((param, k) => near(param.data, 2 * k, 1e-3));
+  set.add((p) => [V.sub(p[299], p[0]), V.sub(p[100], p[7])]);
+  assert.ok(nonlinearLeastSquares(params, set, { costTolerance: 1e-12 }).success);
+  assert.notEqual(set.normal, normal);
+  const { residuals, J } = set.evaluate(params);
+  params.forEach((_, k) => near(residuals.reduce((sum, r, row) => sum + r * J[row][k], 0), 0, 1e-3));
+  set.dispose();
+  assert.equal(set.normal, undefined);
 });
 
 test("L-BFGS solves what only shrinking steps did not", () => {
