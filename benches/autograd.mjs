@@ -1,14 +1,14 @@
-// `npm run bench -- autograd [--backends=cpu,webgpu] [--levels=1,2,3,4,5]`: leastwise/autograd on icospheres. Edges that ask for their length, one
-// residual an edge: building and compiling, value and gradient, steps of Levenberg–Marquardt here and on engines. E^λ: the same, but for steps.
-// Medians of times in milliseconds, one thread. What is measured here is in f64 in JavaScript.
-import { CompiledFunctions, CompiledResiduals, nonlinearLeastSquares, nonlinearLeastSquaresAsync, V } from "leastwise/autograd";
+// `npm run bench -- autograd [--backends=cpu,webgpu] [--levels=1,2,3,4,5] [--covariance=3,4,5]`: leastwise/autograd on icospheres. Edges that ask for
+// their length, one residual an edge: building and compiling, value and gradient, steps of Levenberg–Marquardt here and on engines. E^λ: the same
+// with steps of L-BFGS. Medians of times in milliseconds, one thread. What is measured here is in f64 in JavaScript and its own WebAssembly.
+import { CompiledFunctions, CompiledResiduals, lbfgs, lbfgsAsync, nonlinearLeastSquares, nonlinearLeastSquaresAsync, V, Vec3 } from "leastwise/autograd";
 import { init } from "leastwise";
-import { energies, tangentCovariance } from "../examples/autograd/developable.mjs";
+import { starOf, tangentCovariance } from "../examples/autograd/developable.mjs";
 import { edgesOf, icosphere, starsOf } from "../examples/autograd/sphere.mjs";
 import { machine } from "./lib/machine.mjs";
 
 /** Steps of a solve: no tolerance ends it before. */
-const STEPS = 10, ENDLESS = { maxIterations: STEPS, costTolerance: 0, gradientTolerance: 0, paramTolerance: 0 };
+const STEPS = 10, LBFGS_STEPS = 30, ENDLESS = { maxIterations: STEPS, costTolerance: 0, gradientTolerance: 0, paramTolerance: 0 };
 
 const shown = (ms) => (ms === undefined ? "–" : ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)).padStart(9);
 
@@ -59,10 +59,35 @@ async function edges(level, engines) {
   }
 }
 
-async function covariance(level) {
-  const mesh = icosphere(level), stars = starsOf(mesh), params = mesh.vertices.flat().map((value) => V.W(value));
-  const [compileMs, set] = await timed(() => CompiledFunctions.compile(params, (p) => energies(tangentCovariance, mesh.faces, stars, p)));
-  console.log(`E^λ, ${mesh.vertices.length} vertices: building and compiling ${shown(compileMs)}, ${set.kernelCount} kernels, value and gradient ${shown(median(() => set.evaluateSumWithGradient(params)))}`);
+/** Vertices whose graphs are there at a time. */
+const CHUNK = 512;
+
+async function covariance(level, engines) {
+  const mesh = icosphere(level), stars = starsOf(mesh), start = mesh.vertices.flat().map((value, k) => value + 0.02 * Math.sin(3 * k) / 2 ** level), params = start.map((value) => V.W(value));
+  const build = (first) => (p) => {
+    const points = Array.from({ length: p.length / 3 }, (_, k) => new Vec3(p[3 * k], p[3 * k + 1], p[3 * k + 2]));
+    return stars.slice(first, first + CHUNK).map((star, k) => tangentCovariance(starOf(points, mesh.faces, star, first + k)));
+  };
+  const compiled = (options) => {
+    const set = CompiledFunctions.compile(params, () => [], options);
+    for (let first = 0; first < stars.length; first += CHUNK) set.add(build(first));
+    return set;
+  };
+  const back = () => params.forEach((param, k) => { param.data = start[k]; });
+  const [compileMs, set] = await timed(() => compiled());
+  const gradientMs = median(() => set.evaluateSumWithGradient(params)), options = { ...ENDLESS, maxIterations: LBFGS_STEPS };
+  delete options.paramTolerance;
+  const [hereMs, here] = await timed(() => lbfgs(params, set, options));
+  console.log(`${String(stars.length).padStart(8)} ${String(set.numFunctions).padStart(8)} ${shown(compileMs)} ${shown(gradientMs)}  here: ${shown(hereMs)} of ${here.iterations} steps, ${here.functionEvaluations} evaluations`);
+  for (const lw of engines) {
+    back();
+    const there = compiled({ engine: lw, fallbackThreshold: 0 }), run = () => timed(() => lbfgsAsync(params, there, options));
+    const [firstMs] = await run();
+    back();
+    const [secondMs, { iterations }] = await run();
+    console.log(`${"".padStart(37)}  ${lw.backend} ${lw.precision}: first ${shown(firstMs)}, again ${shown(secondMs)} of ${iterations} steps`);
+    there.dispose();
+  }
 }
 
 const given = (name, otherwise) => (process.argv.find((arg) => arg.startsWith(`--${name}=`))?.split("=")[1] ?? otherwise).split(",").filter(Boolean);
@@ -72,5 +97,6 @@ const engines = await Promise.all(given("backends", "cpu").map((backend) => init
 for (const lw of engines) console.log(`engine: ${lw.backend} ${lw.precision} ${lw.adapter}`);
 console.log(`vertices    edges  compile  value+gradient  ${STEPS} steps of least squares`);
 for (const level of given("levels", "1,2,3,4,5")) await edges(Number(level), engines);
-for (const level of [3, 4]) await covariance(level);
+console.log(`E^λ\nvertices functions compile  value+gradient  ${LBFGS_STEPS} steps of L-BFGS`);
+for (const level of given("covariance", "3,4,5")) await covariance(Number(level), engines);
 for (const lw of engines) lw.dispose();

@@ -66,7 +66,7 @@ test("many instances have a module of their own, whose bits are those of the int
     const set = CompiledFunctions.compile(params, ([...p]) => offsets.map((_, k) => residual(p, k)));
     const compare = (where) => {
       const { residuals, gradient, rows } = interpreted(set), { residuals: found, jacobian } = set.linearize();
-      assert.ok(set.kernels.every((kernel) => set.isCompiled(kernel) === kernel.count >= 256), name);
+      assert.ok(set.kernels.every((kernel) => set.isCompiled(kernel) === (kernel.count >= 16 && kernel.count * kernel.structure.size >= 2048)), name);
       same(found, residuals, `${name} ${where}`);
       same(set.residuals(), residuals, `${name} ${where}, alone`);
       same(jacobian.values, rows, `slopes of ${name} ${where}`);
@@ -90,7 +90,7 @@ test("eigenvalues of many instances are those of the graph", () => {
 });
 
 test("a module finds what is not defined, and the error is the interpreter's", () => {
-  const params = Array.from({ length: 300 }, (_, k) => V.W(k + 1));
+  const params = Array.from({ length: 1100 }, (_, k) => V.W(k + 1));
   const cases = { "logarithm of -1": [(x) => V.log(x), -1], "division by 1e-13": [(x) => V.div(1, x), 1e-13], "exp of 800 is Infinity": [(x) => V.exp(V.div(x, 1)), 800], "square of 1e\\+200 is Infinity": [(x) => V.square(x), 1e200], "square root of -1": [(x) => V.sqrt(x), -1] };
   for (const [message, [build, bad]] of Object.entries(cases)) {
     for (const param of params) param.data = 1;

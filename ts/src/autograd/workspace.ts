@@ -6,8 +6,8 @@ import type { Kernel } from "./kernel.js";
 import { compileKernel, HEAD, Mode, varying, type Layout, type Run } from "./wasm/kernel-module.js";
 import { grow, newMemory } from "./wasm/memory.js";
 
-/** Instances from which on a module of its own pays. */
-const WORTH_COMPILING = 256;
+/** Operations of all instances, and instances, from which on a module of its own pays. */
+const WORTH_COMPILING = 2048, LEAST_INSTANCES = 16;
 
 /** A kernel's module, for the slots of one leaf that it was compiled with; without `run` where there can be none. */
 interface Module { readonly run: Run | undefined; readonly uniform: Int32Array; table: number }
@@ -37,7 +37,7 @@ export class Workspace {
   /** True if a set of these kernels has the workspace that it should have. */
   suits(kernels: readonly Kernel[]): boolean { return this.hasModules === Workspace.isWorthwhile(kernels); }
 
-  static isWorthwhile(kernels: readonly Kernel[]): boolean { return kernels.some(({ count }) => count >= WORTH_COMPILING); }
+  static isWorthwhile(kernels: readonly Kernel[]): boolean { return kernels.some(isLarge); }
 
   /** Makes room for a set, and compiles the kernels that are large. */
   layOut(leaves: number, kernels: readonly Kernel[], { starts }: RowPattern): void {
@@ -48,7 +48,7 @@ export class Workspace {
       [this.values, this.gradient, this.residuals] = [new Float64Array(leaves), new Float64Array(parameters), new Float64Array(count)];
       return;
     }
-    const large = kernels.filter((kernel) => kernel.count >= WORTH_COMPILING);
+    const large = kernels.filter(isLarge);
     let end = this.atResiduals = layout.leaves + 8 * leaves;
     end += 8 * count;
     for (const kernel of large) {
@@ -102,6 +102,8 @@ export class Workspace {
     this.residuals = new Float64Array(buffer, this.atResiduals, residuals);
   }
 }
+
+const isLarge = ({ count, structure: { size } }: Kernel): boolean => count >= LEAST_INSTANCES && count * size >= WORTH_COMPILING;
 
 const bytesOf = (kernel: Kernel, { uniform }: Module): number => 4 * Math.ceil(kernel.count / 2) * (HEAD + 2 * varying(uniform).length);
 
