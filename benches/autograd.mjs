@@ -1,5 +1,5 @@
-// `npm run bench -- autograd [--backends=cpu,webgpu] [--levels=1,2,3,4,5] [--covariance=3,4,5]`: leastwise/autograd on icospheres. Edges that ask for
-// their length, one residual an edge: building and compiling, value and gradient, steps of Levenberg–Marquardt here and on engines. E^λ: the same
+// `npm run bench -- autograd [--backends=cpu,webgpu] [--levels=1,2,3,4,5] [--covariance=3,4,5] [--grids=]`: leastwise/autograd on icospheres and
+// squares. Edges that ask for their length, one residual an edge: building and compiling, value and gradient, steps of Levenberg–Marquardt here and on engines. E^λ: the same
 // with steps of L-BFGS. Medians of times in milliseconds, one thread. What is measured here is in f64 in JavaScript and its own WebAssembly.
 import { CompiledFunctions, CompiledResiduals, lbfgs, lbfgsAsync, nonlinearLeastSquares, nonlinearLeastSquaresAsync, V, Vec3 } from "leastwise/autograd";
 import { init } from "leastwise";
@@ -32,9 +32,17 @@ function edgeResiduals(pairs, length) {
   });
 }
 
-async function edges(level, engines) {
-  const { vertices, faces } = icosphere(level), pairs = edgesOf(faces), start = vertices.flat().map((value, k) => value + 0.01 * Math.sin(3 * k) / 2 ** level);
-  const params = start.map((value) => V.W(value)), build = edgeResiduals(pairs, 1.1 / 2 ** level);
+/** A square of n × n points in the plane, two triangles a cell. */
+function grid(n) {
+  const faces = [], at = (i, j) => i * n + j;
+  for (let i = 0; i + 1 < n; i++) for (let j = 0; j + 1 < n; j++) faces.push([at(i, j), at(i + 1, j), at(i, j + 1)], [at(i + 1, j + 1), at(i, j + 1), at(i + 1, j)]);
+  return { vertices: Array.from({ length: n * n }, (_, k) => [Math.floor(k / n) / n, (k % n) / n, 0]), faces };
+}
+
+/** Edges of a mesh whose edges are about as long as `length`. */
+async function edges({ vertices, faces }, length, engines) {
+  const pairs = edgesOf(faces), start = vertices.flat().map((value, k) => value + 0.01 * Math.sin(3 * k) * length);
+  const params = start.map((value) => V.W(value)), build = edgeResiduals(pairs, 1.1 * length);
   const [compileMs, set] = await timed(() => CompiledResiduals.compile(params, build));
   const gradientMs = median(() => set.evaluateSumWithGradient(params));
   const back = () => params.forEach((param, k) => { param.data = start[k]; });
@@ -54,7 +62,9 @@ async function edges(level, engines) {
     const [firstMs] = await timed(() => nonlinearLeastSquaresAsync(params, there, ENDLESS));
     back();
     const [secondMs, result] = await timed(() => nonlinearLeastSquaresAsync(params, there, ENDLESS));
-    console.log(`${"".padStart(37)}  ${lw.backend} ${lw.precision}, ${result.report.linear}: first ${shown(firstMs)}, again ${shown(secondMs)}, a step ${shown(secondMs / Math.max(1, result.iterations))}`);
+    await there.evaluateSumWithGradientAsync(params);
+    const [evaluationMs] = await timed(() => there.evaluateSumWithGradientAsync(params));
+    console.log(`${"".padStart(37)}  ${lw.backend} ${lw.precision}, ${result.report.linear}: first ${shown(firstMs)}, again ${shown(secondMs)}, a step ${shown(secondMs / Math.max(1, result.iterations))}; value and gradient ${shown(evaluationMs)}`);
     there.dispose();
   }
 }
@@ -96,7 +106,8 @@ console.log(`${host.cpu}, ${host.cores} cores; node ${host.node}; ${host.commit}
 const engines = await Promise.all(given("backends", "cpu").map((backend) => init({ backend })));
 for (const lw of engines) console.log(`engine: ${lw.backend} ${lw.precision} ${lw.adapter}`);
 console.log(`vertices    edges  compile  value+gradient  ${STEPS} steps of least squares`);
-for (const level of given("levels", "1,2,3,4,5")) await edges(Number(level), engines);
+for (const level of given("levels", "1,2,3,4,5")) await edges(icosphere(Number(level)), 1 / 2 ** Number(level), engines);
+for (const n of given("grids", "")) await edges(grid(Number(n)), 1 / Number(n), engines);
 console.log(`E^λ\nvertices functions compile  value+gradient  ${LBFGS_STEPS} steps of L-BFGS`);
 for (const level of given("covariance", "3,4,5")) await covariance(Number(level), engines);
 for (const lw of engines) lw.dispose();

@@ -103,7 +103,8 @@ test("who solves is decided by what was given, and told", async (t) => {
   const lw = await open(t, { backend: "cpu" }), [x, y] = [V.W(1), V.W(2)], compile = (options) => CompiledResiduals.compile([x, y], () => [V.sub(x, 3), V.sub(y, 4)], options);
   assert.equal(compile().reason, "no engine was given");
   assert.equal(compile({ backend: "cpu" }).reason, "the CPU was asked for");
-  assert.equal(compile({ engine: lw }).reason, "2 residuals are fewer than 1000");
+  assert.equal(compile({ engine: lw }).reason, "2 parameters are fewer than 20000");
+  assert.equal(compile({ engine: lw, fallbackThreshold: 3 }).reason, "2 residuals are fewer than 3");
   assert.match(compile({ engine: lw, fallbackThreshold: 2 }).reason, /^2 residuals are at least 2: /);
   const here = await nonlinearLeastSquaresAsync([x, y], compile({ engine: lw }));
   assert.deepEqual([here.success, here.backend, here.report], [true, "cpu", undefined]);
@@ -113,6 +114,22 @@ test("who solves is decided by what was given, and told", async (t) => {
   if (lw.backend === "cpu") assert.throws(() => compile({ backend: "gpu", engine: lw }), { code: "no-adapter" });
   await assert.rejects(nonlinearLeastSquaresAsync([y, x], compile()), { code: "foreign-variable" });
   await assert.rejects(nonlinearLeastSquaresAsync([x, y], () => [x]), { code: "no-residual" });
+});
+
+test("by default sizes decide that were measured, for each kind of solve, and evaluations stay here", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), gpu = { backend: "webgpu", reason: "a GPU", problem() {}, dispose() {} };
+  const params = Array.from({ length: 20_000 }, () => V.W(0)), wide = CompiledResiduals.compile(params, (p) => [V.sub(p[0], 1)], { engine: lw });
+  assert.match(wide.reason, /^20000 parameters are at least 20000: /);
+  // 701 functions of a thousand operations.
+  const long = (engine) => CompiledFunctions.compile([params[0]], ([x]) => Array.from({ length: 701 }, (_, k) => { let y = V.mul(x, k); for (let j = 1; j < 1000; j++) y = V.add(y, x); return V.square(y); }), { engine });
+  const [there, here] = [long(gpu), long(lw)];
+  assert.deepEqual([there.backend, there.reason], ["webgpu", "701701 operations are at least 700000: a GPU"]);
+  assert.deepEqual([here.backend, here.reason], ["cpu", "L-BFGS is as fast here as on an engine of the CPU"]);
+  const { value } = await wide.evaluateSumWithGradientAsync(params);
+  assert.equal(value, -1);
+  assert.equal(wide.place("evaluation").reason, "one evaluation is faster here than the way to the engine and back");
+  const less = CompiledFunctions.compile([params[0]], ([x]) => [V.square(x)], { engine: gpu });
+  assert.deepEqual([less.backend, less.reason], ["cpu", "1 operations are fewer than 700000"]);
 });
 
 test("what is added later, and residuals without parameters, take part; a start that is not defined is refused", async (t) => {

@@ -13,8 +13,8 @@ import type { Kernel } from "./kernel.js";
 import { traced } from "./traced.js";
 import { read, write } from "./value.js";
 
-/** What is minimised: Σ½r², or Σf. @internal */
-export type Purpose = "residuals" | "energy";
+/** Kind of the terms, which says what is minimised: Σ½r², or Σf. @internal */
+export type TermKind = "residuals" | "energy";
 
 /** Instances of a kernel from `first` to `last`, as a term. */
 interface Batch { readonly kernel: Kernel; readonly first: number; readonly last: number; readonly term: Term<{ constants?: never }> }
@@ -28,7 +28,7 @@ export class Batches {
   /** Residuals without parameters, which the engine is not given. */
   private readonly fixed: Kernel[] = [];
 
-  constructor(private readonly engine: Engine, private readonly set: CompiledSet, readonly purpose: Purpose, batchSize: number) {
+  constructor(engine: Engine, private readonly set: CompiledSet, readonly kind: TermKind, batchSize: number) {
     this.count = set.numResiduals;
     this.problem = engine.problem();
     try {
@@ -54,7 +54,7 @@ export class Batches {
       constants.forEach((slot, k) => { inputs[slot] = constants.length === 1 ? given.constants! : given.constants!.at(k); });
       return traced(structure, inputs);
     };
-    const term = this.problem[this.purpose](name, { of, data } as never, build as never) as unknown as Batch["term"];
+    const term = this.problem[this.kind](name, { of, data } as never, build as never) as unknown as Batch["term"];
     return { kernel, first, last, term };
   }
 
@@ -100,11 +100,9 @@ export class Batches {
 
   /** Σ over the residuals that the engine is not given of ½r², or f. */
   fixedCost(): number {
-    const residuals = this.set.residualsOf(this.fixed), isEnergy = this.purpose === "energy";
+    const residuals = this.set.residualsOf(this.fixed), isEnergy = this.kind === "energy";
     return residuals.reduce((sum, value) => sum + (isEnergy ? value : 0.5 * value * value), 0);
   }
-
-  isOn(engine: Engine): boolean { return this.engine === engine; }
 
   dispose(): void { this.problem.dispose(); }
 }

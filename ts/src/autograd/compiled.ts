@@ -2,9 +2,9 @@
 import type { Backend } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { Batches, type Purpose } from "./batches.js";
+import { Batches, type TermKind } from "./batches.js";
 import { Kernel } from "./kernel.js";
-import { placeOf, placing, type CompileOptions, type Place, type Placing } from "./placement.js";
+import { placeOf, placing, type CompileOptions, type Place, type Placing, type Purpose, type Size } from "./placement.js";
 import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
 import type { SparseNormal } from "./sparse.js";
 import { isSumOfSquares } from "./squares.js";
@@ -84,10 +84,17 @@ export abstract class CompiledSet {
   /** Functions for each kernel, on average; NaN of an empty set. */
   get kernelReuseFactor(): number { return this.count / this.kernels.length; }
 
-  /** Backend of asynchronous calls. */
-  get backend(): Backend { return this.refused === undefined ? placeOf(this.placing, this.count).backend : "cpu"; }
+  /** What sets of this class are for. @internal */
+  protected abstract readonly kind: TermKind;
+
+  /** Backend of asynchronous solves: of least squares by residuals, of L-BFGS by functions. */
+  get backend(): Backend { return this.refused === undefined ? placeOf(this.placing, this.size, this.kind).backend : "cpu"; }
   /** The reason for that backend. */
-  get reason(): string { return this.refused ?? placeOf(this.placing, this.count).reason; }
+  get reason(): string { return this.refused ?? placeOf(this.placing, this.size, this.kind).reason; }
+
+  private get size(): Size {
+    return { residuals: this.count, parameters: this.params.length, operations: this.kernels.reduce((sum, { count, structure }) => sum + count * structure.steps.length, 0) };
+  }
 
   /** Builds further functions of the same parameters; those of a structure that is known share its kernel. Gives the index of the first. */
   add(build: Build): number {
@@ -171,21 +178,26 @@ export abstract class CompiledSet {
    * @internal
    */
   place(purpose: Purpose): Place & { readonly batches: Batches | undefined } {
-    const place = placeOf(this.placing, this.count), { engine } = place;
-    if (!engine || this.refused !== undefined) return { ...place, engine: undefined, backend: "cpu", reason: this.reason, batches: undefined };
-    if (this.batches && !(this.batches.count === this.count && this.batches.purpose === purpose)) this.dispose();
+    const place = placeOf(this.placing, this.size, purpose), { engine } = place, here = { engine: undefined, backend: "cpu", batches: undefined } as const;
+    if (!engine || this.refused !== undefined) return { ...here, reason: this.refused ?? place.reason };
+    const kind = purpose === "evaluation" ? this.batches?.kind ?? this.kind : purpose;
+    if (this.batches && !(this.batches.count === this.count && this.batches.kind === kind)) this.release();
     try {
-      return { ...place, batches: (this.batches ??= new Batches(engine, this, purpose, this.placing.batchSize)) };
+      return { ...place, batches: (this.batches ??= new Batches(engine, this, kind, this.placing.batchSize)) };
     } catch (thrown) {
       if (this.placing.backend === "gpu" || !(thrown instanceof LeastwiseError && ["limits", "tape", "shape"].includes(thrown.code))) throw thrown;
       this.refused = `the engine refuses the set: ${thrown.message}`;
-      return { engine: undefined, backend: "cpu", reason: this.refused, batches: undefined };
+      return { ...here, reason: this.refused };
     }
   }
 
   /** Frees what the set has on its engine, and the factor of its last solve; the next call makes them anew. */
   dispose(): void {
     this.normal = undefined;
+    this.release();
+  }
+
+  private release(): void {
     this.batches?.dispose();
     this.batches = undefined;
   }
@@ -193,7 +205,7 @@ export abstract class CompiledSet {
   /** The same as {@link evaluateSumWithGradient}, on the set's engine. */
   async evaluateSumWithGradientAsync(params: readonly Value[]): Promise<{ value: number; gradient: number[] }> {
     this.mustKnow(params);
-    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    const { batches } = this.place("evaluation");
     if (!batches) return this.evaluateSumWithGradient(params);
     const gradient = new Array<number>(this.params.length).fill(0);
     const residuals = await batches.evaluate((_, parameter, derivative) => { gradient[parameter] = gradient[parameter]! + derivative; });
@@ -203,7 +215,7 @@ export abstract class CompiledSet {
   /** The same as {@link evaluate}, on the set's engine. */
   async evaluateAsync(params: readonly Value[]): Promise<{ residuals: number[]; J: number[][]; cost: number }> {
     this.mustKnow(params);
-    const { batches } = this.place(this.batches?.purpose ?? "residuals");
+    const { batches } = this.place("evaluation");
     if (!batches) return this.evaluate(params);
     const J = Array.from({ length: this.count }, () => new Array<number>(this.params.length).fill(0));
     const residuals = await batches.evaluate((row, parameter, derivative) => { J[row]![parameter] = J[row]![parameter]! + derivative; });
@@ -307,6 +319,8 @@ function plain(numbers: Float64Array): number[] {
  * console.log(both.evaluateJacobian([x, y]).jacobian);  // [[2, 0], [2, 1]]
  */
 export class CompiledFunctions extends CompiledSet {
+  /** @internal */ protected readonly kind = "energy";
+
   /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
   static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledFunctions {
     const made = new CompiledFunctions(params, options);
@@ -348,6 +362,8 @@ export class CompiledFunctions extends CompiledSet {
  * console.log(residuals.evaluate([x]).cost);  // 4
  */
 export class CompiledResiduals extends CompiledSet {
+  /** @internal */ protected readonly kind = "residuals";
+
   /** Runs the function once, and compiles what it returns. Options say where asynchronous calls run. */
   static compile(params: readonly Value[], build: Build, options: CompileOptions = {}): CompiledResiduals {
     const made = new CompiledResiduals(params, options);
