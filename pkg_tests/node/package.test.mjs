@@ -93,7 +93,10 @@ test("what is exported", () => {
     "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
   ]);
   assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
-  assert.deepEqual(Object.keys(autograd).sort(), ["Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "Losses", "Matrix3x3", "Optimizer", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync"]);
+  assert.deepEqual(Object.keys(autograd).sort(), [
+    "Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "GraphBuilder", "Losses", "Matrix3x3", "Optimizer", "Parser", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "computeGradients", "differentiate", "generateCode", "generateGradientCode", "generateGradientFunction",
+    "generateMathNotation", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync", "parse", "simplify",
+  ]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
@@ -111,7 +114,7 @@ test("what is kept between runs is of this version", async () => {
 
 test("what is in it: compiled files, their types, the licences, and no path of the machine that built it", () => {
   for (const name of files) {
-    assert.match(name, /^(dist\/(((autograd|energies|mesh|vectors|sketch|tensor|nn|cli|cli\/commands)\/)?[a-z0-9-]+|wasm\/((leastwise|threaded)(_bg)?|leastwise_[a-z]+|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z0-9-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
+    assert.match(name, /^(dist\/(((autograd|energies|mesh|vectors|sketch|tensor|text|nn|cli|cli\/commands)\/)?[a-z0-9-]+|wasm\/((leastwise|threaded)(_bg)?|leastwise_[a-z]+|inline))\.(js|d\.ts|js\.map|d\.ts\.map|wasm)|src\/([a-z]+\/)?[a-z0-9-]+\.ts|src\/([a-z]+\/)?[a-z-]+\.d\.ts|docs\/([A-Z-]+\.md|[a-z-]+\.(png|svg)|recipes\/[a-z-]+\.svg)|examples\/recipes\/[a-z-]+\.mjs|package\.json|README\.md|CHANGELOG\.md|LICENSE-(MIT|APACHE)|THIRD-PARTY-NOTICES)$/);
     const bytes = readFileSync(join(root, name)).toString("latin1");
     for (const place of [/\/home\/|\/root\/|\/Users\//, /\.cargo\/registry/]) assert.doesNotMatch(bytes, place, name);
   }

@@ -9,7 +9,7 @@ import { hashOf, hasWords, Reader, structureOf } from "./structure.js";
 import type { SparseNormal } from "./sparse.js";
 import { isSumOfSquares } from "./squares.js";
 import { valuesOf, type Value } from "./value.js";
-import { Mode } from "./wasm/kernel-module.js";
+import { Mode } from "./kernel-module.js";
 import { Workspace, type RowPattern } from "./workspace.js";
 
 /**

@@ -6,8 +6,8 @@
 import type { SparseJacobian } from "./compiled.js";
 import { eliminationOrder, type Pattern } from "./ordering.js";
 import { columnCounts, eliminationTree, postorder, supernodes, transposed } from "./symbolic.js";
-import { compileElimination, type Eliminate } from "./wasm/elimination.js";
-import { newMemory } from "./wasm/memory.js";
+import { compileElimination, type Eliminate } from "./elimination-module.js";
+import { newMemory } from "./module-memory.js";
 
 /** Rows that are factorized at a time. */
 const LANES = 4;

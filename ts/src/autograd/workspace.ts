@@ -3,8 +3,8 @@
  * kernels are large they are in the memory of WebAssembly, and such kernels have modules, whose tables are there, too.
  */
 import type { Kernel } from "./kernel.js";
-import { compileKernel, HEAD, Mode, varying, type Layout, type Run } from "./wasm/kernel-module.js";
-import { grow, newMemory } from "./wasm/memory.js";
+import { compileKernel, HEAD, Mode, varying, type Layout, type Run } from "./kernel-module.js";
+import { grow, newMemory } from "./module-memory.js";
 
 /** Operations of all instances, and instances, from which on a module of its own pays. */
 const WORTH_COMPILING = 2048, LEAST_INSTANCES = 16;

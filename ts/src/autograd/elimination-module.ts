@@ -1,5 +1,5 @@
 /** The inner loops of the sparse Cholesky factorization (`sparse.ts`), on two lanes of f64 at a time; bits are those of the loops there. */
-import { Code, I32, moduleOf, V128 } from "./code.js";
+import { Code, I32, moduleOf, V128 } from "./assembly.js";
 
 /** Bytes of a column in the scratch, which is at the beginning of the memory, and in the rows in work: four numbers. */
 const LANE_BYTES = 32;

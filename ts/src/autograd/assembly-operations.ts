@@ -2,8 +2,8 @@
  * Operations as WebAssembly on two lanes of f64: values and slopes in the formulas of `rules.ts`, so that they have the same
  * bits. What the instructions do not have are calls, of `Math` where a rule is one of its functions.
  */
-import { Op, RULES, SMALLEST_DIVISOR } from "../rules.js";
-import type { Instruction } from "./code.js";
+import { Op, RULES, SMALLEST_DIVISOR } from "./rules.js";
+import type { Instruction } from "./assembly.js";
 
 /** What an operation's code is written with. @internal */
 export interface Emitter {

@@ -5,10 +5,10 @@
  * The table of a pair, in 32-bit words: where its residuals go (2), where its rows of the Jacobian go (2), and for every slot the
  * addresses of both leaves, relative to the first leaf. Slots whose leaf is the same in all instances are loaded before the loop.
  */
-import { Op } from "../rules.js";
-import type { Step, Structure } from "../structure.js";
-import { Code, F64, I32, moduleOf, V128, type Import, type Instruction } from "./code.js";
-import { emitValue, outsideOf, passesOn, slopeOf, type Emitter } from "./operations.js";
+import { Op } from "./rules.js";
+import type { Step, Structure } from "./structure.js";
+import { Code, F64, I32, moduleOf, V128, type Import, type Instruction } from "./assembly.js";
+import { emitValue, outsideOf, passesOn, slopeOf, type Emitter } from "./assembly-operations.js";
 
 /** What a run computes besides residuals. @internal */
 export const Mode = { Residuals: 0, Gradient: 1, Rows: 2 } as const;

@@ -1,5 +1,5 @@
 /** Expressions as trees: what the parser makes, and what is differentiated, simplified and printed. */
-import { LeastwiseError } from "../../errors.js";
+import { LeastwiseError } from "../errors.js";
 
 /**
  * Literal.
