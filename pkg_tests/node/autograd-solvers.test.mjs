@@ -120,6 +120,31 @@ test("a linear problem is solved in one sparse step: in several components, with
   assert.deepEqual([singular.termination, free[0].data], ["linear-solver", 0]);
 });
 
+test("an icosphere of 10,242 vertices has sparse steps", () => {
+  const { positions, triangles } = icosphere({ subdivisions: 5 }), pairs = edges(triangles), params = leaves(...positions);
+  const set = CompiledResiduals.compile(params, (p) => Array.from({ length: pairs.length / 2 }, (_, e) => {
+    const [dx, dy, dz] = [0, 1, 2].map((k) => V.sub(p[3 * pairs[2 * e] + k], p[3 * pairs[2 * e + 1] + k]));
+    return V.sub(V.sqrt(V.sum([V.square(dx), V.square(dy), V.square(dz)])), 0.034);
+  }));
+  assert.deepEqual([set.numResiduals, set.kernelCount], [30_720, 1]);
+  const before = set.residuals().reduce((sum, r) => sum + r * r, 0), { linearSolver, iterations, finalCost } = nonlinearLeastSquares(params, set, { maxIterations: 2, initialDamping: 1, costTolerance: 0, paramTolerance: 0 });
+  assert.deepEqual([linearSolver, iterations], ["sparse-cholesky", 2]);
+  assert.ok(finalCost < 0.8 * before, `${before} → ${finalCost}`);
+  // A step solves the damped normal equations.
+  const { residuals, jacobian: { starts, columns, values } } = set.linearize(), gradient = new Float64Array(params.length), { normal } = set;
+  residuals.forEach((r, row) => { for (let k = starts[row]; k < starts[row + 1]; k++) gradient[columns[k]] += values[k] * r; });
+  normal.assemble({ starts, columns, values });
+  assert.ok(normal.factorize(0.01));
+  const step = normal.solve(gradient), rest = Float64Array.from(gradient, (g, k) => g - 0.01 * step[k]);
+  residuals.forEach((_, row) => {
+    let along = 0;
+    for (let k = starts[row]; k < starts[row + 1]; k++) along += values[k] * step[columns[k]];
+    for (let k = starts[row]; k < starts[row + 1]; k++) rest[columns[k]] -= values[k] * along;
+  });
+  const norm = (of) => Math.sqrt(of.reduce((sum, value) => sum + value * value, 0));
+  assert.ok(norm(rest) <= 1e-11 * norm(gradient), `${norm(rest)} of ${norm(gradient)}`);
+});
+
 test("without WebAssembly evaluation and factorization have the same bits", () => {
   const { positions, triangles } = icosphere({ subdivisions: 3 }), pairs = edges(triangles), random = randoms(4, -0.02, 0.02), start = Array.from(positions, (value) => value + random());
   const solve = () => {
