@@ -313,3 +313,51 @@ test("a compiled set of functions is solved as least squares, none at all is a s
   const pair = [V.W(-1.2), V.W(1)];
   assert.ok(nonlinearLeastSquares(pair, ([a, b]) => [V.sub(1, a), V.mul(10, V.sub(b, V.square(a))), V.mul(0.1, V.sub(a, 1))], { useQR: true, costTolerance: 1e-16 }).finalCost < 1e-12);
 });
+
+test("with default tolerances L-BFGS is as exact as programs expect, compiled as by functions", () => {
+  const square = (value) => V.mul(value, value);
+  const PROBLEMS = {
+    parabola: [([x]) => square(V.sub(x, V.C(3))), [0], [3], 5e-6], bowl: [(p) => p.reduce((sum, x, k) => V.add(sum, square(V.sub(x, V.C(k)))), V.C(0)), new Array(10).fill(0), Array.from({ length: 10 }, (_, k) => k), 5e-6], unused: [([x]) => square(x), [5, 10], [0, 10], 5e-6],
+    rosenbrock: [([x, y]) => V.add(V.pow(V.sub(V.C(1), x), 2), V.mul(V.C(100), V.pow(V.sub(y, V.pow(x, 2)), 2))), [0.5, 0.5], [1, 1], 0.05], cosh: [([x]) => V.sub(V.add(V.exp(x), V.exp(V.mul(x, V.C(-1)))), V.C(2)), [2], [0], 5e-4],
+    beale: [([x, y]) => [1.5, 2.25, 2.625].map((c, k) => V.pow(V.add(V.C(c), V.mul(x, V.sub(V.pow(y, k + 1), V.C(1)))), 2)).reduce((sum, part) => V.add(sum, part)), [1, 1], [3, 0.5], 0.05],
+  };
+  for (const [name, [build, start, solution, tolerance]] of Object.entries(PROBLEMS)) {
+    const ends = [(p) => V.compileObjective(p, build), () => build].map((objective) => {
+      const params = start.map((value) => V.W(value)), { success, finalCost, convergenceReason } = lbfgs(params, objective(params), { maxIterations: 200 });
+      assert.ok(success, `${name}: ${convergenceReason}`);
+      params.forEach(({ data }, k) => assert.ok(Math.abs(data - solution[k]) < tolerance, `${name}: ${data}, not ${solution[k]}`));
+      return finalCost;
+    });
+    near(ends[0], ends[1], 1e-12, name);
+  }
+});
+
+test("gradient tolerances end least squares earlier, with their reason", () => {
+  const random = randoms(31, -0.05, 0.05), seen = Array.from({ length: 20 }, (_, k) => [k / 2, 2 * Math.sin(k / 2) + random()]);
+  const CASES = [
+    [(p) => p.map((x) => V.mul(x, V.C(0.01))), [5, 5], 1e-4, { costTolerance: 1e-20, paramTolerance: 1e-8 }], [(p) => p.map((x, k) => V.mul(V.sub(x, V.C(k + 1)), V.C(10))), [0.5, 1.5, 2.5], 1e-2, { costTolerance: 1e-20, paramTolerance: 1e-8 }],
+    [([frequency, amplitude, phase]) => seen.map(([x, y]) => V.sub(V.mul(V.sin(V.add(V.mul(frequency, V.C(x)), phase)), amplitude), V.C(y))), [0.8, 1.5, 0.2], 1e-3, { costTolerance: 1e-10, paramTolerance: 1e-10, maxIterations: 50 }],
+  ];
+  CASES.forEach(([build, start, gradientTolerance, options], k) => {
+    const solve = (tolerance) => V.nonlinearLeastSquares(start.map((value) => V.W(value)), build, { ...options, gradientTolerance: tolerance }), early = solve(gradientTolerance), late = solve(1e-20);
+    assert.deepEqual([early.success, early.convergenceReason], [true, "Gradient tolerance reached"], `case ${k}`);
+    assert.ok(early.iterations < late.iterations, `case ${k}: ${early.iterations}, ${late.iterations}`);
+  });
+});
+
+test("rings of points and circles from poor starts", () => {
+  const random = randoms(41, -10, 10);
+  for (let time = 0; time < 20; time++) {
+    const points = Array.from({ length: 10 }, () => Vec3.W(random(), random(), random()));
+    const residuals = (params) => { const at = (k) => new Vec3(params[3 * k], params[3 * k + 1], params[3 * k + 2]); return points.map((_, k) => V.sub(at((k + 1) % 10).sub(at(k)).magnitude, V.C(2))); };
+    const { success, finalCost } = V.nonlinearLeastSquares(points.flatMap((point) => point.trainables), residuals, { maxIterations: 200 });
+    assert.ok(success && finalCost < 1e-4, `${finalCost}`);
+  }
+  const circle = Array.from({ length: 30 }, (_, k) => [10 + 5 * Math.cos((k * Math.PI) / 15), -5 + 5 * Math.sin((k * Math.PI) / 15)]);
+  const build = ([x, y, r]) => circle.map(([a, b]) => V.sub(V.sqrt(V.add(V.square(V.sub(V.C(a), x)), V.square(V.sub(V.C(b), y)))), r));
+  for (const start of [[0, 0, 1], [100, 100, 0.1]]) {
+    const params = start.map((value) => V.W(value));
+    assert.ok(V.nonlinearLeastSquares(params, build, { maxIterations: 50 }).success);
+    params.forEach(({ data }, k) => near(data, [10, -5, 5][k], 1e-2));
+  }
+});
