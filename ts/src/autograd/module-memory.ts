@@ -1,9 +1,11 @@
 /** Memories of WebAssembly, and their growth. */
 const PAGE = 65536;
+/** Addresses are compared as numbers with a sign. */
+const MOST_BYTES = 2 ** 31 - PAGE;
 
 /** A memory of a number of bytes at least; undefined where the host has none, or no more of them. @internal */
 export function newMemory(bytes: number): WebAssembly.Memory | undefined {
-  if (typeof WebAssembly === "undefined") return undefined;
+  if (typeof WebAssembly === "undefined" || bytes > MOST_BYTES) return undefined;
   try {
     return new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE) });
   } catch (thrown) {
