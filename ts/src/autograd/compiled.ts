@@ -224,11 +224,12 @@ export abstract class CompiledSet {
 
   /** Refuses parameters that are not this set's. @internal */
   protected mustKnow(params: readonly Value[]): void {
-    const own = this.params;
+    // The first leaves, which are read next, are the parameters.
+    const { leaves, params: { length } } = this;
     for (let k = 0; k < params.length; k++) {
-      if (params[k] === own[k]) continue;
+      if (k < length && params[k] === leaves[k]) continue;
       const index = this.indices.get(params[k]!);
-      if (index === undefined || index >= own.length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${own.length} parameters that this set was compiled with`);
+      if (index === undefined || index >= length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${length} parameters that this set was compiled with`);
     }
   }
 
