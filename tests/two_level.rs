@@ -37,21 +37,25 @@ fn iterations(mesh: &Mesh, preconditioner: &str, steps: usize) -> Vec<u32> {
 
 #[test]
 fn meshes_take_far_fewer_iterations_and_finer_ones_hardly_more() {
-    let counts: Vec<[Vec<u32>; 2]> = [4, 5, 6]
+    // To 40,962 vertices in `npm run test:full`, to 10,242 in `npm test`.
+    let levels = if is_full() { 4..=6 } else { 4..=5 };
+    let counts: Vec<[Vec<u32>; 2]> = levels
         .map(|level| {
             let mesh = Mesh::icosphere(level).normalized();
             BOTH.map(|preconditioner| iterations(&mesh, preconditioner, 2))
         })
-        .to_vec();
+        .collect();
     for [jacobi, two] in &counts {
         for (jacobi, two) in jacobi.iter().zip(two) {
             assert!(3 * two < *jacobi, "{counts:?}");
         }
     }
-    // From 2562 to 40,962 vertices.
-    let (coarse, fine) = (counts[0][1][1], counts[2][1][1]);
+    let (first, last) = (&counts[0], &counts[counts.len() - 1]);
+    let (coarse, fine) = (first[1][1], last[1][1]);
     assert!(fine < 70 && 2 * fine < 3 * coarse, "{counts:?}");
-    assert!(2 * counts[2][0][1] > 5 * counts[0][0][1], "block Jacobi takes more on finer meshes: {counts:?}");
+    // It takes twice as many where edges are half as long; somewhat less is asked for.
+    let growth = 1.55f64.powi(counts.len() as i32 - 1);
+    assert!(f64::from(last[0][1]) > growth * f64::from(first[0][1]), "block Jacobi takes more on finer meshes: {counts:?}");
 }
 
 #[test]

@@ -14,15 +14,27 @@ mod search;
 mod sketches;
 mod slices;
 
+use crate::support::is_full;
 use data::{kmeans, mixture};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{Index, Options};
 
 /// An index of every code over the same points.
 fn indexes(points: &[f32], dim: usize, clusters: usize) -> Vec<Index> {
+    indexes_of(&Code::ALL, points, dim, clusters)
+}
+
+fn indexes_of(codes: &[Code], points: &[f32], dim: usize, clusters: usize) -> Vec<Index> {
     let coarse = kmeans(points, dim, clusters, 4);
-    let make = |code| Index::build(points, dim, coarse.clone(), &options(code)).expect("an index");
-    Code::ALL.into_iter().map(make).collect()
+    let make = |code: &Code| Index::build(points, dim, coarse.clone(), &options(*code)).expect("an index");
+    codes.iter().map(make).collect()
+}
+
+/// Every code in `npm run test:full`; in `npm test` three that differ from run to run, neighbours in their list.
+fn share_of_codes(seed: u64) -> Vec<Code> {
+    let all = Code::ALL;
+    let few = if is_full() { all.len() } else { 3 };
+    (0..few as u64).map(|place| all[((seed % all.len() as u64 + place) % all.len() as u64) as usize]).collect()
 }
 
 fn options(code: Code) -> Options {
