@@ -44,7 +44,9 @@ enum Reduced {
 /// Why there is no Schur complement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
+    /// The eliminated unknowns are not independent of each other.
     Linked(Linked),
+    /// The complement, or what makes it, exceeds its limits.
     TooLarge,
     /// The work was told to end.
     Stopped,
