@@ -36,7 +36,7 @@ impl Evaluator {
 /// A program and the power of two that its items reach: what the table knows it by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EvaluatorKey {
-    /// Hash of the program ([`Program::key`](leastwise_program::Program::key)).
+    /// Hash of the program (`Program::key`).
     pub program: u64,
     /// ⌊log₂ items⌋.
     pub power: u32,
@@ -77,7 +77,7 @@ pub enum Linking {
 pub struct Evaluation {
     /// [`EvaluatorKey`] of the program and its items, as text.
     pub key: String,
-    /// Evaluator that runs it now.
+    /// Evaluator that was chosen; the interpreter runs the program until `module` is ready.
     pub evaluator: Evaluator,
     /// State of the program's module.
     pub module: Linking,

@@ -44,7 +44,7 @@ enum Reduced {
 /// Why there is no Schur complement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// The eliminated unknowns are not independent of each other.
+    /// An instance touches variables of two tables that were to be eliminated, or two variables of one.
     Linked(Linked),
     /// The complement, or what makes it, exceeds its limits.
     TooLarge,

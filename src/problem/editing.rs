@@ -49,7 +49,7 @@ impl Problem {
     /// Replaces the values of a data column; their number stays.
     ///
     /// # Errors
-    /// [`Error::Disposed`] for a term that was removed, [`Error::DataLength`] and [`Error::NotFinite`] for values that do not fit.
+    /// [`Error::Disposed`] for a term that was removed, [`Error::DataLength`] and [`Error::NonFinite`] for values that do not fit.
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         for (part, scalar, values) in self.term(term)?.replaced_column(column, values)? {
             self.replace(term, part, Some(scalar), values)?;

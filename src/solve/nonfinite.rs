@@ -38,7 +38,7 @@ impl NonFiniteResidual {
 /// Non-finite trial points since the last report.
 #[derive(Default)]
 pub struct NonFinite {
-    /// Number of the trial points.
+    /// Number of non-finite trial points.
     pub count: u32,
     /// Term and instance of the first, once they are found.
     pub first: Option<NonFiniteResidual>,

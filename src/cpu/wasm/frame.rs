@@ -21,7 +21,7 @@ pub struct Frame<'a> {
     pub data: u32,
     /// Where each address's table begins in its buffer, and its column of indices.
     pub bases: &'a [u32],
-    /// Address of every index column, in bytes, by address of the program.
+    /// For each of the program's addresses, where its index column begins in memory, in bytes.
     pub indices: &'a [u32],
     /// Address of every column that is read ([`Module::views`]), in bytes.
     pub views: &'a [u32],

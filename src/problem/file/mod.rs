@@ -48,7 +48,7 @@ pub mod section {
     pub const DIRECTION: u32 = 14;
     /// Gradient at the last accepted point.
     pub const GRADIENT: u32 = 15;
-    /// Pairs of steps and changes of the gradient of L-BFGS.
+    /// Pairs of steps and changes of the gradient; the moments of Adam.
     pub const HISTORY: u32 = 16;
     /// Inner products of the vectors of `HISTORY`.
     pub const GRAM: u32 = 17;
