@@ -1,3 +1,5 @@
+//! Link arguments of the addon, and the set-up of its Node-API symbols.
+
 fn main() {
     napi_build::setup();
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {

@@ -61,6 +61,7 @@ struct Storage {
     label: Box<str>,
 }
 
+/// An NVIDIA GPU as a device: its context, one stream, buffers and compiled kernels.
 pub struct CudaDevice {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -95,10 +96,12 @@ impl CudaDevice {
         Self::open_within(self.context.ordinal() as u32, precision, |own| own.narrowed(limits))
     }
 
+    /// Precision of its reals.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
+    /// Limits that recordings are validated by.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -145,6 +148,7 @@ impl CudaDevice {
         Ok(id)
     }
 
+    /// Frees a buffer once the commands enqueued before it have run; one that is not there is ignored.
     pub fn free(&mut self, buffer: BufferId) {
         let Some(storage) = self.buffers.remove(&buffer) else { return };
         self.graphs.forget(buffer);

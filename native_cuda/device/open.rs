@@ -15,21 +15,27 @@ const OLDEST: (i32, i32) = (6, 0);
 pub struct Found {
     /// The driver's CUDA version, say `13.0`.
     pub driver: Option<String>,
+    /// The version of NVRTC, which compiles kernels, if its library is there.
     pub nvrtc: Option<String>,
     /// cuBLAS, which nothing depends on.
     pub cublas: Option<String>,
+    /// GPUs that the driver lists.
     pub gpus: Vec<Gpu>,
     /// Why CUDA can't be used; none where it can.
     pub missing: Option<String>,
 }
 
+/// A GPU that the driver lists.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Gpu {
+    /// Ordinal of the GPU for the driver.
     pub index: u32,
+    /// Name of the GPU in the driver's words.
     pub name: String,
     /// Compute capability.
     pub architecture: (i32, i32),
+    /// Bytes of its memory.
     pub bytes: u64,
 }
 

@@ -24,6 +24,7 @@ pub struct Play {
 }
 
 impl Play {
+    /// A recording of which nothing has been played.
     pub fn new(recording: Recording) -> Self {
         Self { recording, next: 0, played: 0, read: Vec::new() }
     }

@@ -157,8 +157,9 @@ const DECAY_2: u32 = 74u;
 const INNER_EPSILON: u32 = 75u;
 // 1 when r and J were made at the trial point of a line search.
 const ANCHORED: u32 = 76u;
-// λ and Δ after the last accepted step since an edit; 0 where none was.
+// λ after the last accepted step since an edit; 0 where none was.
 const DAMPING_TAKEN: u32 = 77u;
+// Δ after the last accepted step since an edit; 0 where none was.
 const RADIUS_TAKEN: u32 = 78u;
 // Elements of the state buffer.
 const STATE_LEN: u32 = 128u;

@@ -13,8 +13,6 @@
 //! assert_ne!(names.insert("weight"), handle);
 //! ```
 
-#![deny(missing_docs)]
-
 pub mod clock;
 pub mod container;
 mod file;

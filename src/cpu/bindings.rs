@@ -76,7 +76,9 @@ impl<'a, R: Real> Slots<'a, R> for Bindings<'a, R> {
 
 /// The part of a dispatch that one call does.
 pub struct Workgroups {
+    /// Parameters of the dispatch, as the shader's uniform has them.
     pub params: Params,
+    /// Items of a workgroup.
     pub group_size: u32,
     /// Workgroups to do now.
     pub groups: Range<u32>,
@@ -95,16 +97,22 @@ impl Workgroups {
 pub struct Twin {
     /// Whether an item may be a lot of work: then time slices begin with one workgroup.
     pub heavy: bool,
+    /// The function on `f32` buffers.
     pub f32: fn(&Workgroups, Bindings<f32>),
+    /// The function on `f64` buffers.
     pub f64: fn(&Workgroups, Bindings<f64>),
 }
 
 /// How the CPU runs a kernel.
 #[derive(Clone)]
 pub enum Body {
+    /// Function of a static kernel.
     Twin(Twin),
+    /// Block interpreter of a generated program, an item a lane.
     Program(Arc<BlockProgram>),
+    /// Product JᵀWJ·p by owners, tile by tile.
     Tiles(Arc<TileProgram>),
+    /// Fused kernel of tensors.
     Fused(Arc<FusedProgram>),
 }
 

@@ -10,16 +10,21 @@ use leastwise_recording::{Dispatch, KernelId, Signal};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
+/// Evaluator of generated programs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evaluator {
+    /// The block interpreter.
     Interpreted,
+    /// The program's WebAssembly module.
     Compiled,
 }
 
 impl Evaluator {
+    /// Both evaluators.
     pub const ALL: [Self; 2] = [Self::Interpreted, Self::Compiled];
 
+    /// Name of the evaluator in tuning tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Interpreted => "interpreted",
@@ -31,11 +36,14 @@ impl Evaluator {
 /// A program and the power of two that its items reach: what the table knows it by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct EvaluatorKey {
+    /// Hash of the program (`Program::key`).
     pub program: u64,
+    /// ⌊log₂ items⌋.
     pub power: u32,
 }
 
 impl EvaluatorKey {
+    /// Key of a program that is run on so many items.
     pub fn new(program: u64, items: u32) -> Self {
         Self { program, power: items.max(1).ilog2() }
     }
@@ -58,16 +66,22 @@ impl std::fmt::Display for EvaluatorKey {
 pub enum Linking {
     /// There is none, and it is not asked for.
     None,
+    /// The module is being compiled by the host.
     Compiling,
+    /// The module can be called.
     Ready,
 }
 
 /// How a program is run, and why.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
+    /// [`EvaluatorKey`] of the program and its items, as text.
     pub key: String,
+    /// Evaluator that was chosen; the interpreter runs the program until `module` is ready.
     pub evaluator: Evaluator,
+    /// State of the program's module.
     pub module: Linking,
+    /// Reason of the choice, for reports.
     pub why: String,
 }
 
@@ -97,6 +111,7 @@ impl Evaluators {
 const LEAST_ITEMS: u32 = 256;
 
 impl CpuDevice {
+    /// Replaces the tuning table; later dispatches go by it.
     pub fn set_evaluators(&mut self, evaluators: Evaluators) {
         *self.evaluators = evaluators;
     }

@@ -48,8 +48,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// The storage of one buffer.
 pub enum Storage {
+    /// Reals of a device in f32.
     F32(Vec<f32>),
+    /// Reals of a device in f64.
     F64(Vec<f64>),
+    /// Indices.
     Index(Vec<u32>),
 }
 
@@ -93,6 +96,7 @@ fn extend<T: Clone + Default>(values: &mut Vec<T>, len: usize) -> bool {
     values.len() == len
 }
 
+/// The CPU as a device: buffers in main memory, kernels as Rust functions and interpreted programs.
 pub struct CpuDevice {
     precision: Precision,
     limits: Limits,
@@ -105,6 +109,7 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
+    /// A device without buffers and kernels. [`Precision::F32x2`] is computed in f64.
     pub fn new(precision: Precision, limits: Limits) -> Self {
         Self {
             precision,
@@ -137,18 +142,22 @@ impl CpuDevice {
         *self.kernels = Kernels::default();
     }
 
+    /// Precision of its reals.
     pub fn precision(&self) -> Precision {
         self.precision
     }
 
+    /// Limits that recordings are validated by.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
+    /// Counters since the device was made: buffers, kernels, submissions, dispatches, readbacks.
     pub fn counters(&self) -> Counters {
         *self.counters
     }
 
+    /// Numbers of kernels; equal sources get the same number.
     pub fn kernels(&mut self, sources: &[KernelSource]) -> Vec<KernelId> {
         sources.iter().map(|source| self.kernel(source, OnceCell::new())).collect()
     }
@@ -167,6 +176,10 @@ impl CpuDevice {
         })
     }
 
+    /// A buffer of `len` zeros. A long one is filled in time slices before the next recording is played.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], named by `label`, beyond the device's limit or the memory that there is.
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         let bytes = u64::from(len) * self.bytes_of(kind);
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
@@ -197,6 +210,7 @@ impl CpuDevice {
         Ok(id)
     }
 
+    /// Frees a buffer; one that is not there is ignored.
     pub fn free(&mut self, buffer: BufferId) {
         let Some(Buffer { kind, len, .. }) = self.buffers.remove(buffer.0) else { return };
         self.counters.buffers_destroyed += 1;

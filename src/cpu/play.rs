@@ -23,6 +23,7 @@ pub struct Play {
 }
 
 impl Play {
+    /// A recording of which nothing has been played.
     pub fn new(recording: Recording) -> Self {
         Self { recording, command: 0, inner: 0, rounds: 0, group: 0, begun: false, read: Vec::new() }
     }
@@ -37,6 +38,10 @@ const ITEMS_PER_THREAD: u32 = 4 * ITEMS_PER_SLICE;
 const LEAST_SLICE_MS: f64 = 1.0;
 
 impl CpuDevice {
+    /// Plays until the recording ends or `deadline_ms` ([`now_ms`]) has passed. At least one part is played.
+    ///
+    /// # Errors
+    /// [`DeviceError::Invalid`] for a recording that was validated for another device.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
         let recording = std::mem::take(&mut play.recording);
         let result = self.resume_commands(&recording, play, deadline_ms);

@@ -21,20 +21,32 @@ pub trait Real:
     + AddAssign
     + SubAssign
 {
+    /// 0
     const ZERO: Self;
+    /// 1
     const ONE: Self;
+    /// The nearest number of this type.
     fn from_f64(value: f64) -> Self;
+    /// The same number in f64; exact.
     fn to_f64(self) -> f64;
+    /// √x, correctly rounded.
     fn sqrt(self) -> Self;
+    /// |x|
     fn abs(self) -> Self;
+    /// ⌊x⌋
     fn floor(self) -> Self;
+    /// ⌈x⌉
     fn ceil(self) -> Self;
+    /// The nearest integer; of two the even one.
     fn round_ties_even(self) -> Self;
+    /// True unless the number is infinite or NaN.
     fn is_finite(self) -> bool;
     /// eˣ, the same bits everywhere and without a branch, so that a loop over lanes is vector code: in f32 within 1 ulp, in f64
     /// as in the block interpreter.
     fn exp(self) -> Self;
+    /// Elements of a buffer of this type; none of another.
     fn of(storage: &Storage) -> Option<&[Self]>;
+    /// Elements of a buffer of this type, to be written; none of another.
     fn of_mut(storage: &mut Storage) -> Option<&mut [Self]>;
 }
 

@@ -25,6 +25,7 @@ pub struct Pieces<'a, T> {
 }
 
 impl<'a, T> Pieces<'a, T> {
+    /// A slice of which nothing was handed out.
     pub fn new(all: &'a mut [T]) -> Self {
         Self { rest: all, next: 0 }
     }
@@ -46,11 +47,13 @@ pub fn count() -> usize {
     rayon::current_num_threads()
 }
 
+/// How many tasks are worked on at once: the threads of the engine that is called, its own among them.
 #[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
 pub fn count() -> usize {
     pool::count()
 }
 
+/// How many tasks are worked on at once: this module has one thread.
 #[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
 pub fn count() -> usize {
     1
@@ -66,6 +69,7 @@ pub fn all<T: Send, U: Send>(tasks: Vec<T>, work: impl Fn(T) -> U + Sync + Send)
     tasks.into_par_iter().map(work).collect()
 }
 
+/// Does all tasks, on as many threads as there are; what they give is in their order.
 #[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
 pub fn all<T: Send, U: Send>(tasks: Vec<T>, work: impl Fn(T) -> U + Sync + Send) -> Vec<U> {
     if tasks.len() < 2 || count() == 1 {
@@ -88,6 +92,7 @@ pub fn all<T: Send, U: Send>(tasks: Vec<T>, work: impl Fn(T) -> U + Sync + Send)
     results.filter_map(|place| if let Place::Done(result) = place { Some(result) } else { None }).collect()
 }
 
+/// Does all tasks, one after the other; what they give is in their order.
 #[cfg(all(target_arch = "wasm32", not(target_feature = "atomics")))]
 pub fn all<T, U>(tasks: Vec<T>, work: impl Fn(T) -> U) -> Vec<U> {
     tasks.into_iter().map(work).collect()

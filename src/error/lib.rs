@@ -9,8 +9,6 @@
 //! assert_eq!((error.code(), error.term()), ("empty-term", Some("springs")));
 //! ```
 
-#![deny(missing_docs)]
-
 use leastwise_base::FileError;
 use leastwise_base::memory::OutOfMemory;
 use leastwise_base::task::Stopped;

@@ -12,9 +12,19 @@ pub struct Expr(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Leaf {
     /// A component of the variable or constant in a slot.
-    Slot { slot: u32, component: u32 },
+    Slot {
+        /// Number of the slot.
+        slot: u32,
+        /// Scalar of the instance.
+        component: u32,
+    },
     /// A component of a data column.
-    Data { column: u32, component: u32 },
+    Data {
+        /// Number of the column.
+        column: u32,
+        /// Scalar of the instance's row.
+        component: u32,
+    },
     /// A number of the traced function, lifted out so that residuals that differ in it share their kernels.
     Literal(u32),
     /// The instance's weight w in ½ w ‖r‖².
@@ -22,11 +32,21 @@ pub enum Leaf {
     /// A residual or Jacobian entry that an earlier kernel stored.
     Stored(u32),
     /// A component, at a slot, of the vector that the Jacobian is multiplied with.
-    Direction { slot: u32, component: u32 },
+    Direction {
+        /// Number of the slot.
+        slot: u32,
+        /// Degree of freedom of the instance.
+        component: u32,
+    },
     /// A row of the vector that the transposed Jacobian is multiplied with.
     Row(u32),
     /// A degree of freedom of the variable in a slot: how far it has moved along its manifold.
-    Step { slot: u32, component: u32 },
+    Step {
+        /// Number of the slot.
+        slot: u32,
+        /// Degree of freedom of the instance.
+        component: u32,
+    },
 }
 
 /// A node of a graph.

@@ -20,6 +20,7 @@ const MAX_SUMS: usize = 64;
 
 /// What is wrong with a tape.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum TapeError {
     #[error("the tape ends within instruction {0}")]
     CutShort(usize),

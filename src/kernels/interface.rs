@@ -28,14 +28,18 @@ pub mod binding {
 /// What a kernel does with one binding slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Access {
+    /// Not bound.
     Unused,
+    /// Only read.
     Read,
+    /// Read and written.
     ReadWrite,
 }
 
 /// The elements of a buffer, or of a kernel's binding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Elements {
+    /// Reals of the device's precision.
     Reals,
     /// `u32`s.
     Indices,
@@ -68,6 +72,7 @@ pub const ARGUMENT_WORDS: usize = 12;
 
 /// The arguments of a static kernel: `struct Args` of its text.
 pub trait Arguments: Copy {
+    /// The kernel that the arguments are for.
     const KERNEL: StaticKernel;
     /// Something for each of its bindings, by name.
     type Bindings<T: Copy>: Copy;
@@ -84,23 +89,30 @@ pub trait Arguments: Copy {
 
 /// A kernel that makes scalars of partial sums, and is bound to nothing else.
 pub trait Reduction: Arguments {
+    /// Its bindings: the scalars, and the partial sums that it reads.
     fn over<T: Copy>(state: T, partials: T) -> Self::Bindings<T>;
 }
 
 /// A kernel that is bound to the scalars alone.
 pub trait Scalars: Arguments {
+    /// Its bindings: the scalars.
     fn over<T: Copy>(state: T) -> Self::Bindings<T>;
 }
 
 /// The slices of a twin, made of those of a dispatch.
 pub trait FromSlots<'a, R> {
+    /// Takes the slices of its bindings.
     fn of(slots: &mut impl Slots<'a, R>) -> Self;
 }
 
 /// The slices bound to a dispatch, by slot. Each is taken once.
 pub trait Slots<'a, R> {
+    /// Reals of a slot that is only read; empty if nothing is bound.
     fn read(&mut self, slot: usize) -> &'a [R];
+    /// Reals of a slot that is written.
     fn write(&mut self, slot: usize) -> &'a mut [R];
+    /// Indices of a slot that is only read.
     fn words(&mut self, slot: usize) -> &'a [u32];
+    /// Indices of a slot that is written.
     fn words_mut(&mut self, slot: usize) -> &'a mut [u32];
 }

@@ -25,6 +25,7 @@ pub(crate) struct Text {
 /// What a real is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Real {
+    /// IEEE single precision.
     F32,
     /// On CUDA, which no page has.
     #[cfg(not(target_arch = "wasm32"))]

@@ -44,7 +44,9 @@ enum Reduced {
 /// Why there is no Schur complement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
+    /// An instance touches variables of two tables that were to be eliminated, or two variables of one.
     Linked(Linked),
+    /// The complement, or what makes it, exceeds its limits.
     TooLarge,
     /// The work was told to end.
     Stopped,

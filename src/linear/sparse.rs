@@ -53,7 +53,9 @@ pub struct TooLarge;
 /// The same, or the work was told to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unfactorised {
+    /// The factor exceeds its limit.
     TooLarge,
+    /// The work was told to end.
     Stopped,
 }
 

@@ -11,6 +11,7 @@ use leastwise_solve::{Next, Report};
 /// Extent of a solve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SolveMode {
+    /// All steps until the solve ends.
     Solve,
     /// One iteration.
     Step,

@@ -13,9 +13,12 @@ pub enum Turn<T> {
     Iteration(Iteration),
     /// Progress so far.
     Partly {
+        /// Work done, in the units of `total`.
         done: f64,
+        /// Work in all; 1 if it is a part.
         total: f64,
     },
+    /// The outcome; the machine is through.
     Over(T),
 }
 

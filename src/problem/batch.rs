@@ -25,19 +25,31 @@ pub const MAX_MERGED: u32 = 1 << 16;
 /// A part of a term and where its instances are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Member {
+    /// The problem's number of the term.
     pub term: u32,
+    /// Index among [`Term::parts`](super::Term::parts).
     pub part: u32,
+    /// Its first instance in the batch.
     pub first: u32,
+    /// Number of its instances.
     pub count: u32,
 }
 
+/// Instances of all terms of one structure: one set of kernels, cut into chunks.
 pub struct Batch {
+    /// Name for messages and labels of buffers: that of its terms.
     pub name: String,
+    /// Parts of terms whose instances it holds, in their order.
     pub members: Vec<Member>,
+    /// True if it takes part in costs, gradients and products.
     pub enabled: bool,
+    /// Kernels of its residual.
     pub kernels: TermKernels,
+    /// Schedule and kernel of its product JᵀWJ·p.
     pub product: Product,
+    /// Programs of its residual.
     pub programs: Arc<ResidualPrograms>,
+    /// Chunks, in the order of the instances.
     pub chunks: Vec<Chunk>,
     /// What is added to diagonal blocks where instances name a variable twice.
     pub repeated_slots: Option<KernelId>,
@@ -53,6 +65,7 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Shape of its slots and data, as its kernels expect them.
     pub fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -62,6 +75,7 @@ impl Batch {
         self.sums.is_none() && self.signature.loss.is_none() && self.programs.curvature.is_none()
     }
 
+    /// Number of instances.
     pub fn count(&self) -> u32 {
         self.members.last().map_or(0, |last| last.first + last.count)
     }
@@ -81,6 +95,7 @@ impl Batch {
         self.chunks.iter().map(|chunk| self.scratch_len(chunk)).max().unwrap_or(1).max(sums)
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let sums = self.sums.iter().flat_map(SegmentSumBatch::buffers);
         self.chunks.iter().flat_map(Chunk::buffers).chain(sums).chain(self.projection.iter().flat_map(PsdProjection::buffers))

@@ -13,6 +13,7 @@ use leastwise_error::Error;
 /// The device's vectors that say what may move.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
+    /// 1 for an unknown that may move, 0 for one that is fixed; a vector over all unknowns.
     pub pins: Slice,
     /// Lower and upper limits.
     pub bounds: Option<[Slice; 2]>,

@@ -66,6 +66,7 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// Appends the marks to a section.
     pub fn write(&self, to: &mut Writer) {
         to.u32(self.tables.len() as u32);
         for TableMark { name, width, count, moving, manifold } in &self.tables {
@@ -91,6 +92,10 @@ impl Marks {
         }
     }
 
+    /// Reads marks back.
+    ///
+    /// # Errors
+    /// [`FileError`] where the section ends early or holds what no marks are.
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
         let tables = from.u32()?;
         let tables = from.list(tables, |from| {
@@ -186,6 +191,10 @@ impl Edits {
         self.terms.iter().map(|term| term.enabled).eq(problem.terms().map(|term| term.enabled))
     }
 
+    /// Reads the edits of a file that has the marks of this problem.
+    ///
+    /// # Errors
+    /// [`Error::File`] for values that the problem could not have.
     pub fn read(from: &mut Reader, problem: &Problem) -> Result<Self, Error> {
         let bounds = problem.tables.iter().map(|table| table.read_bounds(from)).collect::<Result<_, Error>>()?;
         let terms = problem.terms().map(|term| TermEdits::read(from, term)).collect::<Result<_, FileError>>()?;
@@ -384,10 +393,12 @@ impl Table {
 }
 
 impl Problem {
+    /// Marks of the problem as it is: names, shapes, counts, hashes of indices and residuals.
     pub fn marks(&self) -> Marks {
         Marks { tables: self.tables.iter().map(Table::mark).collect(), terms: self.terms().map(Term::mark).collect() }
     }
 
+    /// Appends bounds, data, weights, losses and enabled terms to a section.
     pub fn write_edits(&self, to: &mut Writer) {
         self.tables.iter().for_each(|table| table.write_bounds(to));
         self.terms().for_each(|term| term.write_edits(to));

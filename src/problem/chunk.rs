@@ -11,14 +11,21 @@ use std::ops::Range;
 
 /// Instances `first .. first + count` of a batch.
 pub struct Chunk {
+    /// First instance, numbered within the batch.
     pub first: u32,
+    /// Number of instances.
     pub count: u32,
+    /// Data buffer: what all instances share, then the columns of weight and data.
     pub data: BufferId,
+    /// Elements of `data`.
     pub data_len: u32,
+    /// Index buffer: the tables' places, the index columns and, with owners, tiles and rows.
     pub index: BufferId,
+    /// Elements of `index`.
     pub index_len: u32,
     /// r and the stored entries of J.
     pub jacobian: BufferId,
+    /// Elements of `jacobian`.
     pub jacobian_len: u32,
     /// One list for every moving table that the chunk reaches.
     pub incidence: Vec<Incidence>,
@@ -30,10 +37,13 @@ pub struct Chunk {
 
 /// The tiles of a chunk, and the lists of what crosses to other variables than the owners.
 pub struct Tiles {
+    /// Number of tiles: workgroups of the product's kernel.
     pub count: u32,
     /// The words of the index buffer with the first one's first row and instance, and with the beginning of the first row.
     pub first: u32,
+    /// Word of the index buffer with the beginning of the first row.
     pub starts: u32,
+    /// Incidence lists over the contributions to variables of other columns.
     pub crossing: Vec<Incidence>,
 }
 
@@ -48,6 +58,7 @@ impl Chunk {
         ]
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let lists = self.incidence.iter().chain(&self.repeated_slots).chain(self.tiles.iter().flat_map(|tiles| &tiles.crossing));
         [self.data, self.index, self.jacobian].into_iter().chain(lists.flat_map(Incidence::buffers))

@@ -15,8 +15,11 @@ use leastwise_expr::{Graph, Leaf, Opcode};
 /// What c is compared with 0 by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
+    /// c = 0
     Zero,
+    /// c ≤ 0
     AtMostZero,
+    /// c ≥ 0
     AtLeastZero,
 }
 
@@ -34,11 +37,13 @@ impl Relation {
 /// What a term has besides that is a constraint.
 #[derive(Clone, Debug)]
 pub struct Constraint {
+    /// Comparison of c with 0.
     pub relation: Relation,
     /// Rows of c.
     pub rows: u32,
     /// w, instance by instance, and μ.
     pub weight: Values,
+    /// Penalty μ.
     pub penalty: f64,
     /// s, instance by instance and row by row.
     pub shifts: Vec<f64>,

@@ -6,6 +6,10 @@ use leastwise_device::Device;
 use leastwise_error::Error;
 
 impl Problem {
+    /// Adds a term whose instances all have the same slots; returns its number.
+    ///
+    /// # Errors
+    /// [`Error`] for wrong shapes, indices out of their table, values that are not finite on the device, and a tape that is none.
     pub fn add_term(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec) -> Result<u32, Error> {
         spec.validate(&self.tables)?;
         let largest = device.precision().largest();
@@ -42,6 +46,10 @@ impl Problem {
         Ok(self.terms.len() as u32 - 1)
     }
 
+    /// Replaces the values of a data column; their number stays.
+    ///
+    /// # Errors
+    /// [`Error::Disposed`] for a term that was removed, [`Error::DataLength`] and [`Error::NonFinite`] for values that do not fit.
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         for (part, scalar, values) in self.term(term)?.replaced_column(column, values)? {
             self.replace(term, part, Some(scalar), values)?;
@@ -53,6 +61,10 @@ impl Problem {
         Ok(())
     }
 
+    /// Replaces a term's weight w; one number stays one, an array stays an array.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for a negative weight or one of the other kind, [`Error::DataLength`] for another number of weights.
     pub fn set_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
         let owner = self.term_mut(term)?;
         if owner.constraint.is_some() {
@@ -129,6 +141,7 @@ impl Problem {
         entries.contents.data[scalar] = values;
     }
 
+    /// Includes a term in the cost, or excludes it. Its kernels and data are kept.
     pub fn set_enabled(&mut self, term: u32, enabled: bool) -> Result<(), Error> {
         let entry = self.term_mut(term)?;
         if entry.enabled == enabled {

@@ -17,9 +17,21 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", tag = "kind")]
 pub enum Freedom {
     /// So many instances of a variable, of which this is the first, are in no residual that takes part.
-    Untouched { variable: String, instances: u32, first: u32 },
+    Untouched {
+        /// Name of the table.
+        variable: String,
+        /// Number of its instances in no enabled residual.
+        instances: u32,
+        /// The first of them.
+        first: u32,
+    },
     /// All instances together can be moved along these components.
-    Translation { variable: String, components: Vec<u32> },
+    Translation {
+        /// Name of the table.
+        variable: String,
+        /// Degrees of freedom of an instance along which all instances may be moved together.
+        components: Vec<u32>,
+    },
 }
 
 impl Problem {

@@ -18,17 +18,27 @@ use std::ops::Range;
 pub struct Incidence {
     /// Degrees of freedom of a variable, and where the table begins in vectors and among the diagonal blocks.
     pub width: u32,
+    /// First element of the table in vectors over all unknowns.
     pub vector: u32,
+    /// First element of the table among the packed diagonal blocks.
     pub block: u32,
+    /// Index buffer that holds the list.
     pub buffer: BufferId,
+    /// Number of rows: variables with instances, hubs excluded.
     pub rows: u32,
     /// Bits of a slot number.
     pub bits: u32,
+    /// First word of the column maps of gradients.
     pub gradient_map: u32,
+    /// First word of the column maps of diagonal blocks.
     pub diagonal_map: u32,
+    /// First word of the row starts.
     pub starts: u32,
+    /// First word of the row ids.
     pub ids: u32,
+    /// First word of the entries.
     pub entries: u32,
+    /// Words of the list.
     pub len: u32,
     /// The variables with more entries than [`LONGEST`], which are not in the list.
     pub hubs: Option<SegmentTree>,
@@ -161,6 +171,7 @@ pub fn runs(all: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Incidence {
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(self.buffer).chain(self.hubs.iter().flat_map(SegmentTree::buffers))
     }

@@ -124,14 +124,17 @@ pub struct Problem {
     pub selection: u64,
     /// The solver whose linearisation the chunks hold, and how many solvers there were.
     pub linearized_by: Option<u64>,
+    /// Number of solvers made so far.
     pub solvers: u64,
 }
 
 impl Problem {
+    /// A problem without tables and terms.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// All tables, in the order in which they were added.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
@@ -141,6 +144,7 @@ impl Problem {
         self.tables.iter().filter(|table| table.moving)
     }
 
+    /// All terms that were not removed.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().flatten()
     }
@@ -181,10 +185,15 @@ impl Problem {
         registry.compiled(&part.reading.structure, &batch.signature().layout(), &batch.name).offdiagonal(device, &batch.name, most)
     }
 
+    /// True if some term takes part.
     pub fn has_enabled_terms(&self) -> bool {
         self.terms().any(|term| term.enabled)
     }
 
+    /// The term of this number.
+    ///
+    /// # Errors
+    /// [`Error::Disposed`] if it was removed.
     pub fn term(&self, term: u32) -> Result<&Term, Error> {
         self.terms.get(term as usize).and_then(Option::as_ref).ok_or(Error::Disposed("term"))
     }
@@ -193,14 +202,20 @@ impl Problem {
         self.terms.get_mut(term as usize).and_then(Option::as_mut).ok_or(Error::Disposed("term"))
     }
 
+    /// The table of this number.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if there is none.
     pub fn table(&self, table: u32) -> Result<&Table, Error> {
         self.tables.get(table as usize).ok_or(Error::Internal("a handle names no variable"))
     }
 
+    /// Elements of a vector over all unknowns, gaps between tables included.
     pub fn vector_len(&self) -> u32 {
         self.vector_len
     }
 
+    /// Elements of the packed diagonal blocks of all moving tables.
     pub fn blocks_len(&self) -> u32 {
         self.blocks_len
     }
@@ -210,6 +225,7 @@ impl Problem {
         self.total.vector
     }
 
+    /// Elements of the diagonal blocks, those of sums over entries included.
     pub fn total_blocks_len(&self) -> u32 {
         self.total.blocks
     }

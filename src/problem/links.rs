@@ -5,17 +5,25 @@ use super::{Batch, Problem};
 use leastwise_program::ResidualPrograms;
 use std::sync::Arc;
 
+/// Variables of the enabled instances, by table and batch.
 pub struct Links {
+    /// All tables of the problem.
     pub tables: Vec<LinkedTable>,
+    /// Enabled batches.
     pub batches: Vec<LinkedBatch>,
     /// Elements of a vector over all unknowns, and of the packed diagonal blocks.
     pub vector_len: u32,
+    /// Elements of the packed diagonal blocks.
     pub blocks_len: u32,
 }
 
+/// A table as links have it.
 pub struct LinkedTable {
+    /// Name of the table.
     pub name: String,
+    /// True if it is solved for.
     pub moving: bool,
+    /// Sizes of the table, and its places in buffers.
     pub site: Site,
 }
 
@@ -23,13 +31,17 @@ pub struct LinkedTable {
 pub struct LinkedBatch {
     /// The problem's number of it.
     pub number: usize,
+    /// Name of the batch.
     pub name: String,
+    /// Programs of the batch's residual.
     pub programs: Arc<ResidualPrograms>,
     /// First instance and count of every chunk.
     pub chunks: Vec<(u32, u32)>,
+    /// Number of instances.
     pub count: u32,
     /// True where diagonal blocks already have the part that two slots of one variable have in common.
     pub has_repeated_slots: bool,
+    /// True if its residual is over sums of its rows' entries.
     pub has_sums: bool,
     /// For every slot its table and index column, and whether it moves.
     slots: Vec<(u32, usize, bool)>,
@@ -62,10 +74,12 @@ impl Links {
         }
     }
 
+    /// True if some residual is over sums of rows' entries.
     pub fn has_sums(&self) -> bool {
         self.batches.iter().any(|batch| batch.has_sums)
     }
 
+    /// Tables that are solved for, with their numbers.
     pub fn moving(&self) -> impl Iterator<Item = (u32, &LinkedTable)> {
         (0..).zip(&self.tables).filter(|(_, table)| table.moving)
     }

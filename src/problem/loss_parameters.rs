@@ -8,7 +8,9 @@ use std::sync::Arc;
 /// ρ in ½ w ρ(‖r‖²).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loss {
+    /// Function ρ, up to its parameters.
     pub kind: Arc<LossKind>,
+    /// Values of its parameters, in the order of the kind.
     pub parameters: Vec<f64>,
 }
 
@@ -34,14 +36,17 @@ impl Loss {
         Ok(Self { parameters: values.collect::<Result<_, _>>()?, kind: Arc::new(LossKind::BuiltIn(loss)) })
     }
 
+    /// Huber's loss: s up to δ², then 2δ√s − δ².
     pub fn huber(delta: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::Huber, &[delta])
     }
 
+    /// Soft ℓ₁: 2c²(√(1 + s/c²) − 1).
     pub fn soft_l1(c: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::SoftL1, &[c])
     }
 
+    /// Cauchy's loss: c² ln(1 + s/c²).
     pub fn cauchy(c: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::Cauchy, &[c])
     }
@@ -51,14 +56,17 @@ impl Loss {
         Self::built_in(BuiltInLoss::Arctan, &[a])
     }
 
+    /// Tukey's biweight: c²/3·(1 − (1 − s/c²)³) up to c², constant beyond.
     pub fn tukey(c: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::Tukey, &[c])
     }
 
+    /// Geman and McClure's loss: s/(1 + s/c²).
     pub fn geman_mc_clure(c: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::GemanMcClure, &[c])
     }
 
+    /// Welsch's loss: c²(1 − exp(−s/c²)).
     pub fn welsch(c: f64) -> Result<Self, Error> {
         Self::built_in(BuiltInLoss::Welsch, &[c])
     }

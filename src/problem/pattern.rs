@@ -15,17 +15,21 @@ use leastwise_base::task::{Pace, Stopped};
 /// A table that is solved for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BlockRows {
+    /// Name of the table.
     pub name: String,
     /// The problem's number of the table.
     pub table: u32,
     /// Its first row of blocks, and how many there are.
     pub first: u32,
+    /// Number of its rows of blocks: its variables.
     pub count: u32,
     /// Degrees of freedom of a variable.
     pub width: u32,
     /// Its first scalar among all unknowns without gaps; in the device's vectors; among the packed diagonal blocks.
     pub scalar: u32,
+    /// Its first element in the device's vectors.
     pub vector: u32,
+    /// Its first element among the packed diagonal blocks.
     pub block: u32,
 }
 
@@ -42,6 +46,7 @@ impl BlockRows {
 pub struct PatternPart {
     /// Numbers of [`Pattern::tables`], row ≥ column.
     pub row: u32,
+    /// Index in [`Pattern::tables`] of the table of columns.
     pub column: u32,
     /// For every variable of the row table, its first block; and one past the last.
     pub starts: Vec<u32>,
@@ -49,11 +54,14 @@ pub struct PatternPart {
     pub columns: Vec<u32>,
     /// The first value of its blocks, each of which is stored row by row.
     pub base: u64,
+    /// Rows of a block.
     pub rows: u32,
+    /// Columns of a block.
     pub width: u32,
 }
 
 impl PatternPart {
+    /// Number of blocks.
     pub fn blocks(&self) -> u32 {
         self.columns.len() as u32
     }
@@ -78,7 +86,9 @@ impl PatternPart {
 /// The structure of JᵀWJ.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Pattern {
+    /// Tables that are solved for.
     pub tables: Vec<BlockRows>,
+    /// Off-diagonal blocks, a part for each pair of tables that meet.
     pub parts: Vec<PatternPart>,
     /// Values of all blocks below the diagonal.
     pub values: u64,
@@ -86,6 +96,7 @@ pub struct Pattern {
     pub scalars: u32,
     /// Elements of a device's vector, and of its packed diagonal blocks.
     pub vector_len: u32,
+    /// Elements of a device's packed diagonal blocks.
     pub blocks_len: u32,
 }
 
@@ -94,7 +105,9 @@ pub struct Pattern {
 pub struct BlockList {
     /// The batch and its chunk.
     pub batch: u32,
+    /// The batch's number of the chunk.
     pub chunk: u32,
+    /// Blocks that the entries add to.
     pub target: Target,
     /// Blocks that the chunk adds to, ascending: their numbers in the part, or variables of the table.
     pub ids: Vec<u32>,
@@ -104,6 +117,7 @@ pub struct BlockList {
     pub entries: Vec<u32>,
 }
 
+/// Blocks of one kind that entries of a chunk add to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Target {
     /// A number of [`Pattern::parts`].
@@ -114,6 +128,7 @@ pub enum Target {
 
 /// A batch as the structure sees it: the pairs of its slots, and the index columns that lead to either.
 pub struct PatternBatch<'a> {
+    /// The problem's number of the batch.
     pub batch: u32,
     /// For every slot that moves, its number in the pattern of the table, and which variable each instance names.
     pub slots: Vec<Option<(u32, &'a [u32])>>,

@@ -4,6 +4,7 @@ use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Precision, Sli
 use leastwise_error::Error;
 use leastwise_program::ProjectedHessian;
 
+/// Kernels and buffers that project the Hessians of a batch.
 pub struct PsdProjection {
     /// Stores the distinct entries of the Hessians.
     pub curvature: KernelId,
@@ -40,6 +41,7 @@ impl PsdProjection {
         Ok(Self { curvature, project, map, limits: Slice { buffer: limits, offset: 0, len: 2 } })
     }
 
+    /// The buffers that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         [self.map.buffer, self.limits.buffer].into_iter()
     }

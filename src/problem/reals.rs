@@ -3,11 +3,14 @@
 /// Reals given by a caller in either precision.
 #[derive(Clone, Copy)]
 pub enum Reals<'a> {
+    /// Values in f32.
     F32(&'a [f32]),
+    /// Values in f64.
     F64(&'a [f64]),
 }
 
 impl Reals<'_> {
+    /// Number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::F32(values) => values.len(),
@@ -15,6 +18,7 @@ impl Reals<'_> {
         }
     }
 
+    /// True if there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -53,10 +53,15 @@ impl Reading {
 /// The kernels of a residual.
 #[derive(Clone, Copy, Debug)]
 pub struct TermKernels {
+    /// Stores r and the entries of J.
     pub linearize: KernelId,
+    /// Cost ½ w ρ(‖r‖²) of every instance.
     pub energy: KernelId,
+    /// Difference of the costs at two points, of every instance.
     pub change: KernelId,
+    /// Contributions to the gradient Jᵀwρ′r.
     pub gradient: KernelId,
+    /// Contributions to the packed diagonal blocks of JᵀWJ.
     pub diagonal: KernelId,
     /// Of an energy, what stores its second derivatives, and what makes them semidefinite.
     pub curvature: Option<[KernelId; 2]>,
@@ -84,7 +89,9 @@ pub struct Compiled {
 /// Programs that store the blocks off the diagonal, of pairs of slots, and their kernels.
 #[derive(Clone)]
 pub struct OffDiagonalKernels {
+    /// Programs: a pass stores as many blocks as its columns allow.
     pub programs: Arc<OffDiagonalPrograms>,
+    /// Kernel of every pass.
     pub kernels: Vec<KernelId>,
 }
 
@@ -98,14 +105,18 @@ pub struct RepeatedSlotsKernel {
 /// Programs of the Hessians of ½ w ρ(‖r‖²), and their kernel.
 #[derive(Clone)]
 pub struct HessianKernel {
+    /// Programs of the Hessian.
     pub programs: Arc<EnergyPrograms>,
+    /// Kernel that stores the Hessians of all instances.
     pub kernel: KernelId,
 }
 
 /// Program of mixed derivatives, and its kernel.
 #[derive(Clone)]
 pub struct CrossDerivativeKernel {
+    /// Program of ∂²(½ w ρ(‖r‖²))/∂x∂data.
     pub program: Arc<CrossDerivativeProgram>,
+    /// Its kernel.
     pub kernel: KernelId,
 }
 
@@ -154,6 +165,7 @@ impl Hasher for WordHasher {
 
 type Known<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
+/// What an engine has read and compiled: tapes, structures, programs, kernels and manifolds, each once.
 #[derive(Default)]
 pub struct Registry {
     /// The key being looked up; its memory is used again.
@@ -169,6 +181,7 @@ pub struct Registry {
 }
 
 impl Registry {
+    /// Counters since the engine was opened.
     pub fn stats(&self) -> Stats {
         self.stats
     }

@@ -8,7 +8,9 @@ use leastwise_error::Error;
 
 /// What makes the trial points of a table.
 pub struct Trials {
+    /// Kernel that computes x ⊕ δ.
     pub kernel: KernelId,
+    /// Chunks of the table, in the order of the instances.
     pub chunks: Vec<TrialChunk>,
     /// Columns of scratch that the kernel stores into.
     columns: u32,
@@ -16,9 +18,13 @@ pub struct Trials {
 
 /// Instances `first .. first + count` of a table.
 pub struct TrialChunk {
+    /// First instance of the table.
     pub first: u32,
+    /// Number of instances.
     pub count: u32,
+    /// Index buffer: the table's places in arena and vectors, then the instances.
     pub index: BufferId,
+    /// Elements of `index`.
     pub index_len: u32,
 }
 

@@ -26,12 +26,15 @@ pub enum Schedule {
     Recompute,
     /// The variables of one column add up their own part in the pass that forms u; only what belongs to others is stored.
     OwnerComputes,
+    /// `OwnerComputes` with J's entries computed from the variables instead of loaded.
     OwnerRecomputes,
 }
 
 impl Schedule {
+    /// All schedules.
     pub const ALL: [Self; 4] = [Self::TwoPass, Self::Recompute, Self::OwnerComputes, Self::OwnerRecomputes];
 
+    /// Name of the schedule in tuning tables and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::TwoPass => "two-pass",
@@ -55,11 +58,14 @@ impl Schedule {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Tuning {
+    /// Schedule of products, by hash and size: `hash/⌊log₂ instances⌋`.
     pub products: BTreeMap<String, Schedule>,
+    /// Evaluator of programs, by hash and size: `hash/⌊log₂ items⌋`.
     pub evaluators: BTreeMap<String, Evaluator>,
 }
 
 impl Tuning {
+    /// The key that stands for all products, or for all programs.
     pub const ANY: &str = "*";
 
     /// The schedule for a product of so many instances.
@@ -115,7 +121,9 @@ impl Tuning {
 /// The products of a batch.
 #[derive(Clone, Debug)]
 pub struct Product {
+    /// Schedule that was chosen.
     pub schedule: Schedule,
+    /// Kernel that computes products in it.
     pub kernel: KernelId,
     /// What the kernel is, where it has owners.
     pub owner: Option<Arc<OwnerProgram>>,

@@ -27,29 +27,44 @@ pub struct SumKernels {
 /// Where a table of sums lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SumPlace {
+    /// Scalars of a row's sum.
     pub width: u32,
+    /// Number of rows.
     pub count: u32,
+    /// First element in the arena.
     pub arena: u32,
+    /// First element in vectors.
     pub vector: u32,
+    /// First element among the packed diagonal blocks.
     pub block: u32,
 }
 
+/// Entries of some rows, and the tree that sums them by row.
 pub struct SumChunk {
+    /// Buffers of the entries.
     pub chunk: Chunk,
+    /// Tree over the entries' columns.
     pub tree: SegmentTree,
 }
 
+/// Sums S over the entries of a batch's rows, and their slopes T.
 pub struct SegmentSumBatch {
+    /// Kernels of what is summed.
     pub kernels: SumKernels,
+    /// Programs of what is summed.
     pub programs: Arc<SegmentSumPrograms>,
+    /// Chunks, in the order of the entries.
     pub chunks: Vec<SumChunk>,
+    /// Place of S.
     pub sums: SumPlace,
+    /// Place of T.
     pub slopes: SumPlace,
     /// Columns of scratch that the kernels store into.
     scratch: u32,
 }
 
 impl SumPlace {
+    /// The place of a table of sums that is laid out.
     pub fn of(table: &Table) -> Self {
         let &Table { width, count, arena, vector, block, .. } = table;
         Self { width, count, arena, vector, block }
@@ -164,6 +179,7 @@ impl SegmentSumBatch {
         Ok(())
     }
 
+    /// Buffers of all chunks.
     pub fn chunks(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().map(|chunk| &chunk.chunk)
     }
@@ -173,10 +189,12 @@ impl SegmentSumBatch {
         entries.frame("").upload(self.chunks(), scalar, 0, entries.count, values, uploads);
     }
 
+    /// Elements of scratch for the longest chunk.
     pub fn longest_scratch(&self) -> u32 {
         self.chunks().map(|chunk| self.scratch * chunk.count).max().unwrap_or(0)
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         self.chunks.iter().flat_map(|chunk| chunk.chunk.buffers().chain(chunk.tree.buffers()))
     }

@@ -26,20 +26,26 @@ const SLOPES: u32 = u32::MAX;
 
 /// What is summed over the rows of a term.
 pub struct Entries {
+    /// Number of entries of all rows.
     pub count: u32,
     /// For every entry, its row; and where the rows begin, the end of the last besides.
     pub rows: Arc<Vec<u32>>,
     offsets: Vec<u32>,
     /// Slots that have a row of entries.
     pub ragged: u32,
+    /// Structure of what is summed.
     pub reading: Arc<Reading>,
     /// For every slot of the entry's structure, its table; but for the last two, which are the row's parts of vectors.
     pub tables: Vec<u32>,
+    /// Index columns and data of the entries.
     pub contents: Contents,
+    /// Programs of what is summed.
     pub programs: Arc<SegmentSumPrograms>,
+    /// Shape of the entry's slots and data, as its kernels expect them.
     pub signature: Signature,
     /// S and T; where they lie is decided when the problem is laid out.
     pub sums: Table,
+    /// Table of T, the derivatives of the sums.
     pub slopes: Table,
     /// The residual over S.
     pub(super) compiled: RefCell<Compiled>,

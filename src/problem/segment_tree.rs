@@ -16,14 +16,19 @@ const FAN_IN: usize = 32;
 const FAN_IN_OF_WIDE: usize = 256;
 const WIDE: u32 = 64;
 
+/// Tree of partial sums over the rows of a list.
 pub struct SegmentTree {
+    /// Index buffer with all levels.
     pub buffer: BufferId,
+    /// Words of `buffer`.
     pub len: u32,
     /// Where the column map of nodes begins: component k is column k.
     pub map: u32,
     /// The same for what the lowest level adds up, for either width; and the bits of a slot number there.
     pub leaf_maps: [u32; 2],
+    /// Bits of a slot number in the entries of the lowest level.
     pub bits: u32,
+    /// Levels from the lowest to the one with a node a row.
     pub levels: Vec<Level>,
     /// Where levels put their nodes by turns, but for the last one, and how many elements these have.
     pub nodes: Vec<(BufferId, u32)>,
@@ -111,6 +116,7 @@ impl SegmentTree {
         Ok(())
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         std::iter::once(self.buffer).chain(self.nodes.iter().map(|nodes| nodes.0))
     }

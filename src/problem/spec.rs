@@ -8,48 +8,70 @@ use leastwise_program::Objective;
 /// How a term reaches a table: through a column of its index table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot {
+    /// The problem's number of the table.
     pub table: u32,
+    /// Index column of the term.
     pub column: u32,
 }
 
 /// A data column: `width` scalars an instance, or shared by all.
 pub struct Column<'a> {
+    /// Name of the column, for edits and messages.
     pub name: String,
+    /// Scalars of an instance, 1 to 1024.
     pub width: u32,
+    /// True if all instances have the same `width` scalars.
     pub shared: bool,
+    /// Values: `width`, or instances × `width`, row-major.
     pub values: Reals<'a>,
 }
 
 /// w in ½ w ρ(‖r‖²).
 #[derive(Clone, Copy)]
 pub enum Weight<'a> {
+    /// One weight for all instances.
     Shared(f64),
+    /// One weight an instance.
     Each(Reals<'a>),
 }
 
+/// A term: instances of one residual or energy.
 pub struct TermSpec<'a> {
+    /// Name of the term.
     pub name: String,
+    /// Number of instances.
     pub count: u32,
+    /// Index columns: each has the row of a table for every instance.
     pub indices: Vec<Vec<u32>>,
+    /// Slots of the residual's variables and constants.
     pub slots: Vec<Slot>,
+    /// Data columns.
     pub columns: Vec<Column<'a>>,
+    /// Weight of the instances; not negative.
     pub weight: Weight<'a>,
     /// ρ in ½ w ρ(‖r‖²); none where it is ‖r‖² itself.
     pub loss: Option<Loss>,
+    /// Meaning of the outputs: a residual or an energy.
     pub objective: Objective,
+    /// Tape of the traced function ([`leastwise_expr::tape`]).
     pub tape: &'a [u32],
+    /// Numbers of the tape's values that are the function's outputs.
     pub outputs: &'a [u32],
 }
 
 /// The residual of rows of one length.
 pub struct Trace<'a> {
+    /// Number of entries of the rows.
     pub length: u32,
+    /// Tape of the function traced for such a row.
     pub tape: &'a [u32],
+    /// Numbers of the tape's values that are the function's outputs.
     pub outputs: &'a [u32],
 }
 
 /// A slot with a row of entries an instance.
 pub struct RaggedSlot {
+    /// The problem's number of the table.
     pub table: u32,
     /// Row after row.
     pub indices: Vec<u32>,
@@ -57,7 +79,9 @@ pub struct RaggedSlot {
 
 /// A data column with a value an entry.
 pub struct EntryColumn<'a> {
+    /// Name of the column, for edits and messages.
     pub name: String,
+    /// One value an entry, row after row.
     pub values: Reals<'a>,
 }
 
@@ -68,17 +92,24 @@ pub struct RaggedSpec<'a> {
     pub plain: TermSpec<'a>,
     /// Where each instance's row begins, and the end of the last.
     pub offsets: Vec<u32>,
+    /// Slots with a row of entries, beside those of `plain`.
     pub slots: Vec<RaggedSlot>,
+    /// Data columns with a value an entry, beside those of `plain`.
     pub columns: Vec<EntryColumn<'a>>,
+    /// One trace for every length of row that occurs.
     pub traces: Vec<Trace<'a>>,
 }
 
 /// A term that sums over rows of any length. Its tape is read as that of rows with one entry, which its sums make
 /// all of them: plain slots, plain columns, then the entry's slots and columns.
 pub struct SummedSpec<'a> {
+    /// Slots, columns, weight and tape; count is the number of rows.
     pub plain: TermSpec<'a>,
+    /// First entry of each instance's row, and the end of the last.
     pub offsets: Vec<u32>,
+    /// Slots of an entry.
     pub slots: Vec<RaggedSlot>,
+    /// Data columns with a value an entry.
     pub columns: Vec<EntryColumn<'a>>,
 }
 

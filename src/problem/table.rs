@@ -36,12 +36,15 @@ impl Site {
     }
 }
 
+/// Instances of one variable or constant.
 pub struct Table {
+    /// Name of the table.
     pub name: String,
     /// Scalars of an instance: what the arena holds.
     pub width: u32,
     /// Degrees of freedom of an instance: what vectors over all unknowns hold.
     pub tangent: u32,
+    /// Number of instances.
     pub count: u32,
     /// Variables move; constants are gathered in the same way but never solved for.
     pub moving: bool,
@@ -51,7 +54,9 @@ pub struct Table {
     pub trials: Option<Trials>,
     /// First element in the arena; in vectors over all unknowns; among the packed diagonal blocks.
     pub arena: u32,
+    /// First element in vectors over all unknowns.
     pub vector: u32,
+    /// First element among the packed diagonal blocks.
     pub block: u32,
     /// The largest number that its device has.
     pub(super) largest: f64,
@@ -113,6 +118,7 @@ impl Table {
         }
     }
 
+    /// Sizes of the table, and its places in buffers.
     pub fn site(&self) -> Site {
         let &Self { width, tangent, count, arena, vector, block, .. } = self;
         Site { width, tangent, count, arena, vector, block }

@@ -71,12 +71,14 @@ pub struct Contents {
     pub indices: Arc<Vec<Vec<u32>>>,
     /// Scalar by scalar of the structure.
     pub data: Vec<Values>,
+    /// Weight w of the instances.
     pub weight: Values,
 }
 
 /// Where a part's instances are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
+    /// The problem's number of the batch.
     pub batch: u32,
     /// The first of its instances among the batch's.
     pub first: u32,
@@ -84,20 +86,29 @@ pub struct Place {
 
 /// Instances of a term that share one structure.
 pub struct Part {
+    /// Structure of the instances, and the meaning of its slots and data.
     pub reading: Arc<Reading>,
     /// For every slot of the structure, its table.
     pub tables: Vec<u32>,
+    /// Number of instances.
     pub count: u32,
     /// The term's numbers of its instances; none where they are the term's own.
     pub instances: Option<Vec<u32>>,
+    /// Index columns, data and weight of the instances.
     pub contents: Contents,
+    /// Place among the instances of a batch, while the problem is laid out.
     pub place: Option<Place>,
 }
 
+/// One residual over many instances, as its user sees it.
 pub struct Term {
+    /// Name of the term.
     pub name: String,
+    /// Number of instances.
     pub count: u32,
+    /// True if it takes part in costs, gradients and products.
     pub enabled: bool,
+    /// Instances by structure: one part, or, of a ragged term, one for each structure of its rows.
     pub parts: Vec<Part>,
     /// Where the term is a constraint, what it has besides.
     pub constraint: Option<Constraint>,
@@ -116,6 +127,7 @@ pub struct Term {
 }
 
 impl Term {
+    /// True if it was made with a loss.
     pub fn has_loss(&self) -> bool {
         self.loss.is_some()
     }

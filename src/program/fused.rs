@@ -28,7 +28,9 @@ pub enum Source {
 /// How far an address moves along an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Stride {
+    /// No way: every coordinate has the same element.
     Zero,
+    /// One element a coordinate.
     One,
     /// As a word of the layout table says.
     Word,
@@ -66,15 +68,20 @@ pub struct Stage {
 /// How values along an axis become one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Fold {
+    /// Σ of the values; 0 of none.
     Sum,
+    /// Largest value.
     Max,
+    /// Smallest value.
     Min,
 }
 
 /// Who folds: a lane an element of the result, or a workgroup.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Folding {
+    /// A lane folds all values of an element.
     Lane,
+    /// The lanes of a workgroup fold the values of an element together, along a tree.
     Group,
 }
 
@@ -101,15 +108,21 @@ pub struct FactorCode {
 pub enum Anchor {
     /// Nothing: the elements of the domain stand for themselves, so many to a lane of a GPU.
     None {
+        /// Elements of a lane.
         each: u32,
     },
     /// The prologue's value over the last `inner` axes of its domain.
     Reduce {
+        /// Operation that folds.
         fold: Fold,
+        /// Lanes that fold an element.
         folding: Folding,
+        /// Stage that computes the values to be folded.
         prologue: Stage,
+        /// Axes that are folded: the last ones of the prologue's domain.
         inner: u32,
     },
+    /// A product of matrices.
     Product(Product),
 }
 

@@ -8,6 +8,7 @@ pub use leastwise_expr::Symbol;
 pub enum Range {
     /// Positive, and its square is squared in f32.
     Scale,
+    /// Zero or positive.
     NotNegative,
     /// At most this, or −∞.
     AtMost(f64),

@@ -31,9 +31,19 @@ pub struct Address {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Load {
     /// `arena[address + component]`: a variable or constant.
-    Arena { address: u32, component: u32 },
+    Arena {
+        /// Number of the address.
+        address: u32,
+        /// Elements behind the address.
+        component: u32,
+    },
     /// `vector_in[address + component]`: an entry of a vector over all unknowns.
-    Vector { address: u32, component: u32 },
+    Vector {
+        /// Number of the address.
+        address: u32,
+        /// Elements behind the address.
+        component: u32,
+    },
     /// `data[k]`: a value that all instances share.
     Shared(u32),
     /// `data[shared + column * count + i]`, where `shared` is [`Program::shared`].
@@ -58,16 +68,23 @@ pub enum Store {
 /// One instruction. Operands are numbers of earlier instructions. Equal ones have the same bits, NaN and −0 too.
 #[derive(Clone, Copy, Debug)]
 pub enum Instruction {
+    /// A number.
     Const(f64),
+    /// A value from a buffer.
     Load(Load),
+    /// f(a)
     Unary(Unary, Value),
+    /// f(a, b)
     Binary(Binary, Value, Value),
     /// `a * b + c`, rounded as the device likes (fused or not).
     MulAdd(Value, Value, Value),
     /// `then` where the condition is not 0, else `otherwise`; the branch not taken leaves no trace, NaN or not.
     Select {
+        /// Value that is compared with 0.
         condition: Value,
+        /// Value where the condition is not 0.
         then: Value,
+        /// Value where the condition is 0.
         otherwise: Value,
     },
 }

@@ -86,15 +86,20 @@ pub struct ColumnMap {
 /// Where an entry of J is found.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Entry {
+    /// A number that is the same everywhere.
     Constant(f64),
     /// A column of the Jacobian buffer, or its negative.
     Stored {
+        /// Column of the Jacobian buffer.
         column: u32,
+        /// True if the entry is the column's negative.
         negative: bool,
     },
     /// A scalar of the data, or its negative.
     Data {
+        /// Scalar of the data.
         column: u32,
+        /// True if the entry is the scalar's negative.
         negative: bool,
     },
 }

@@ -12,8 +12,6 @@
 //! assert_eq!(gather.access()[Gather::TOTAL], Access::ReadWrite);
 //! ```
 
-#![deny(missing_docs)]
-
 mod commands;
 mod multiply;
 pub mod repeat_pacing;

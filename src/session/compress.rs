@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 #[derive(Deserialize, Clone, Debug)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CompressOptions {
+    /// Components of a vector.
     pub dim: u32,
     /// Inverted lists.
     #[serde(default)]
@@ -26,6 +27,7 @@ pub struct CompressOptions {
     /// Method that finds them; default: a few rounds of Lloyd's iteration.
     #[serde(default)]
     pub method: Option<Method>,
+    /// Seed of the clustering and of the code's training; default: 0.
     #[serde(default)]
     pub seed: u32,
     /// Vectors that clusters are made of; default: enough of them.
@@ -34,9 +36,12 @@ pub struct CompressOptions {
     /// The points are a sample of so many vectors, which are to be added.
     #[serde(default)]
     pub train_for: Option<u32>,
+    /// Name of the code of the residuals ([`Code::name`]).
     pub code: String,
+    /// Bits a component, of codes that take any number.
     #[serde(default)]
     pub bits: Option<f64>,
+    /// Size of the file as a part of the vectors' f32, for the codes that take any.
     #[serde(default)]
     pub ratio: Option<f64>,
 }

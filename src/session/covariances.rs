@@ -71,7 +71,9 @@ impl Job for BlocksJob {
 /// A new covariance: its handle, and what is known of it.
 #[derive(serde::Serialize)]
 pub struct Covaried {
+    /// Handle of the covariance.
     pub handle: u32,
+    /// Facts about the covariance as a whole.
     pub summary: Summary,
 }
 
@@ -104,6 +106,7 @@ impl Session {
         Ok(self.add_task(BlocksJob { covariance, task }))
     }
 
+    /// Frees a covariance. Tasks on its way keep what they need.
     pub fn free_covariance(&mut self, covariance: u32) {
         self.covariances.remove(&covariance);
     }

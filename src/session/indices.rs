@@ -16,11 +16,13 @@ use std::collections::{HashMap, VecDeque};
 pub enum Answer {
     /// A new index.
     Index(u32),
+    /// Hits of a search.
     Hits(Hits),
     /// Ids of vectors that were added.
     Ids(Vec<u32>),
     /// A file.
     Bytes(Vec<u8>),
+    /// Measurements of an evaluation.
     Evaluation(Evaluation),
 }
 
@@ -276,6 +278,7 @@ impl Session {
         Ok(self.add_index(reader.finish()?))
     }
 
+    /// Frees a reader, with all that came.
     pub fn free_index_reader(&mut self, reader: u32) {
         self.indices.readers.remove(&reader);
     }

@@ -19,19 +19,26 @@ pub enum Progress {
     Iteration(Iteration),
     /// Values of a read or of term costs.
     Values(Vec<f64>),
+    /// Report of a solve.
     Report(Box<Report>),
     /// A single step is over; its iteration was reported before.
     Stepped,
     /// So much is done: call again.
     Partly {
+        /// Work done, in the units of `total`.
         done: f64,
+        /// Work in all.
         total: f64,
     },
+    /// Result of a clustering.
     Clustering(Box<Outcome>),
     /// Answer of an index.
     Answer(Answer),
+    /// A new covariance.
     Covariance(Box<Covaried>),
+    /// Gradients through a solve.
     Gradients(Box<Gradients>),
+    /// Result of a graduated solve.
     Graduated(Box<Graduated>),
 }
 

@@ -80,6 +80,10 @@ struct SolverEntry {
     driven: Driven,
 }
 
+/// The engine: devices, problems, solvers, indices, tensors and tasks, all by handle.
+///
+/// # Errors
+/// Every method refuses a handle that was freed ([`Error::Disposed`]), and an edit that a running task forbids ([`Error::Busy`]).
 pub struct Session {
     devices: Devices,
     problems: Slab<Box<Entry>>,
@@ -104,16 +108,20 @@ pub struct TermDescription {
     pub inputs: u32,
     /// Stored columns besides the residual: distinct non-constant Jacobian entries.
     pub jacobian_columns: u32,
+    /// Columns that hold an instance's contributions to gradients and products.
     pub contribution_columns: u32,
+    /// Chunks of its batches.
     pub chunks: u32,
     /// Instructions of all six programs, of every batch.
     pub instructions: u32,
     /// Batches that its instances are in, and how many other parts of terms are in them.
     pub batches: u32,
+    /// Other parts of terms in its batches.
     pub neighbours: u32,
 }
 
 impl Session {
+    /// A session on a device, without problems.
     pub fn new(device: Device) -> Self {
         Self {
             devices: Devices::new(device),
@@ -129,6 +137,7 @@ impl Session {
         }
     }
 
+    /// The device that problems are on.
     pub fn device(&self) -> &Device {
         &self.devices.main
     }
@@ -138,6 +147,7 @@ impl Session {
         self.devices.counters()
     }
 
+    /// The device that problems are on, to be used directly.
     pub fn device_mut(&mut self) -> &mut Device {
         &mut self.devices.main
     }
@@ -147,6 +157,7 @@ impl Session {
         self.devices.refines = refines;
     }
 
+    /// An empty problem; returns its handle.
     pub fn problem(&mut self) -> u32 {
         self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new() }))
     }
@@ -206,6 +217,10 @@ impl Session {
         entry.problem.add_table(device, registry, name, shapes, values, moving)
     }
 
+    /// Overwrites values of a table: all instances, or the rows `at`. `values` are row-major.
+    ///
+    /// # Errors
+    /// [`Error`] for another number of values, rows that are not there, and values that are not finite or not on the manifold.
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
         let (entry, ..) = self.entry(problem)?;
         entry.problem.write_table(table, values, at)
@@ -268,6 +283,7 @@ impl Session {
         slice(entry)
     }
 
+    /// Adds a term to a problem; returns its number ([`Problem::add_term`]).
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_term(device, registry, spec)
@@ -279,37 +295,45 @@ impl Session {
         entry.problem.add_constraint(device, registry, spec, relation)
     }
 
+    /// Adds a ragged term to a problem; returns its number ([`Problem::add_ragged`]).
     pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_ragged(device, registry, spec)
     }
 
+    /// Adds a term over sums of rows to a problem; returns its number ([`Problem::add_summed`]).
     pub fn summed_term(&mut self, problem: u32, spec: SummedSpec) -> Result<u32, Error> {
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_summed(device, registry, spec)
     }
 
+    /// Replaces the values of a term's data column; possible during a solve ([`Problem::set_column`]).
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         self.entry(problem)?.0.problem.set_column(term, column, values)
     }
 
+    /// Replaces a term's weight; possible during a solve ([`Problem::set_weight`]).
     pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
         self.entry(problem)?.0.problem.set_weight(term, weight)
     }
 
+    /// Replaces the parameters of a term's loss; possible during a solve ([`Problem::set_loss`]).
     pub fn set_loss(&mut self, problem: u32, term: u32, loss: &Loss) -> Result<(), Error> {
         self.entry(problem)?.0.problem.set_loss(term, loss)
     }
 
+    /// Includes a term in the cost, or excludes it ([`Problem::set_enabled`]).
     pub fn set_enabled(&mut self, problem: u32, term: u32, enabled: bool) -> Result<(), Error> {
         self.idle(problem)?.0.problem.set_enabled(term, enabled)
     }
 
+    /// Removes a term and what it has on the device.
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
         let (entry, devices) = self.idle(problem)?;
         entry.problem.remove_term(&mut devices.main, term)
     }
 
+    /// Sizes of a term, of its programs and of its batches, once the problem is laid out.
     pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.lay_out(device, registry)?;

@@ -11,6 +11,11 @@ use leastwise_problem::Problem;
 use leastwise_solve::Options;
 
 impl Session {
+    /// A solver for a problem; returns its handle.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for refused options, [`Error::EmptyProblem`] without enabled terms, and [`Error::Device`] if its
+    /// buffers do not fit.
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
         let settings = options.settings()?;
         let (entry, devices) = self.idle(problem)?;

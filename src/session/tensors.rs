@@ -80,19 +80,27 @@ impl Job for TensorJob {
 #[derive(Default, serde::Deserialize, Debug)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct TensorSettings {
+    /// Routing of steps: `"auto"`, `"device"` or `"cpu"`.
     pub routing: Option<String>,
+    /// Rates of both devices, which `"auto"` routes by.
     pub model: Option<Model>,
+    /// Factor by which the CPU must be faster than the device to get a step; positive.
     pub advantage: Option<f64>,
+    /// Bytes of unused buffers that each device's pool keeps.
     pub pool_bytes: Option<f64>,
+    /// True if elementwise operations run within other kernels.
     pub fused: Option<bool>,
+    /// Products of matrices: `"library"`, `"tf32"` or `"own"`.
     pub products: Option<String>,
 }
 
 /// Statistics of evaluations and of buffers.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize)]
 pub struct TensorStatistics {
+    /// Statistics of evaluations.
     #[serde(flatten)]
     pub runs: Statistics,
+    /// Statistics of both devices' pools.
     #[serde(flatten)]
     pub pool: PoolStatistics,
 }
@@ -258,6 +266,7 @@ impl Session {
         self.packed(double, &made)
     }
 
+    /// Lets go of tensors; each id is a handle.
     pub fn release_tensors(&mut self, ids: &[u32]) {
         for &id in ids {
             let (double, node) = parts(id);
@@ -310,6 +319,10 @@ impl Session {
         Ok(self.tensors(double)?.view(node))
     }
 
+    /// Changes settings of evaluations, in both precisions.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for an unknown name, and for a rate or a number that is not positive.
     pub fn set_tensors(&mut self, settings: &TensorSettings) -> Result<(), Error> {
         let mode = match settings.routing.as_deref() {
             None => None,
@@ -371,6 +384,7 @@ impl Session {
         traces.max_by_key(|trace| usize::from(!trace.is_empty())).unwrap_or(&[])
     }
 
+    /// Statistics of both precisions together.
     pub fn tensor_statistics(&self) -> TensorStatistics {
         let mut all = TensorStatistics::default();
         for context in self.tensor_contexts.iter().flatten() {

@@ -20,6 +20,7 @@ use std::thread::JoinHandle;
 /// Reason that a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Failure {
+    /// The session refused the call, or the task failed.
     Refused(Error),
     /// The session panicked, now or before, and can't go on: what it said.
     Dead(String),
@@ -39,6 +40,7 @@ pub type Outcome = Result<Progress, Failure>;
 type Posted = Box<dyn FnOnce(&mut Session) + Send>;
 type Wake = Box<dyn FnOnce() + Send>;
 
+/// A session, and the thread that works through its tasks.
 pub struct Threaded {
     shared: Arc<Shared>,
     worker: Mutex<Option<JoinHandle<()>>>,
@@ -78,6 +80,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Threaded {
+    /// Takes a session over, and starts the thread.
+    ///
+    /// # Errors
+    /// [`Error::Limits`] if the system starts no thread.
     pub fn new(session: Session) -> Result<Self, Error> {
         let life = Mutex::new(Life::Alive(Box::new(session)));
         let shared = Arc::new(Shared { session: life, callers: AtomicU32::new(0), work: Mutex::default(), changed: Condvar::new() });

@@ -27,8 +27,11 @@ const DENSE: u32 = 200;
 /// A degree of freedom: the number of its table in the pattern, its instance, and its component.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Unknown {
+    /// Index in [`Pattern::tables`] of its table.
     pub table: usize,
+    /// Instance of the table.
     pub instance: u32,
+    /// Degree of freedom of the instance.
     pub component: u32,
 }
 
@@ -46,6 +49,7 @@ impl ExactHessian {
         Self { parts: parts.collect(), matrix: BlockMatrix::zero(Arc::new(pattern)) }
     }
 
+    /// Structure of the matrix.
     pub fn pattern(&self) -> &Arc<Pattern> {
         &self.matrix.pattern
     }
@@ -96,6 +100,7 @@ pub enum Deficient {
 /// How the system is solved.
 #[derive(Clone, Copy, Debug)]
 pub struct AdjointOptions {
+    /// Treatment of directions in which H is singular.
     pub deficient: Deficient,
     /// Eigenvalues of H, scaled to a diagonal of ones, that count as 0, as a part of the largest.
     pub rank_tolerance: Option<f64>,
@@ -107,13 +112,16 @@ pub struct Adjoint {
     pub z: Vec<f64>,
     /// H⁻¹g: how far the nearest stationary point is, to first order.
     pub step: Vec<f64>,
+    /// Dimension of the null space of H.
     pub deficiency: u32,
+    /// Variables that move in the null space.
     pub unseen: Vec<NullSpacePart>,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
 }
 
 impl AdjointOptions {
+    /// Refuses a rank tolerance outside of [0, 1).
     pub fn validate(&self) -> Result<(), Error> {
         match self.rank_tolerance.filter(|tolerance| !(0.0..1.0).contains(tolerance)) {
             Some(tolerance) => Err(Error::InvalidOption(format!("rankTolerance must be at least 0 and less than 1, not {tolerance}"))),

@@ -42,6 +42,7 @@ struct List {
 
 /// The matrix of a problem's systems, while its structure stays.
 pub struct Assembly {
+    /// Structure of the matrix.
     pub pattern: Arc<Pattern>,
     /// Everything, to be read at once; and its pieces.
     pub whole: Slice,
@@ -67,13 +68,19 @@ struct Layout {
 
 /// What an assembly brought back, in f64.
 pub struct Assembled<'a> {
+    /// Scalars of the solver's state.
     pub state: &'a [f64],
+    /// Gradient g, over all unknowns.
     pub gradient: &'a [f64],
+    /// Damping's scale D, over all unknowns.
     pub scale: &'a [f64],
+    /// Largest diagonal entries of JᵀWJ so far, over all unknowns.
     pub peak: &'a [f64],
     /// 1 for what may move, 0 for what may not; none while everything may.
     pub free: Option<&'a [f64]>,
+    /// Diagonal blocks of JᵀWJ, the lower triangle of each row by row.
     pub diagonal: &'a [f64],
+    /// Blocks below the diagonal, in the order of the pattern's parts.
     pub lower: &'a [f64],
 }
 
@@ -102,6 +109,10 @@ pub async fn structure(links: &Links, pace: &Pace) -> Result<Option<Structure>, 
 }
 
 impl Assembly {
+    /// Buffers, kernels and lists of an assembly with this structure.
+    ///
+    /// # Errors
+    /// [`Error::Limits`] if the matrix needs more than a buffer, and [`Error::Device`] if the buffers do not fit.
     pub fn new(device: &mut Device, registry: &mut Registry, problem: &Problem, found: Structure) -> Result<Self, Error> {
         let mut made = Vec::new();
         let assembly = Self::make(device, registry, problem, found, &mut made);
@@ -184,6 +195,7 @@ impl Assembly {
         std::mem::take(&mut self.uploads)
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> &[BufferId] {
         &self.buffers
     }
@@ -197,6 +209,7 @@ impl Assembly {
         self.piece(self.layout.diagonal, self.layout.lower - self.layout.diagonal)
     }
 
+    /// Blocks below the diagonal.
     pub fn lower(&self) -> Slice {
         self.piece(self.layout.lower, self.layout.len - self.layout.lower)
     }

@@ -19,14 +19,21 @@ use leastwise_error::Error;
 /// Weights this near to 0 or 1 are binary (GTSAM's `weightsTol`).
 const BINARY: f64 = 1e-4;
 
+/// Robust cost that the rounds approach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Surrogate {
+    /// Truncated least squares: min(s, 1), with s = r²/c̄².
     #[default]
     TruncatedLeastSquares,
+    /// Geman and McClure's loss: s/(1 + s).
     GemanMcClure,
 }
 
 impl Surrogate {
+    /// The cost of this name in options: `"tls"` or `"gm"`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for another name.
     pub fn of_name(name: &str) -> Result<Self, Error> {
         match name {
             "tls" => Ok(Self::TruncatedLeastSquares),
@@ -39,9 +46,11 @@ impl Surrogate {
 /// How μ moves on, and when all is over.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
+    /// Robust cost that is approached.
     pub surrogate: Surrogate,
     /// What μ is multiplied with, or divided by, from round to round.
     pub step: f64,
+    /// Greatest number of rounds.
     pub max_rounds: u32,
     /// Σ w s counts as settled when it changes by this part of itself (truncated least squares).
     pub cost_tolerance: f64,
@@ -54,6 +63,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
+    /// Refuses a step that is not more than 1, and a negative tolerance.
     pub fn validate(&self) -> Result<(), Error> {
         if !(self.step > 1.0 && self.step.is_finite()) {
             return Err(Error::InvalidOption(format!("muStep must be more than 1, not {}", self.step)));
@@ -97,6 +107,7 @@ pub enum Ending {
     Settled,
     /// μ has come to its end.
     Schedule,
+    /// The greatest number of rounds was reached.
     MaxRounds,
     /// The solve was stopped, or none was possible.
     Stopped,
@@ -105,12 +116,15 @@ pub enum Ending {
 /// The rounds so far.
 pub struct Rounds {
     schedule: Schedule,
+    /// μ of the last round; `None` before the first.
     pub mu: Option<f64>,
+    /// Rounds so far.
     pub count: u32,
     last: Option<f64>,
 }
 
 impl Rounds {
+    /// No round yet.
     pub fn new(schedule: Schedule) -> Self {
         Self { schedule, mu: None, count: 0, last: None }
     }

@@ -16,6 +16,7 @@ pub struct OuterSettings {
     pub feasibility: Option<f64>,
     /// μ at the start.
     pub penalty: f64,
+    /// Greatest number of minimisations.
     pub max_iterations: u32,
 }
 
@@ -45,11 +46,15 @@ const FIRST_SLACK: f64 = 1e-3;
 #[derive(Clone, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ConstraintReport {
+    /// Name of the constraint's term.
     pub term: String,
+    /// `"=0"`, `"<=0"` or `">=0"`.
     pub relation: &'static str,
     /// max |c| of equalities; of inequalities max |min(−c, λ/μ)|.
     pub violation: f64,
+    /// Instance of the largest violation.
     pub instance: u32,
+    /// Row of the largest violation.
     pub row: u32,
     /// max |λ|
     pub multiplier: f64,
@@ -59,11 +64,15 @@ pub struct ConstraintReport {
 #[derive(Clone, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Feasibility {
+    /// Largest violation of all constraints.
     pub violation: f64,
     /// The largest component of the Lagrangian's gradient, before the last step.
     pub optimality: f64,
+    /// Minimisations so far.
     pub outer_iterations: u32,
+    /// Penalty μ of the last minimisation.
     pub penalty: f64,
+    /// Reports of the constraints, by term.
     pub constraints: Vec<ConstraintReport>,
 }
 
@@ -72,16 +81,19 @@ pub struct Lagrangian {
     settings: OuterSettings,
     feasibility: f64,
     is_single: bool,
+    /// Penalty μ of the minimisation under way.
     pub penalty: f64,
     /// The least violation so far, and how many iterations in a row have not come nearer.
     least: f64,
     stuck: u32,
+    /// Minimisations so far.
     pub iterations: u32,
     /// Of the iteration under way.
     found: Vec<ConstraintReport>,
 }
 
 impl Lagrangian {
+    /// The first outer iteration; `is_single` says that the device computes in f32, which decides the default feasibility.
     pub fn new(settings: OuterSettings, is_single: bool) -> Self {
         let feasibility = settings.feasibility.unwrap_or(if is_single { 1e-5 } else { 1e-8 });
         let penalty = settings.penalty;

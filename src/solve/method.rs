@@ -22,11 +22,16 @@ use leastwise_error::Error;
 use leastwise_kernels::trust_region;
 use leastwise_problem::Problem;
 
+/// Method of a solve.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Method {
+    /// Levenberg–Marquardt with Nielsen's damping.
     LevenbergMarquardt,
+    /// Gauss–Newton: no damping; a step that lowers the cost too little is halved.
     GaussNewton,
+    /// Newton's method with projected Hessians, damped only where a step fails.
     Newton,
+    /// Powell's dogleg within a trust region.
     Dogleg(Dogleg),
     /// By the gradient alone, without a linear system.
     Descent(Rule),
@@ -67,7 +72,7 @@ impl Method {
         }
     }
 
-    pub fn first_damping(self, precision: Precision) -> f64 {
+    pub(crate) fn first_damping(self, precision: Precision) -> f64 {
         match self {
             Self::LevenbergMarquardt => FIRST_DAMPING,
             Self::GaussNewton | Self::Descent(_) => 0.0,

@@ -17,7 +17,9 @@ use serde::Serialize;
 pub struct NonFiniteResidual {
     /// Number of the step.
     pub iteration: u32,
+    /// Name of the term.
     pub term: String,
+    /// The term's number of the instance.
     pub instance: u32,
 }
 
@@ -36,7 +38,9 @@ impl NonFiniteResidual {
 /// Non-finite trial points since the last report.
 #[derive(Default)]
 pub struct NonFinite {
+    /// Number of non-finite trial points.
     pub count: u32,
+    /// Term and instance of the first, once they are found.
     pub first: Option<NonFiniteResidual>,
     /// The step, and the next batch and chunk to look through.
     at: (u32, usize, usize),

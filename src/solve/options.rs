@@ -18,6 +18,7 @@ pub struct Options {
     pub memory: Option<f64>,
     /// Adam's η, default: 0.01, and β₁ and β₂, defaults: 0.9 and 0.999.
     pub learning_rate: Option<f64>,
+    /// Decay rates β₁ and β₂ of Adam's means; default: 0.9 and 0.999.
     pub decays: Option<[f64; 2]>,
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
@@ -35,28 +36,42 @@ pub struct Options {
     /// η: the part of the linear system that an iterative solver may leave. Default: between 0.001 and 0.1, by how well
     /// the model did.
     pub forcing: Option<f64>,
+    /// Greatest number of steps; default: by the linear solver and the precision.
     pub max_iterations: Option<f64>,
     /// Where there are constraints: how much of one may be left, μ at the start, and minimisations at most.
     pub feasibility_tolerance: Option<f64>,
+    /// Penalty μ at the start; default: 10.
     pub penalty: Option<f64>,
+    /// Greatest number of minimisations of a constrained problem; default: 50.
     pub max_outer_iterations: Option<f64>,
+    /// Milliseconds after which the solve ends; default: no limit.
     pub time_limit_ms: Option<f64>,
+    /// Convergence test |Δcost| ≤ tolerance · cost; default: by the linear solver and the precision.
     pub cost_tolerance: Option<f64>,
+    /// Convergence test max |gᵢ| ≤ tolerance; default: by the linear solver and the precision.
     pub gradient_tolerance: Option<f64>,
+    /// Convergence test ‖s‖ ≤ tolerance · (‖x‖ + tolerance); default: by the linear solver and the precision.
     pub step_tolerance: Option<f64>,
 }
 
 /// Options after validation.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Method.
     pub method: Method,
+    /// Linear solver and preconditioner as requested.
     pub linear: Wanted,
+    /// Steps in a row that may end above the lowest cost.
     pub nonmonotone: u32,
+    /// Greatest number of iterations of an iterative linear solver in a step.
     pub max_inner_iterations: Option<u32>,
     /// The least and the largest η.
     pub forcing: [f64; 2],
+    /// Milliseconds after which the solve ends; infinite: no limit.
     pub time_limit_ms: f64,
+    /// Settings of the outer iterations of constrained problems.
     pub outer: OuterSettings,
+    /// Greatest number of steps, if one was given.
     pub max_iterations: Option<u32>,
     cost_tolerance: Option<f64>,
     gradient_tolerance: Option<f64>,
@@ -121,6 +136,10 @@ impl Settings {
 const FORCING: [f64; 2] = [1e-3, 0.1];
 
 impl Options {
+    /// The options, checked.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for an unknown name, a value out of its range, and an option that the method does not take.
     pub fn settings(&self) -> Result<Settings, Error> {
         let descents = Rule::all(self)?.into_iter().map(Method::Descent);
         let methods: Vec<_> = Method::OF_SYSTEMS.into_iter().chain(descents).map(|method| (method.name(), method)).collect();

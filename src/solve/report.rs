@@ -10,6 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Iteration {
+    /// Number of the step, from 0 on.
     pub index: u32,
     /// ½ Σ w ‖r‖² after the step, if it was accepted, else before it.
     pub cost: f64,
@@ -32,7 +33,9 @@ pub struct Iteration {
     pub gain_ratio: f64,
     /// Conjugate-gradient iterations.
     pub inner_iterations: u32,
+    /// True if the step was accepted.
     pub accepted: bool,
+    /// Milliseconds that the step took.
     pub ms: f64,
 }
 
@@ -40,10 +43,15 @@ pub struct Iteration {
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Termination {
+    /// A convergence test was met: cost, gradient or step.
     Converged,
+    /// The greatest number of steps was reached.
     MaxIterations,
+    /// The time limit was reached.
     TimeLimit,
+    /// The solve was stopped from outside.
     Stopped,
+    /// No step is accepted any more, and no convergence test was met.
     NoProgress,
     /// The arithmetic's precision, not the tolerance, ended it.
     Precision,
@@ -56,6 +64,7 @@ pub enum Termination {
 }
 
 impl Termination {
+    /// All terminations.
     pub const ALL: [Self; 9] = [
         Self::Converged,
         Self::MaxIterations,
@@ -106,14 +115,17 @@ pub enum RefinementState {
 #[derive(Clone, Debug, Serialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Refinement {
+    /// Outcome of the refinement.
     pub state: RefinementState,
     /// For programs, of what was refused, failed or ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<&'static str>,
+    /// Reason of the outcome, in words.
     pub reason: String,
 }
 
 impl Refinement {
+    /// A refinement's account.
     pub fn new(state: RefinementState, code: Option<&'static str>, reason: impl Into<String>) -> Self {
         Self { state, code, reason: reason.into() }
     }
@@ -131,7 +143,9 @@ impl Refinement {
 pub struct ProductReport {
     /// The first of the terms that share the kernel.
     pub term: String,
+    /// Instances of the batch.
     pub instances: u32,
+    /// Schedule of the product.
     pub schedule: Schedule,
     /// Why it is this one.
     pub reason: String,
@@ -140,6 +154,7 @@ pub struct ProductReport {
 }
 
 impl ProductReport {
+    /// The account of a batch's products.
     pub fn of(batch: &Batch) -> Self {
         let product = &batch.product;
         Self {
@@ -158,7 +173,9 @@ impl ProductReport {
 pub struct EvaluatorReport {
     /// The first of the terms that share the kernel, and what the program computes.
     pub program: String,
+    /// Items that the program is run on.
     pub instances: u32,
+    /// Evaluator of the program.
     pub evaluator: Evaluator,
     /// Whether its module was there at the end; until then the interpreter goes on.
     pub module: Linking,
@@ -188,12 +205,19 @@ impl EvaluatorReport {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
+    /// Reason of the end, for programs.
     pub termination: Termination,
+    /// True for [`Termination::Converged`].
     pub converged: bool,
+    /// Reason of the end, in words.
     pub reason: String,
+    /// Cost at the start: ½ Σ w ρ(‖r‖²), and energies.
     pub initial_cost: f64,
+    /// Cost at the end.
     pub cost: f64,
+    /// Steps that were tried.
     pub iterations: Vec<Iteration>,
+    /// Cost at the end by the names of the enabled terms.
     #[serde(serialize_with = "as_map")]
     pub cost_by_term: Vec<(String, f64)>,
     /// Where there are constraints, how well they are met; they have no part in the costs above.
@@ -203,20 +227,29 @@ pub struct Report {
     pub moved_into_bounds: u32,
     /// Steps that were rejected because the residual was not finite where they led, and where it was the first time.
     pub non_finite: u32,
+    /// Step, term and instance of the first non-finite residual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<NonFiniteResidual>,
+    /// Milliseconds of layout and compilation.
     pub compile_ms: f64,
+    /// Milliseconds of the solve, compilation excluded.
     pub solve_ms: f64,
+    /// Backend of the device.
     pub backend: &'static str,
+    /// Precision in users' words: `"f32"`, `"mixed"`, `"f32x2"` or `"f64"`.
     pub precision: &'static str,
+    /// Account of the continuation in more precision.
     pub refinement: Refinement,
+    /// Name of the method.
     pub method: &'static str,
+    /// Name of the linear solver.
     pub linear: &'static str,
     /// Why it is this linear solver.
     pub linear_reason: String,
     /// What conjugate gradients were preconditioned by, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
+    /// Reason for the preconditioner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner_reason: Option<String>,
     /// How often a `"frozen-factor"` was made since the solver was.

@@ -14,7 +14,9 @@ use leastwise_problem::{Batch, Problem, SegmentSumBatch, SegmentTree, SumChunk, 
 pub struct Summing {
     /// The kernel `gather`.
     pub gather: KernelId,
+    /// Columns that the entries' kernels store into.
     pub scratch: Slice,
+    /// State buffer, which has the kernels' guards.
     pub state: Slice,
 }
 
@@ -118,6 +120,7 @@ impl Along {
 }
 
 impl Workspace {
+    /// Kernels and buffers of a solver for sums over entries.
     pub fn summing(&self) -> Summing {
         Summing { gather: self.gather_kernel(), scratch: self.scratch, state: self.state }
     }

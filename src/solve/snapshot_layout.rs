@@ -6,6 +6,7 @@ use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_problem::{Links, Problem, Registry};
 
+/// Layout of a snapshot in time slices, and the structure of its JᵀWJ where that is needed.
 pub struct SnapshotLayout {
     /// None after the end.
     snapshot: Option<Problem>,
@@ -15,6 +16,7 @@ pub struct SnapshotLayout {
 }
 
 impl SnapshotLayout {
+    /// A layout that has not begun.
     pub fn new(snapshot: Problem, needs_structure: fn(&Problem) -> bool) -> Self {
         Self { snapshot: Some(snapshot), needs_structure, finding: None }
     }
@@ -46,6 +48,7 @@ impl SnapshotLayout {
         Ok(Some((self.snapshot.take().ok_or(gone)?, found?)))
     }
 
+    /// Frees the snapshot, unless it was handed on.
     pub fn dispose(&mut self, device: &mut Device) {
         if let Some(snapshot) = &mut self.snapshot {
             snapshot.dispose(device);

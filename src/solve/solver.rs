@@ -61,6 +61,7 @@ use start::Start;
 use stepping::Phase;
 use stopping::Stopping;
 
+/// A solve as a state machine: it gives recordings, and goes on with what they read.
 pub struct Solver {
     settings: Settings,
     resources: Resources,
@@ -81,10 +82,15 @@ pub struct Solver {
     /// Number of this one among the problem's solvers.
     id: u64,
     backend: &'static str,
+    /// Milliseconds of layout, compilation and set-up that no report has yet.
     pub compile_ms: f64,
 }
 
 impl Solver {
+    /// A solver of the problem as it is now, laid out and set up at once.
+    ///
+    /// # Errors
+    /// [`Error`] for an empty problem, for settings that do not suit it, and for buffers that do not fit.
     pub fn new(device: &mut Device, registry: &mut Registry, problem: &mut Problem, settings: Settings) -> Result<Self, Error> {
         let before = device.counters();
         problem.lay_out(device, registry)?;
@@ -130,6 +136,7 @@ impl Solver {
         host.as_mut().map_or(Ok(Default::default()), |host| host.assembly(work, problem))
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> Vec<BufferId> {
         self.resources.buffers()
     }

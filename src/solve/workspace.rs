@@ -19,6 +19,7 @@ pub struct Workspace {
     pub point: Slice,
     /// Scratch columns and partial sums of inner iterations: buffers of their own in mixed precision alone.
     pub inner_scratch: Slice,
+    /// Partial sums of inner iterations.
     pub inner_partials: Slice,
     /// Unknowns that may move, where some may not; and those that may in a step.
     pub(super) bounds: Option<Bounds>,
@@ -46,7 +47,9 @@ impl Deref for Workspace {
 /// Needs of a method besides those of all.
 #[derive(Clone, Copy, Default)]
 pub struct Needs {
+    /// True if the solution of the linear system and its residual are kept for later steps.
     pub keeps_solution: bool,
+    /// True if the best accepted values are kept, because accepted steps may raise the cost.
     pub keeps_best: bool,
     /// True if it solves no linear system: then what only those need is not there, and z, p and q are its own.
     pub descends: bool,
@@ -71,10 +74,15 @@ impl Workspace {
         }
     }
 
+    /// True until the kernels and buffers are there.
     pub fn is_empty(&self) -> bool {
         self.fixed.is_empty()
     }
 
+    /// Kernels and buffers for a problem that is laid out.
+    ///
+    /// # Errors
+    /// [`Error::EmptyProblem`] if no term is enabled, and [`Error::Device`] if the buffers do not fit.
     pub fn new(device: &mut Device, problem: &Problem, needs: Needs) -> Result<Self, Error> {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
@@ -111,6 +119,7 @@ impl Workspace {
         len.next_multiple_of(self.alignment)
     }
 
+    /// Every buffer that it owns.
     pub fn buffers(&self) -> Vec<BufferId> {
         self.buffers.ids().collect()
     }

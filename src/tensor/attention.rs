@@ -22,9 +22,11 @@ use leastwise_kernels::{StaticKernel, tensor};
 /// A dispatch without its bindings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Launch {
+    /// Kernel of the dispatch.
     pub kernel: StaticKernel,
     /// Items of the dispatch.
     pub count: u32,
+    /// Arguments of the kernel.
     pub words: [u32; PARAM_WORDS],
 }
 
@@ -41,6 +43,7 @@ impl Launch {
 pub struct Attention {
     /// Times heads.
     pub batches: u32,
+    /// Number of queries of a batch.
     pub queries: u32,
     /// At least one: nothing can be attended to where there is nothing.
     pub keys: u32,
@@ -98,9 +101,11 @@ pub struct Windows {
     pub inner: u32,
     /// How many windows there are, and elements of each.
     pub count: u32,
+    /// Elements of a window.
     pub size: u32,
     /// Both at least 1.
     pub step: u32,
+    /// Distance of two neighbouring elements of a window.
     pub dilation: u32,
 }
 

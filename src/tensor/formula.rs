@@ -15,6 +15,7 @@ pub fn operand(k: u32) -> Leaf {
 pub struct Formula {
     graph: Graph,
     output: Expr,
+    /// Number of operands.
     pub operands: u32,
     /// Its words, equal for equal formulas.
     pub words: Vec<u64>,
@@ -27,6 +28,7 @@ impl std::fmt::Debug for Formula {
 }
 
 impl Formula {
+    /// The expression that `write` makes of its operands.
     pub fn new(operands: u32, write: impl FnOnce(&mut Graph, &[Expr]) -> Expr) -> Arc<Self> {
         let mut graph = Graph::new();
         let inputs: Vec<Expr> = (0..operands).map(|k| graph.leaf(operand(k))).collect();
@@ -46,10 +48,12 @@ impl Formula {
         Arc::new(Self { graph: kept, output, operands, words })
     }
 
+    /// One operation on one operand.
     pub fn unary(operation: Unary) -> Arc<Self> {
         Self::new(1, |graph, x| graph.unary(operation, x[0]))
     }
 
+    /// One operation on two operands.
     pub fn binary(operation: Binary) -> Arc<Self> {
         Self::new(2, |graph, x| graph.binary(operation, x[0], x[1]))
     }

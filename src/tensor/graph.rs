@@ -18,9 +18,13 @@ pub struct Storage(pub u32);
 /// How many axes of a product's factors are which: the left one is batch, rows, depth, the right one batch, depth, columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Groups {
+    /// Axes that both factors share and the result keeps.
     pub batch: usize,
+    /// Rows of the left factor.
     pub rows: usize,
+    /// Axes that are summed over: columns of the left factor, rows of the right one.
     pub depth: usize,
+    /// Columns of the right factor.
     pub columns: usize,
 }
 
@@ -29,17 +33,37 @@ pub struct Groups {
 pub enum Special {
     /// Attention of queries [b, n, d], keys [b, m, d] and values [b, m, e]: the result [b, n, e], and for every query the
     /// logarithm of the sum of exponentials.
-    Attend { causal: bool },
+    Attend {
+        /// True if query i attends to keys 0 … i only.
+        causal: bool,
+    },
     /// Of those three, of the result's gradient and of the statistics [2, b, n]: the gradient of the queries.
-    AttendQueries { causal: bool },
+    AttendQueries {
+        /// True if query i attends to keys 0 … i only.
+        causal: bool,
+    },
     /// Of the same: the gradients of keys and values.
-    AttendKeys { causal: bool },
+    AttendKeys {
+        /// True if query i attends to keys 0 … i only.
+        causal: bool,
+    },
     /// The adjoint of windows: [outer, count, size, inner] to [outer, n, inner].
-    Fold { n: u32, step: u32, dilation: u32 },
+    Fold {
+        /// Length of the axis that windows were taken of.
+        n: u32,
+        /// Distance of two windows' first elements.
+        step: u32,
+        /// Distance of two neighbouring elements of a window.
+        dilation: u32,
+    },
     /// The adjoint of gathering rows: [count, width] and the rows' lists to [rows, width].
-    SumRows { rows: u32 },
+    SumRows {
+        /// Rows of the result.
+        rows: u32,
+    },
 }
 
+/// Operation that a node is the result of.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// What is there.
@@ -50,15 +74,20 @@ pub enum Op {
     Count,
     /// Element by element, of operands of one shape.
     Map(Arc<Formula>),
+    /// The operand's elements, rearranged.
     Move(Movement),
     /// Rows of the first operand, by the numbers in the second.
     Gather,
     /// Axes in ascending order, which the result does not have.
     Reduce {
+        /// Operation that folds.
         fold: Fold,
+        /// Axes that are folded.
         axes: Vec<u32>,
     },
+    /// Product of two factors, whose axes come in these groups.
     Product(Groups),
+    /// A kernel written by hand.
     Special(Special),
     /// A result of an operation that has several.
     Part(u32),
@@ -71,14 +100,18 @@ pub enum Op {
 /// Elements that come from the host.
 #[derive(Clone, Debug)]
 pub enum Data {
+    /// Values in f32.
     Singles(Arc<Vec<f32>>),
+    /// Values in f64.
     Doubles(Vec<f64>),
+    /// Whole numbers.
     Indices(Vec<u32>),
     /// So many halves, two in a word.
     Halves(Vec<u32>, u32),
 }
 
 impl Data {
+    /// Number of elements.
     pub fn len(&self) -> usize {
         match self {
             Self::Singles(values) => values.len(),
@@ -88,6 +121,7 @@ impl Data {
         }
     }
 
+    /// True if there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -97,22 +131,38 @@ impl Data {
 #[derive(Clone, Debug)]
 pub enum Rule {
     /// Of images [b, c, h, w] (with their padding) and filters [o, c, i, j].
-    Convolution { images: Node, filters: Node, step: [u32; 2], dilation: [u32; 2] },
+    Convolution {
+        /// Tensor of the images, padding included.
+        images: Node,
+        /// Tensor of the filters.
+        filters: Node,
+        /// Strides of the windows, down and across.
+        step: [u32; 2],
+        /// Distances of neighbouring elements of a window, down and across.
+        dilation: [u32; 2],
+    },
 }
 
+/// A tensor: the operation that makes it, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// Operation.
     pub op: Op,
+    /// Operands.
     pub inputs: Vec<Node>,
+    /// Sizes of the axes.
     pub shape: Vec<u32>,
     /// Whether it is kept as halves.
     pub half: bool,
     /// Shapes of all results, of an operation that has several.
     pub parts: Vec<Vec<u32>>,
+    /// Rule for its gradient, in place of its operations'.
     pub rule: Option<Rule>,
     /// Handles to it, and operations that use it.
     pub held: u32,
+    /// Operations that use it.
     pub used: u32,
+    /// Storage of its elements, once it was computed or uploaded.
     pub storage: Option<Storage>,
     /// What will be in the storage, until there is one.
     pub data: Option<Data>,
@@ -130,6 +180,7 @@ pub fn elements(shape: &[u32]) -> Option<u32> {
     shape.iter().try_fold(1u32, |product, &size| product.checked_mul(size))
 }
 
+/// Tensors of one precision that are held or needed.
 #[derive(Default)]
 pub struct Graph {
     entries: HashMap<Node, Entry>,
@@ -139,18 +190,31 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// The entry of a node.
+    ///
+    /// # Panics
+    /// If the node was released.
     pub fn entry(&self, node: Node) -> &Entry {
         &self.entries[&node]
     }
 
+    /// The entry of a node, unless it was released.
     pub fn get(&self, node: Node) -> Option<&Entry> {
         self.entries.get(&node)
     }
 
+    /// Sizes of a node's axes.
+    ///
+    /// # Panics
+    /// If the node was released.
     pub fn shape(&self, node: Node) -> &[u32] {
         &self.entries[&node].shape
     }
 
+    /// Number of elements of a node.
+    ///
+    /// # Panics
+    /// If the node was released.
     pub fn size(&self, node: Node) -> u32 {
         elements(self.shape(node)).unwrap_or(u32::MAX)
     }
@@ -161,10 +225,12 @@ impl Graph {
         if self.entries[&node].half { half::words(size) } else { size }
     }
 
+    /// Number of nodes.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// True if there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -243,6 +309,7 @@ impl Graph {
         (0..).zip(parts).map(|(number, shape)| self.add(Op::Part(number), vec![whole], shape)).collect()
     }
 
+    /// Changes the entry of a node, unless it was released.
     pub fn change(&mut self, node: Node, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(&node) {
             change(entry);
@@ -261,6 +328,7 @@ impl Graph {
         self.change(node, |entry| entry.rule = Some(rule));
     }
 
+    /// One more handle to a node.
     pub fn hold(&mut self, node: Node) -> Node {
         self.change(node, |entry| entry.held += 1);
         node

@@ -16,23 +16,29 @@ pub const DEFAULT_CAP: u64 = 256 << 20;
 /// A buffer of a class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
+    /// The device's buffer.
     pub buffer: BufferId,
+    /// Elements of the buffer.
     pub kind: Kind,
     /// Elements.
     pub class: u32,
 }
 
+/// Statistics of a pool.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolStatistics {
     /// Bytes in use, and kept for later.
     pub live: u64,
+    /// Bytes kept for later.
     pub pooled: u64,
     /// The most that both were together.
     pub peak: u64,
     /// How often a kept buffer was there, how often one was made, and destroyed to keep under the cap.
     pub hits: u64,
+    /// Buffers that were made.
     pub misses: u64,
+    /// Buffers that were destroyed to keep under the cap.
     pub evictions: u64,
 }
 
@@ -50,12 +56,14 @@ impl PoolStatistics {
     }
 }
 
+/// Buffers of one device by size class, which are kept for reuse up to a cap.
 pub struct Pool {
     /// What was given back, the latest last, with the time.
     kept: BTreeMap<(u8, u32), VecDeque<(BufferId, u64)>>,
     clock: u64,
     /// When what is being recorded began: of what was given back since, commands may be still to come.
     epoch: u64,
+    /// Bytes that are kept at most.
     pub cap: u64,
     bytes_of_real: u64,
     statistics: PoolStatistics,
@@ -73,10 +81,12 @@ fn key(kind: Kind, class: u32) -> (u8, u32) {
 }
 
 impl Pool {
+    /// An empty pool of a device whose reals have so many bytes.
     pub fn new(bytes_of_real: u64) -> Self {
         Self { kept: BTreeMap::new(), clock: 0, epoch: 0, cap: DEFAULT_CAP, bytes_of_real, statistics: PoolStatistics::default() }
     }
 
+    /// Counts and bytes so far.
     pub fn statistics(&self) -> PoolStatistics {
         self.statistics
     }
@@ -125,6 +135,7 @@ impl Pool {
         }
     }
 
+    /// Keeps a buffer for later.
     pub fn give_back(&mut self, block: Block) {
         let bytes = self.bytes(block.kind, block.class);
         self.statistics.live -= bytes;

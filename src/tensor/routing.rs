@@ -17,8 +17,10 @@ pub enum Place {
 }
 
 impl Place {
+    /// Both places.
     pub const ALL: [Self; 2] = [Self::Device, Self::Cpu];
 
+    /// The other place.
     pub fn other(self) -> Self {
         match self {
             Self::Device => Self::Cpu,
@@ -33,7 +35,9 @@ pub enum Mode {
     /// The model, once there are numbers for it; the session's device before.
     #[default]
     Auto,
+    /// Always the session's device.
     Device,
+    /// Always the CPU, if there is one beside the device.
     Cpu,
 }
 
@@ -47,6 +51,7 @@ pub struct Rates {
     pub gigabytes: f64,
     /// Thousands of millions of operations a second: elementwise, and of products of matrices.
     pub gigaops: f64,
+    /// Thousands of millions of multiplications and additions a second in products of matrices.
     pub product_gigaops: f64,
 }
 
@@ -54,19 +59,24 @@ pub struct Rates {
 #[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Model {
+    /// Rates of the session's device.
     pub device: Rates,
+    /// Rates of the CPU.
     pub cpu: Rates,
     /// Microseconds until something is read back, and gigabytes a second either way.
     pub readback_us: f64,
+    /// Gigabytes a second between the devices, either way.
     pub transfer_gigabytes: f64,
 }
 
 /// Where every step runs, and why.
 #[derive(Clone, Default, Debug)]
 pub struct Route {
+    /// Place of every step, and the reason in words.
     pub steps: Vec<(Place, String)>,
 }
 
+/// Choice of the place of every step.
 pub struct Router {
     mode: Mode,
     model: Option<Model>,
@@ -95,10 +105,12 @@ impl Router {
         self.version
     }
 
+    /// Who decides now.
     pub fn mode(&self) -> Mode {
         self.mode
     }
 
+    /// Rates that `Auto` decides by, if there are any.
     pub fn model(&self) -> Option<Model> {
         self.model
     }
@@ -108,6 +120,7 @@ impl Router {
         self.advantage
     }
 
+    /// Sets [`advantage`](Self::advantage).
     pub fn set_advantage(&mut self, advantage: f64) {
         if advantage.to_bits() != self.advantage.to_bits() {
             self.advantage = advantage;
@@ -115,6 +128,7 @@ impl Router {
         }
     }
 
+    /// Sets who decides, and the rates.
     pub fn set(&mut self, mode: Mode, model: Option<Model>) {
         if (mode, model) != (self.mode, self.model) {
             (self.mode, self.model) = (mode, model);

@@ -16,25 +16,38 @@ pub enum Movement {
     Permute(Vec<u32>),
     /// Every `step`-th of `count` elements from `start` on.
     Slice {
+        /// Axis that is sliced.
         axis: u32,
+        /// First element along it.
         start: u32,
+        /// Number of elements along it.
         count: u32,
+        /// Distance of two elements along it.
         step: u32,
     },
+    /// An axis in reverse order.
     Flip {
+        /// Axis that is reversed.
         axis: u32,
     },
     /// Zeros before and after.
     Pad {
+        /// Axis that is padded.
         axis: u32,
+        /// Zeros before.
         low: u32,
+        /// Zeros after.
         high: u32,
     },
     /// An axis becomes two: windows, and the places within one.
     Window {
+        /// Axis that windows are taken of.
         axis: u32,
+        /// Elements of a window.
         size: u32,
+        /// Distance of two windows' first elements.
         step: u32,
+        /// Distance of two neighbouring elements of a window.
         dilation: u32,
     },
 }
@@ -67,7 +80,9 @@ pub fn windows(axis: u32, size: u32, step: u32, dilation: u32) -> u32 {
 /// An axis of a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
+    /// Number of coordinates.
     pub size: u32,
+    /// Distance of neighbouring coordinates' elements.
     pub stride: i64,
     /// Coordinates at which there is something; all, without.
     pub range: Option<Range<i64>>,
@@ -85,9 +100,12 @@ impl Axis {
     }
 }
 
+/// Elements of a buffer as a tensor: element x is at `offset` + Σ xₖ·strideₖ, and 0 where a coordinate is out of its range.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
+    /// Axes, from the first to the last.
     pub axes: Vec<Axis>,
+    /// Address of the element at the origin.
     pub offset: i64,
 }
 
@@ -104,10 +122,12 @@ impl View {
         Self { axes, offset: 0 }
     }
 
+    /// Sizes of the axes.
     pub fn shape(&self) -> Vec<u32> {
         self.axes.iter().map(|axis| axis.size).collect()
     }
 
+    /// True if some elements are zeros that no buffer holds.
     pub fn is_masked(&self) -> bool {
         self.axes.iter().any(|axis| axis.range.is_some())
     }

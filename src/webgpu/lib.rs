@@ -33,8 +33,6 @@
 //! # Ok::<(), DeviceError>(())
 //! ```
 
-#![deny(missing_docs)]
-
 mod encode;
 mod exactness;
 mod health;

@@ -38,7 +38,9 @@ pub struct Iteration {
     pub energy: f64,
     /// How many labels it changed.
     pub changed: f64,
+    /// Temperature of the iteration; no meaning for [`Method::Lloyd`].
     pub temperature: f64,
+    /// Number of anchors after the iteration.
     pub clusters: u32,
 }
 
@@ -46,8 +48,11 @@ pub struct Iteration {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Termination {
+    /// The method's tests for convergence were met.
     Converged,
+    /// The greatest number of iterations was reached.
     MaxIterations,
+    /// [`Clustering::stop`] ended it.
     Stopped,
 }
 
@@ -58,15 +63,23 @@ pub struct Outcome {
     /// Row by row.
     #[serde(skip)]
     pub centroids: Vec<f32>,
+    /// Anchor of every point: its row in `centroids`.
     #[serde(skip)]
     pub labels: Vec<u32>,
+    /// Points of every anchor.
     #[serde(skip)]
     pub counts: Vec<u32>,
+    /// Number of anchors: rows of `centroids`.
     pub clusters: u32,
+    /// Mean squared distance of the points to their anchors, in the points' units.
     pub energy: f64,
+    /// History, one entry an iteration.
     pub iterations: Vec<Iteration>,
+    /// Reason of the end, for programs.
     pub termination: Termination,
+    /// Reason of the end, in words.
     pub reason: String,
+    /// Milliseconds from the start to the end.
     pub ms: f64,
 }
 
@@ -74,6 +87,7 @@ pub struct Outcome {
 pub enum Next {
     /// To be played; what it reads goes to the next [`Clustering::advance`].
     Run(Recording),
+    /// The result; the clustering is over.
     Done(Box<Outcome>),
 }
 
@@ -123,6 +137,11 @@ impl Log {
 }
 
 impl Clustering {
+    /// A clustering of `points` (row-major, [`Options::dim`] values a row), with buffers on the device.
+    /// It runs by [`advance`](Self::advance).
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for refused options, those of [`Points::new`], and [`Error::Device`] if the buffers do not fit.
     pub fn new(device: &mut Device, points: Vec<f32>, options: &Options) -> Result<Self, Error> {
         let settings = options.settings()?;
         let points = Points::new(points, settings.dimensions, settings.method == Method::Vlc)?;

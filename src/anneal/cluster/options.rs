@@ -31,6 +31,7 @@ pub enum Start {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mean {
+    /// Arithmetic mean of the cluster's points.
     Plain,
     /// Without this part of the members at either end, by distance.
     Trim(f64),
@@ -42,30 +43,44 @@ pub enum Mean {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Options {
+    /// Components of a point.
     pub dim: u32,
+    /// Number of anchors requested; a clustering has at most one a point.
     pub clusters: u32,
+    /// Algorithm; default: [`Method::Anneal`].
     #[serde(default)]
     pub method: Option<Method>,
+    /// Initialisation; default: farthest points for [`Method::Vlc`], k-means++ otherwise. Annealing needs none.
     #[serde(default)]
     pub start: Option<Start>,
+    /// Estimator of a cluster's centre; default: `Trim(0.1)` for [`Method::Vlc`], plain otherwise.
     #[serde(default)]
     pub mean: Option<Mean>,
+    /// Greatest number of iterations; default: 800 for [`Method::Anneal`], 300 for [`Method::Lloyd`], 1000 for [`Method::Vlc`].
     #[serde(default)]
     pub max_iterations: Option<u32>,
+    /// Convergence tolerance of the energy, in the sense of [`Settings::tolerance`]; default: 10⁻⁵, and 10⁻⁴ for [`Method::Vlc`].
     #[serde(default)]
     pub tolerance: Option<f64>,
+    /// Changed labels below which an iteration may converge; default: no condition, and 10 for [`Method::Vlc`].
     #[serde(default)]
     pub min_changes: Option<u32>,
+    /// Initial temperature of [`Method::Vlc`]; default: 1.
     #[serde(default)]
     pub temperature: Option<f64>,
+    /// Share of the temperature that an iteration (of `Vlc`) or a step (of `Anneal`) removes; default: 0.01 and 0.1.
     #[serde(default)]
     pub cooling: Option<f64>,
+    /// Learning rate of [`Method::Vlc`], in the sense of [`Settings::rate`]; default: 0.1.
     #[serde(default)]
     pub learning_rate: Option<f64>,
+    /// Share of its last move that an anchor of [`Method::Vlc`] repeats; default: 0.
     #[serde(default)]
     pub momentum: Option<f64>,
+    /// Iterations between two rounds of merging and splitting of [`Method::Vlc`]; default: 50.
     #[serde(default)]
     pub maintenance_interval: Option<u32>,
+    /// Seed of all random numbers; default: 0.
     #[serde(default)]
     pub seed: Option<u32>,
     /// Bytes of points that may be on the device at a time; all of them, if there is room.
@@ -99,22 +114,37 @@ impl Options {
 /// Options that were checked, with nothing left open.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// Components of a point.
     pub dimensions: u32,
+    /// Number of anchors requested.
     pub clusters: u32,
+    /// Algorithm.
     pub method: Method,
+    /// Initialisation; annealing uses none.
     pub start: Start,
+    /// Estimator of a cluster's centre.
     pub mean: Mean,
+    /// Greatest number of iterations of assignment and means.
     pub max_iterations: u32,
     /// Of the energy: absolute for `Vlc`, else a part of the points' variance.
     pub tolerance: f64,
+    /// Convergence needs an iteration that changes fewer labels than this; `u32::MAX`: no condition.
     pub fewest_changes: u32,
+    /// Consecutive iterations that must meet the tests for convergence.
     pub streak: u32,
+    /// Initial temperature of [`Method::Vlc`].
     pub temperature: f64,
+    /// Share of the temperature that an iteration (of `Vlc`) or a step (of `Anneal`, 0.01 at least) removes, in [0, 1).
     pub cooling: f64,
+    /// Learning rate η₀ of [`Method::Vlc`]: an anchor moves by η₀·T/(1 + T) times its distance from the mean.
     pub rate: f64,
+    /// Momentum of [`Method::Vlc`]: share of its last move that an anchor repeats, in [0, 0.999].
     pub momentum: f64,
+    /// Iterations between two rounds of merging and splitting of [`Method::Vlc`].
     pub interval: u32,
+    /// Seed of all random numbers.
     pub seed: u32,
+    /// Bytes of points on the device at a time: more points are streamed in every iteration. `None`: no limit.
     pub device_bytes: Option<u64>,
 }
 
@@ -122,6 +152,10 @@ pub struct Settings {
 pub const STEP_LIMIT: f64 = 0.1;
 
 impl Options {
+    /// The options with every default filled in.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for a value out of its range, and for a robust mean with [`Method::Anneal`].
     pub fn settings(&self) -> Result<Settings, Error> {
         let method = self.method.unwrap_or(Method::Anneal);
         let published = method == Method::Vlc;

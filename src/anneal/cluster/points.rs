@@ -15,8 +15,11 @@ const LARGEST_HALF: f32 = 65504.0;
 /// Points of f32, centred and scaled, so that squares neither overflow nor lose what tells points apart: a component x is
 /// stored as (x − centre)·2^−exponent.
 pub struct Points {
+    /// Stored components, row by row.
     pub values: Arc<Vec<f32>>,
+    /// Components of a point.
     pub dimensions: usize,
+    /// Centre that was subtracted, in the points' units; zeros for points that are kept as they come.
     pub centre: Vec<f32>,
     exponent: i32,
     /// Mean of the points' squared distances from their mean, of the stored values; 0 where they are kept as they come.
@@ -103,6 +106,7 @@ impl Points {
         Self { values: Arc::new(rows.iter().flat_map(row).collect()), dimensions: self.dimensions, centre: self.centre.clone(), ..*self }
     }
 
+    /// Number of points.
     pub fn count(&self) -> u32 {
         (self.values.len() / self.dimensions) as u32
     }

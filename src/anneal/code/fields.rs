@@ -7,13 +7,18 @@ use super::Coder;
 pub struct Fields {
     /// By coordinate: the first bit, the mask of its bits, and the first of its levels.
     pub places: Vec<[u32; 3]>,
+    /// Factor of each coordinate's level.
     pub spreads: Vec<f32>,
+    /// Offset of each coordinate.
     pub lows: Vec<f32>,
+    /// Levels of all fields, one table after the other.
     pub levels: Vec<f32>,
+    /// True if a row begins with a scale (f16, two bytes) by which all its coordinates are multiplied.
     pub is_scaled: bool,
 }
 
 impl Coder {
+    /// Tables that decode rows of this code; `dim` is the number of coordinates.
     pub fn fields(&self, dim: usize) -> Fields {
         match self {
             Self::None => {

@@ -36,17 +36,24 @@ pub const PADDING: usize = 4;
 /// Which code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Code {
+    /// No code: a vector is its anchor.
     None,
+    /// One byte a coordinate.
     Int8,
+    /// Half a byte a coordinate.
     Int4,
+    /// Product quantisation: one byte a group of coordinates.
     Product,
+    /// Trellis-coded principal axes and a scale: any number of bits a vector.
     #[default]
     Bits,
 }
 
 impl Code {
+    /// All codes; a file stores a code's place in this list.
     pub const ALL: [Self; 5] = [Self::None, Self::Int8, Self::Int4, Self::Product, Self::Bits];
 
+    /// Name of the code in options, reports and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -57,6 +64,7 @@ impl Code {
         }
     }
 
+    /// The code of this name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|code| code.name() == name)
     }
@@ -64,13 +72,18 @@ impl Code {
 
 /// A code with its model.
 pub enum Coder {
+    /// No model: a vector is its anchor.
     None,
+    /// Model of `int8` and `int4`.
     Scalar(Scalar),
+    /// Model of `pq`.
     Product(Product),
+    /// Model of `bits`.
     Transform(Box<Transform>),
 }
 
 impl Coder {
+    /// The code that the model belongs to.
     pub fn code(&self) -> Code {
         match self {
             Self::None => Code::None,
@@ -81,7 +94,8 @@ impl Coder {
         }
     }
 
-    pub fn row_bytes(&self) -> usize {
+    /// Bytes of a vector's row, without padding.
+    pub(crate) fn row_bytes(&self) -> usize {
         match self {
             Self::None => 0,
             Self::Scalar(scalar) => scalar.row_bytes(),
@@ -99,7 +113,8 @@ impl Coder {
         }
     }
 
-    pub fn turn_back(&self, vector: &[f32], out: &mut [f32]) {
+    /// Inverse of [`turn`](Self::turn).
+    pub(crate) fn turn_back(&self, vector: &[f32], out: &mut [f32]) {
         match self {
             Self::Transform(transform) => transform.rotation.turn_back(vector, out),
             _ => out.copy_from_slice(vector),

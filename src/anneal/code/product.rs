@@ -16,6 +16,7 @@ const SAMPLE: usize = 8192;
 
 const ITERATIONS: usize = 10;
 
+/// Model of the code `pq`: a codebook of [`WORDS`] words for each group of coordinates.
 pub struct Product {
     /// Groups of about equal width.
     pub groups: usize,
@@ -38,6 +39,7 @@ impl Product {
         Self { groups, dim, books, values }
     }
 
+    /// Codebooks of a sample (row-major, `dim` values a row), by Lloyd's iteration from a random choice of its rows.
     pub async fn train(sample: &[f32], dim: usize, groups: usize, seed: u64, pace: &Pace) -> Self {
         let stride = (sample.len() / dim).div_ceil(SAMPLE).max(1);
         let rows: Vec<&[f32]> = sample.chunks_exact(dim).step_by(stride).collect();
@@ -75,7 +77,8 @@ impl Product {
         }
     }
 
-    pub fn row_bytes(&self) -> usize {
+    /// Bytes of a row: one a group.
+    pub(crate) fn row_bytes(&self) -> usize {
         self.groups
     }
 
@@ -87,6 +90,7 @@ impl Product {
         Reach::new(of_words(f32::INFINITY, f32::min), of_words(f32::NEG_INFINITY, f32::max))
     }
 
+    /// Number of the nearest word of every group; `row` has [`row_bytes`](Self::row_bytes) bytes.
     #[inline(always)]
     pub fn encode(&self, residual: &[f32], row: &mut [u8]) {
         for (group, code) in row.iter_mut().enumerate() {
@@ -95,6 +99,7 @@ impl Product {
         }
     }
 
+    /// Words of padded rows, by coordinates.
     #[inline(always)]
     pub fn decode(&self, rows: &[u8], columns: &mut [f32]) {
         let count = columns.len() / self.dim;

@@ -12,6 +12,7 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// The box from `low` to `high`, one value a coordinate, widened by the rounding of f16.
     pub fn new(low: Vec<f32>, high: Vec<f32>) -> Self {
         // Words of the codes are rounded.
         let rounding = |low: f32, high: f32| f64::from(low.abs().max(high.abs())) * f64::from(f16::EPSILON.to_f32());
@@ -25,6 +26,7 @@ impl Reach {
         Self { low: vec![-side; dim], high: vec![side; dim], most: 0.0 }
     }
 
+    /// True if the residual is close enough to the box to be coded.
     pub fn holds(&self, residual: &[f32]) -> bool {
         let sides = self.low.iter().zip(&self.high);
         let outside = residual.iter().zip(sides).map(|(value, (low, high))| f64::from((low - value).max(value - high).max(0.0)).powi(2));

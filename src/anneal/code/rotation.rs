@@ -17,6 +17,7 @@ pub const WIDEST: usize = 512;
 /// How an orthogonal matrix is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
+    /// Number of diagonal blocks; the dimension, if nothing is rotated.
     pub blocks: usize,
     /// Of an entry: 4 or 8; 0 where there is nothing to store.
     pub bits: u32,
@@ -26,7 +27,9 @@ pub struct Stored {
     pub entries: Vec<u8>,
 }
 
+/// Orthogonal, block-diagonal matrix R of principal axes.
 pub struct Rotation {
+    /// The matrix as a file has it.
     pub stored: Stored,
     dim: usize,
     /// Blocks one after the other, each by columns.
@@ -49,6 +52,7 @@ pub fn bytes(dim: usize, blocks: usize, bits: u32) -> usize {
 }
 
 impl Rotation {
+    /// The identity, which stores nothing.
     pub fn identity(dim: usize) -> Self {
         Self::from_stored(dim, Stored { blocks: dim, bits: 0, units: Vec::new(), entries: Vec::new() })
     }
@@ -105,7 +109,8 @@ impl Rotation {
         Self { stored, dim, columns }
     }
 
-    pub fn is_identity(&self) -> bool {
+    /// True if R is the identity.
+    pub(crate) fn is_identity(&self) -> bool {
         self.stored.bits == 0
     }
 

@@ -7,11 +7,14 @@ use leastwise_base::task::Pace;
 pub struct Scalar {
     /// 8 or 4.
     pub bits: u32,
+    /// Least value of each coordinate.
     pub low: Vec<f32>,
+    /// Distance of two neighbouring levels of each coordinate.
     pub step: Vec<f32>,
 }
 
 impl Scalar {
+    /// Levels for a sample (row-major, `dim` values a row), chosen for the least squared error of each coordinate.
     pub async fn train(sample: &[f32], dim: usize, bits: u32, pace: &Pace) -> Self {
         let most = (1_u32 << bits) - 1;
         let (mut low, mut step) = (Vec::with_capacity(dim), Vec::with_capacity(dim));
@@ -53,7 +56,8 @@ impl Scalar {
         }
     }
 
-    pub fn row_bytes(&self) -> usize {
+    /// Bytes of a row.
+    pub(crate) fn row_bytes(&self) -> usize {
         (self.low.len() * self.bits as usize).div_ceil(8)
     }
 
@@ -64,6 +68,7 @@ impl Scalar {
         Reach::new(self.low.clone(), high)
     }
 
+    /// Number of the nearest level of every coordinate, packed; `row` has [`row_bytes`](Self::row_bytes) bytes.
     pub fn encode(&self, residual: &[f32], row: &mut [u8]) {
         let most = (1_u32 << self.bits) - 1;
         row.fill(0);
@@ -76,6 +81,7 @@ impl Scalar {
         }
     }
 
+    /// Levels of padded rows, by coordinates.
     #[inline(always)]
     pub fn decode(&self, rows: &[u8], columns: &mut [f32]) {
         let (stride, count) = (self.row_bytes() + PADDING, columns.len() / self.low.len());

@@ -46,7 +46,9 @@ struct Field {
     table: u32,
 }
 
+/// Model of the code `bits`.
 pub struct Transform {
+    /// Rotation R into principal axes.
     pub rotation: Rotation,
     /// Bits of the trellis' states.
     pub window: u32,
@@ -89,8 +91,11 @@ pub struct Budget {
     pub bytes: Bytes,
 }
 
+/// A budget's bytes.
 pub enum Bytes {
+    /// Bytes of all rows, of the rotation and of the tables of coordinates together.
     Total(usize),
+    /// Bytes of a row's bits, its scale excluded.
     Row(usize),
 }
 
@@ -208,7 +213,8 @@ impl Transform {
         }
     }
 
-    pub fn row_bytes(&self) -> usize {
+    /// Bytes of a row: the scale and the bits.
+    pub(crate) fn row_bytes(&self) -> usize {
         SCALE + self.code_bytes
     }
 

@@ -29,7 +29,9 @@ pub struct Trellis {
 /// One value of a sequence: its bits, and what an error of it (in standard deviations) costs, as a root.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
+    /// Bits of the value.
     pub bits: u32,
+    /// Factor of the value's level in the error.
     pub weight: f32,
 }
 
@@ -45,6 +47,7 @@ pub struct Workspace {
 }
 
 impl Trellis {
+    /// The trellis with states of `window` bits.
     pub fn new(window: u32) -> Self {
         let levels = (0..=MOST_BITS).map(|bits| if bits == 0 { Vec::new() } else { levels(window, bits) }).collect();
         Self { window, levels }

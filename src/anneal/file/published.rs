@@ -22,18 +22,26 @@ const HAS_RESIDUALS: u8 = 2;
 /// The files' bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Files<'a> {
+    /// `X.idx`: header with the sizes.
     pub idx: &'a [u8],
+    /// `X.anchors.bin`: components of the anchors, f16.
     pub anchors: &'a [u8],
+    /// `X.assign.bin`: anchor of every vector, u32.
     pub assign: &'a [u8],
+    /// `X.jacobians.bin`: Jacobians of the anchors, f16.
     pub jacobians: Option<&'a [u8]>,
+    /// `X.residuals.bin`: residuals of the vectors, f16; [`read`] refuses them.
     pub residuals: Option<&'a [u8]>,
 }
 
 /// What they say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
+    /// Components of a vector.
     pub dim: usize,
+    /// Anchors, row-major.
     pub anchors: Vec<f16>,
+    /// Anchor of every vector.
     pub labels: Vec<u32>,
     /// There are Jacobians. They say how anchors may be moved, which no search needs: only their size is checked.
     pub jacobians: bool,

@@ -47,11 +47,13 @@ pub struct Coarse {
 /// `ratio: 0.252` 99.8 % of the ten nearest.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Code of the residuals; default: [`Code::Bits`].
     pub code: Code,
     /// Bits a dimension: of `bits` up to 12, of `pq` up to 8; 4 and 2 unless given. Not to be given with the others.
     pub bits: Option<f64>,
     /// What the whole file may take of the vectors' f32 bytes; of `bits` and `pq`, in place of `bits`.
     pub ratio: Option<f64>,
+    /// Seed of the training's random choices.
     pub seed: u64,
     /// Points are a sample of so many vectors that come later: the index has the model for these, and is empty.
     pub train_for: Option<u32>,

@@ -29,6 +29,7 @@ pub struct Evaluation {
     pub recall: f64,
     /// Bytes of the file, and what they are of the vectors' bytes as f32.
     pub bytes: usize,
+    /// `bytes` divided by the bytes of the vectors as f32.
     pub ratio: f64,
     /// Milliseconds a query, all of them searched together.
     pub ms_per_query: f64,
@@ -101,6 +102,10 @@ impl Passes {
 }
 
 impl<P: AsRef<[f32]>> Evaluating<P> {
+    /// An evaluation that has not begun; [`advance`](Self::advance) runs it. The arguments are those of [`Index::evaluate`].
+    ///
+    /// # Errors
+    /// [`Error::DataLength`] for arrays of another length, [`Error::InvalidOption`] for no query and for the options that a search refuses.
     pub fn new(index: &Index, queries: P, points: P, k: usize, probes: Option<u32>) -> Result<Self, Error> {
         let (dim, ids) = (index.dim(), index.next_id() as usize);
         let rows = rows::check("points", points.as_ref(), dim)?;

@@ -43,6 +43,7 @@ const CHUNK: usize = 64;
 /// Most anchors: as many as can be counted in f32.
 pub const MOST_CLUSTERS: usize = 1 << 24;
 
+/// Searchable index of compressed vectors.
 pub struct Index {
     stored: Stored,
     /// Of the anchors: as they are, and turned into the code's coordinates.
@@ -86,6 +87,7 @@ pub struct Coming {
 }
 
 impl Coming {
+    /// Number of vectors.
     pub fn count(&self) -> usize {
         self.labels.len()
     }
@@ -146,6 +148,7 @@ impl Index {
         self.stored.ids.len()
     }
 
+    /// Components of a vector.
     pub fn dim(&self) -> usize {
         self.stored.dim
     }
@@ -155,6 +158,7 @@ impl Index {
         self.lists.len()
     }
 
+    /// Code of the residuals.
     pub fn code(&self) -> Code {
         self.stored.coder.code()
     }

@@ -42,10 +42,13 @@ const PROBED_SHARE: usize = 8;
 /// distance infinite.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hits {
+    /// Ids of the hits, queries × k.
     pub ids: Vec<u32>,
     /// Squared, as far as codes tell.
     pub distances: Vec<f32>,
+    /// Hits of each query.
     pub k: usize,
+    /// Backend of the search.
     pub by: SearchedBy,
 }
 
@@ -59,6 +62,7 @@ pub struct SearchedBy {
 }
 
 impl SearchedBy {
+    /// A search on the CPU, where no device was to be considered.
     pub const CPU: Self = Self { backend: "cpu", reason: None };
 }
 

@@ -78,6 +78,7 @@ impl Index {
         }
     }
 
+    /// True if sketches may be made.
     pub fn is_sketching(&self) -> bool {
         self.sketching
     }

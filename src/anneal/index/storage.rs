@@ -410,6 +410,10 @@ pub struct Reader {
 }
 
 impl Reader {
+    /// Takes the next bytes of the file.
+    ///
+    /// # Errors
+    /// [`FileError`] as soon as the bytes cannot be the beginning of an index's file.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), FileError> {
         self.come += bytes.len();
         let mut start = Vec::new();
@@ -453,6 +457,10 @@ impl Reader {
         (self.come, self.table.as_ref().map(Table::total))
     }
 
+    /// The index, when all bytes have come.
+    ///
+    /// # Errors
+    /// [`FileError`] if the file is incomplete or its sections contradict each other.
     pub fn finish(self) -> Result<Index, FileError> {
         let Some(table) = &self.table else { return Err(container::ends_in_header(&self.piece)) };
         if table.padded(self.sections.len()).is_some() {

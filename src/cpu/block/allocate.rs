@@ -30,7 +30,9 @@ pub enum Uniform {
 /// A column that operands read straight from memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
+    /// Column of the data buffer.
     Data(u32),
+    /// Column of the Jacobian's buffer.
     Jacobian(u32),
     /// Lanes that the kernel around the program fills before every block.
     Given(u32),

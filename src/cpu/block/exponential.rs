@@ -52,6 +52,7 @@ pub fn exp_scaled(a: f64, k: f64) -> f64 {
     scaled(one + (rest + tail(r, c)), n + k)
 }
 
+/// eᵃ in f64, the same bits on every platform.
 #[inline(always)]
 pub fn exp(a: f64) -> f64 {
     exp_scaled(a, 0.0)

@@ -73,6 +73,7 @@ struct Block<'a> {
 }
 
 impl FusedProgram {
+    /// The interpreter's programs of a fused kernel.
     pub fn new(fused: &Fused) -> Self {
         let words = fused.words();
         let prologue = match &fused.anchor {

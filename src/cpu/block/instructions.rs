@@ -12,16 +12,19 @@ use pulp::{NullaryFnOnce, x86::V3};
 pub enum Instructions {
     /// What the build was compiled for.
     Baseline,
+    /// AVX2, of a processor that has it.
     #[cfg(target_arch = "x86_64")]
     Avx2(V3),
 }
 
 /// Computation to be compiled for each instruction set. Everything that it calls must be inlined into it.
 pub trait SimdKernel {
+    /// The computation, inlined into a function that is compiled for the instruction set.
     fn run(self);
 }
 
 impl Instructions {
+    /// The widest set of this processor.
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = V3::try_new() {
@@ -30,6 +33,7 @@ impl Instructions {
         Self::Baseline
     }
 
+    /// Runs a computation compiled for this set.
     pub fn run(self, task: impl SimdKernel) {
         match self {
             Self::Baseline => task.run(),

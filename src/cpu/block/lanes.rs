@@ -10,6 +10,7 @@ use crate::real::Real;
 /// fit the first-level cache. (Measured in f64: 32 lanes take 1.3 times as long for multiply-adds, 128 take 1.5.)
 pub const LANES: usize = 64;
 
+/// One value of every item of a block.
 pub type Lanes<R> = [R; LANES];
 
 /// The lanes of a block in columns that operands are read from without a copy.

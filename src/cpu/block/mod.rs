@@ -83,10 +83,12 @@ pub struct BlockProgram {
 }
 
 impl BlockProgram {
+    /// The interpreter's form of a program, for the widest instructions of this processor.
     pub fn new(program: &Program) -> Self {
         Self::with_instructions(program, Instructions::best())
     }
 
+    /// The interpreter's form of a program, for a set of instructions.
     pub fn with_instructions(program: &Program, instructions: Instructions) -> Self {
         let mut program = program.clone();
         program.keep_used_addresses();

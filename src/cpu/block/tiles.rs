@@ -24,6 +24,7 @@ pub fn forget_tile() {
     TILE.take();
 }
 
+/// Product JᵀWJ·p by owners ([`OwnerProgram`]) on the CPU.
 pub struct TileProgram {
     block: BlockProgram,
     /// Words before the owners in the index buffer: the header, then so many columns.
@@ -42,6 +43,7 @@ struct Rows<'a, R> {
 }
 
 impl TileProgram {
+    /// The interpreter's form of a program by owners.
     pub fn new(owner: &OwnerProgram) -> Self {
         Self {
             block: BlockProgram::new(&owner.program),
@@ -53,6 +55,7 @@ impl TileProgram {
         }
     }
 
+    /// The program of the instances, which may be run by a module.
     #[cfg(target_arch = "wasm32")]
     pub fn block(&self) -> &BlockProgram {
         &self.block

@@ -46,6 +46,7 @@ const LINE: usize = 64;
 /// Where a factor's numbers are.
 #[derive(Clone, Copy, Debug)]
 pub enum Values<'a, R> {
+    /// Numbers, one an address.
     Reals(&'a [R]),
     /// Halves, two in a word, which become numbers when they are packed.
     Halves(&'a [u32]),
@@ -69,8 +70,11 @@ impl<R: Real> Values<'_, R> {
 /// this form. Quickest to read are offsets that count up by one along one of the axes.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a, R> {
+    /// Storage of the entries.
     pub values: Values<'a, R>,
+    /// Offset of every row i.
     pub rows: &'a [u32],
+    /// Offset of every column j.
     pub columns: &'a [u32],
 }
 

@@ -5,20 +5,27 @@ use super::module::{Gather, Module};
 /// Where numbers of a buffer begin, and how many there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
+    /// Address of the first number, in bytes.
     pub at: u32,
+    /// Number of elements.
     pub len: u32,
 }
 
 /// What a program is bound to. Columns begin with the first item to be computed.
 pub struct Frame<'a> {
+    /// The arena: values of all tables.
     pub arena: Span,
+    /// The input vector over all unknowns.
     pub vector: Span,
     /// The data buffer, which begins with what all items share.
     pub data: u32,
     /// Where each address's table begins in its buffer, and its column of indices.
     pub bases: &'a [u32],
+    /// For each of the program's addresses, where its index column begins in memory, in bytes.
     pub indices: &'a [u32],
+    /// Address of every column that is read ([`Module::views`]), in bytes.
     pub views: &'a [u32],
+    /// Address of every column that is written ([`Module::targets`]), in bytes.
     pub targets: &'a [u32],
     /// [`Module::scratch`] bytes.
     pub scratch: u32,

@@ -130,6 +130,7 @@ impl Linked {
         Module::least(&self.program, precision)
     }
 
+    /// True if the module can be called.
     pub fn is_ready(&self, precision: Precision) -> bool {
         matches!(&*lock(self.state(precision)), State::Ready(_))
     }

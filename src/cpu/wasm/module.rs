@@ -31,7 +31,9 @@ pub(super) struct Gather {
     pub last: u32,
 }
 
+/// WebAssembly module of one program in one precision.
 pub struct Module {
+    /// Binary form of the module.
     pub bytes: Vec<u8>,
     /// Items that a call computes at least.
     pub least: u32,
@@ -39,6 +41,7 @@ pub struct Module {
     pub scratch: u32,
     /// The columns that are read, and those that are written, as a frame has them.
     pub views: Vec<View>,
+    /// Columns that are written, in a frame's order.
     pub targets: Vec<Store>,
     pub(super) gathers: Vec<Gather>,
     /// Columns of indices.

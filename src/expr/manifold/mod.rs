@@ -20,6 +20,7 @@ const TOLERANCE: f64 = 1e-3;
 
 /// What is wrong with a shape, or with values of it.
 #[derive(Debug, thiserror::Error, PartialEq, Clone)]
+#[expect(missing_docs, reason = "the message above a variant says what it is, and what its fields are")]
 pub enum ManifoldError {
     #[error("{part} {problem}")]
     Part { part: String, problem: String },

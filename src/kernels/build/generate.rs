@@ -72,13 +72,13 @@ fn family<'a>(kernel: &'a Kernel) -> &'a str {
 fn table(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
     let families: BTreeSet<&str> = kernels.iter().map(family).collect();
     writeln!(out, "/// A folder of `shaders/` with kernels.\n#[derive(Clone, Copy, PartialEq, Eq, Debug)]\npub enum Family {{")?;
-    families.into_iter().try_for_each(|family| writeln!(out, "    {},", camel(family)))?;
+    families.into_iter().try_for_each(|family| writeln!(out, "    /// `shaders/{family}/`\n    {},", camel(family)))?;
     writeln!(out, "}}\n")?;
     writeln!(out, "/// A static kernel.\n#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]\npub enum StaticKernel {{")?;
     for kernel in kernels {
         writeln!(out, "    /// `shaders/{path}.wgsl`\n    {},", camel(&kernel.file.path), path = kernel.file.path)?;
     }
-    writeln!(out, "}}\n\nimpl StaticKernel {{\n    pub const ALL: &[Self] = &[")?;
+    writeln!(out, "}}\n\nimpl StaticKernel {{\n    /// All static kernels, by path.\n    pub const ALL: &[Self] = &[")?;
     for kernel in kernels {
         writeln!(out, "        Self::{},", camel(&kernel.file.path))?;
     }
@@ -131,6 +131,11 @@ fn slot(Binding { name, slot, writes, words }: &Binding) -> String {
     format!("Slot {{ name: {name:?}, slot: {slot}, access: Access::{access}, elements: Elements::{elements} }}, ")
 }
 
+fn description(Binding { slot, writes, words, .. }: &Binding) -> String {
+    let (elements, access) = (if *words { "indices" } else { "reals" }, if *writes { "read and written" } else { "only read" });
+    format!("Slot {slot}: {elements}, {access}.")
+}
+
 /// A macro that hands all kernels to another one: variant, path of the twin, types of arguments and slices.
 fn twin_table(kernels: &[Kernel], out: &mut String) -> std::fmt::Result {
     writeln!(out, "/// Hands the table of static kernels to a macro: the variant of each, its path, and the types that its twin takes.")?;
@@ -177,9 +182,10 @@ fn types(kernel: &Kernel, name: &str, out: &mut String) -> std::fmt::Result {
     document(&file.summary, "", out)?;
     structure(name, arguments, file, out)?;
     writeln!(out, "/// What [`{name}`] is bound to.\n#[derive(Clone, Copy, Debug)]\npub struct {name}Bindings<T> {{")?;
-    bindings.iter().try_for_each(|binding| writeln!(out, "    pub {}: T,", binding.name))?;
+    bindings.iter().try_for_each(|binding| writeln!(out, "    /// {}\n    pub {}: T,", description(binding), binding.name))?;
     writeln!(out, "}}\n/// The slices that the twin of [`{name}`] works on.\npub struct {name}Slices<'a, R> {{")?;
-    for Binding { name, writes, words, .. } in bindings {
+    for binding @ Binding { name, writes, words, .. } in bindings {
+        writeln!(out, "    /// {}", description(binding))?;
         let (mutable, element) = (if *writes { "mut " } else { "" }, if *words { "u32" } else { "R" });
         writeln!(out, "    pub {name}: &'a {mutable}[{element}],")?;
     }
@@ -192,7 +198,9 @@ fn types(kernel: &Kernel, name: &str, out: &mut String) -> std::fmt::Result {
         writeln!(out, "            {name}: slots.{method}({slot}),")?;
     }
     writeln!(out, "        }}\n    }}\n}}\n/// The numbers of its bindings.\nimpl {name} {{")?;
-    bindings.iter().try_for_each(|Binding { name, slot, .. }| writeln!(out, "    pub const {}: usize = {slot};", name.to_uppercase()))?;
+    for Binding { name, slot, .. } in bindings {
+        writeln!(out, "    /// Slot of `{name}`.\n    pub const {}: usize = {slot};", name.to_uppercase())?;
+    }
     writeln!(out, "}}\nimpl Arguments for {name} {{\n    const KERNEL: StaticKernel = StaticKernel::{};", camel(&file.path))?;
     writeln!(out, "    type Bindings<T: ::core::marker::Copy> = {name}Bindings<T>;")?;
     let words: Vec<(String, u32)> = leaves("self", arguments);

@@ -22,6 +22,7 @@ const MOST_BYTES: u128 = 1 << 30;
 pub enum Wanted {
     /// Residuals, then Jacobians, then Hessians if they are wanted, instance by instance, row by row.
     Values(Option<HessianForm>),
+    /// Residuals alone, instance by instance, row by row.
     Residuals,
     /// The worst entry of J against differences of r.
     Check,

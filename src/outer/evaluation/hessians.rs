@@ -14,6 +14,7 @@ use std::collections::HashMap;
 /// Form of second derivatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HessianForm {
+    /// Second derivatives as they are, which may be indefinite.
     Exact,
     /// The nearest positive semidefinite matrix.
     Semidefinite,

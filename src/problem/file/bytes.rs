@@ -4,28 +4,35 @@ use super::malformed;
 use leastwise_base::FileError;
 use leastwise_device::Precision;
 
+/// Writer of a section's numbers and names.
 #[derive(Default)]
 pub struct Writer {
+    /// What has been written.
     pub bytes: Vec<u8>,
 }
 
 impl Writer {
+    /// Appends four bytes.
     pub fn u32(&mut self, value: u32) {
         self.bytes.extend(value.to_le_bytes());
     }
 
+    /// Appends eight bytes.
     pub fn u64(&mut self, value: u64) {
         self.bytes.extend(value.to_le_bytes());
     }
 
+    /// Appends eight bytes.
     pub fn f64(&mut self, value: f64) {
         self.bytes.extend(value.to_le_bytes());
     }
 
+    /// Appends a byte: 1 or 0.
     pub fn flag(&mut self, value: bool) {
         self.bytes.push(u8::from(value));
     }
 
+    /// Appends the length in bytes, and the UTF-8.
     pub fn text(&mut self, text: &str) {
         self.u32(text.len() as u32);
         self.bytes.extend(text.as_bytes());
@@ -37,11 +44,13 @@ impl Writer {
         values.iter().for_each(|value| self.f64(*value));
     }
 
+    /// Their number, and a byte for each.
     pub fn flags(&mut self, values: &[bool]) {
         self.u32(values.len() as u32);
         self.bytes.extend(values.iter().map(|value| u8::from(*value)));
     }
 
+    /// Appends a flag and, for `Some`, what `write` appends.
     pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.flag(value.is_some());
         if let Some(value) = value {
@@ -64,6 +73,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A reader of a section from its beginning.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
@@ -78,39 +88,47 @@ impl<'a> Reader<'a> {
         Ok(self.take(N)?.try_into().expect("as many bytes as were taken"))
     }
 
+    /// Reads four bytes.
     pub fn u32(&mut self) -> Result<u32, FileError> {
         self.array().map(u32::from_le_bytes)
     }
 
+    /// Reads eight bytes.
     pub fn u64(&mut self) -> Result<u64, FileError> {
         self.array().map(u64::from_le_bytes)
     }
 
+    /// Reads eight bytes.
     pub fn f64(&mut self) -> Result<f64, FileError> {
         self.array().map(f64::from_le_bytes)
     }
 
+    /// Reads a byte that must be 0 or 1.
     pub fn flag(&mut self) -> Result<bool, FileError> {
         flag(self.take(1)?[0])
     }
 
+    /// Reads a length, and as many bytes of UTF-8.
     pub fn text(&mut self) -> Result<String, FileError> {
         let length = self.u32()? as usize;
         let bytes = self.take(length)?;
         std::str::from_utf8(bytes).map(Into::into).map_err(|_| malformed("a name in it isn't text"))
     }
 
+    /// Reads a number, and as many values: the opposite of [`Writer::numbers`].
     pub fn numbers(&mut self) -> Result<Vec<f64>, FileError> {
         let count = self.u32()? as usize;
         let bytes = self.take(count.checked_mul(8).ok_or_else(|| malformed("a section of it ends too early"))?)?;
         Ok(bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
     }
 
+    /// Reads a number, and as many flags: the opposite of [`Writer::flags`].
     pub fn flags(&mut self) -> Result<Vec<bool>, FileError> {
         let count = self.u32()? as usize;
         self.take(count)?.iter().map(|byte| flag(*byte)).collect()
     }
 
+    /// Reads a flag and, if it is set, what `read` reads.
     pub fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, FileError>) -> Result<Option<T>, FileError> {
         if self.flag()? { read(self).map(Some) } else { Ok(None) }
     }
@@ -124,6 +142,7 @@ impl<'a> Reader<'a> {
         Ok(list)
     }
 
+    /// Refuses bytes that were not read.
     pub fn end(&self) -> Result<(), FileError> {
         if self.rest.is_empty() { Ok(()) } else { Err(malformed(format!("{} bytes of a section mean nothing", self.rest.len()))) }
     }

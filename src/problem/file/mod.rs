@@ -28,20 +28,31 @@ pub mod section {
     pub const HOST: u32 = 4;
     /// The device's scalars; and vectors, of which those that the next step does not read are not there.
     pub const STATE: u32 = 5;
+    /// Largest diagonal entry of JᵀWJ so far, by unknown.
     pub const PEAK: u32 = 6;
     /// The point before the last accepted step; of a line search the one where r and J are.
     pub const PREVIOUS: u32 = 7;
+    /// Best accepted values of the moving tables, of methods whose cost may rise.
     pub const BEST: u32 = 8;
+    /// Damping's scale D, by unknown.
     pub const SCALE: u32 = 9;
+    /// Newton step of the last factorization, of dogleg methods.
     pub const NEWTON: u32 = 10;
+    /// Residual of the system at the Newton step.
     pub const NEWTON_RESIDUAL: u32 = 11;
+    /// Scaled steepest descent direction d = −D⁻¹g.
     pub const STEEPEST: u32 = 12;
+    /// Product JᵀWJ·d.
     pub const STEEPEST_PRODUCT: u32 = 13;
     /// Of methods that solve no linear system.
     pub const DIRECTION: u32 = 14;
+    /// Gradient at the last accepted point.
     pub const GRADIENT: u32 = 15;
+    /// Pairs of steps and changes of the gradient; the moments of Adam.
     pub const HISTORY: u32 = 16;
+    /// Inner products of the vectors of `HISTORY`.
     pub const GRAM: u32 = 17;
+    /// 1 for an unknown that may move in a step, 0 for one at its bound.
     pub const FREE: u32 = 18;
     /// The values that the solve began with, where it goes on and they were not edited.
     pub const START: u32 = 19;

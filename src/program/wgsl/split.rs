@@ -12,6 +12,7 @@ use std::collections::HashMap;
 /// How large pieces are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
+    /// Pieces for f32 and f64.
     Coarse,
     /// Of double-floats, whose operations are some ten of f32's each.
     Fine,

@@ -20,8 +20,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Deserialize, Clone, Copy, Debug, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ForcedLimits {
+    /// Bytes of a buffer binding, 65536 at least.
     pub binding_bytes: Option<f64>,
+    /// Invocations of a workgroup.
     pub group_size: Option<u32>,
+    /// Workgroups of a dispatch along one dimension.
     pub groups_per_dimension: Option<u32>,
 }
 
@@ -43,12 +46,17 @@ impl ForcedLimits {
 /// `{ code, message, term?, instance?, slot? }`, of which the façade makes its error.
 #[derive(Serialize)]
 pub struct Refusal<'a> {
+    /// Code of the error ([`Error::code`]).
     pub code: &'a str,
+    /// Message of the error.
     pub message: String,
+    /// Name of the term that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub term: Option<&'a str>,
+    /// Instance that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<u32>,
+    /// Slot that the error is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<u32>,
 }

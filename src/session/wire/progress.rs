@@ -7,16 +7,22 @@ use serde::Serialize;
 
 /// Maker of a host's values.
 pub trait Host {
+    /// A value of the host's language.
     type Value;
+    /// Error of making a value.
     type Error;
 
     /// A value by serde: structures are objects.
     fn plain(&self, value: &impl Serialize) -> Result<Self::Value, Self::Error>;
     /// Adds a property to an object.
     fn set(&self, object: &mut Self::Value, name: &str, value: Self::Value) -> Result<(), Self::Error>;
+    /// A typed array of f64.
     fn doubles(&self, values: Vec<f64>) -> Result<Self::Value, Self::Error>;
+    /// A typed array of f32.
     fn singles(&self, values: Vec<f32>) -> Result<Self::Value, Self::Error>;
+    /// A typed array of u32.
     fn words(&self, values: Vec<u32>) -> Result<Self::Value, Self::Error>;
+    /// A typed array of bytes.
     fn bytes(&self, values: Vec<u8>) -> Result<Self::Value, Self::Error>;
 }
 
@@ -24,16 +30,25 @@ pub trait Host {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
 pub enum State<'a> {
+    /// The time slice ended: resume the task.
     Yielded,
+    /// The device works: resume the task when the promise resolves.
     Waiting,
+    /// An iteration of a solver was completed: resume the task.
     Iteration {
+        /// The iteration.
         iteration: Iteration,
     },
+    /// A part of the work is done: resume the task.
     Progress {
+        /// Work done, in the units of `total`.
         done: f64,
+        /// Work in all.
         total: f64,
     },
+    /// The task is over.
     Done {
+        /// Report of a solve.
         #[serde(skip_serializing_if = "Option::is_none")]
         report: Option<&'a Report>,
     },

@@ -11,7 +11,9 @@ pub type Variable = (usize, u32);
 /// The rows and the columns of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
+    /// Variable of the rows.
     pub row: Variable,
+    /// Variable of the columns.
     pub column: Variable,
 }
 
@@ -26,6 +28,7 @@ pub enum Form {
     Correlations,
     /// One matrix of all instances, row by row; and its correlations.
     Joint,
+    /// Correlations of [`Joint`](Self::Joint): entry (i, j) divided by the roots of entries (i, i) and (j, j).
     JointCorrelations,
 }
 
@@ -51,6 +54,10 @@ pub struct Blocks {
 type Solved = Option<(Variable, Vec<Vec<f64>>)>;
 
 impl Form {
+    /// The form of this name in questions.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for a name of none.
     pub fn of_name(name: &str) -> Result<Self, Error> {
         match name {
             "covariance" => Ok(Self::Blocks),

@@ -38,22 +38,27 @@ enum Source {
 
 /// A snapshot's derivatives on the host.
 pub struct Linearised {
+    /// Structure of JᵀWJ.
     pub pattern: Arc<Pattern>,
     /// For every unknown, whether it is neither fixed nor held by a limit, and whether it is fixed.
     pub free: Vec<bool>,
+    /// True for an unknown that its user has fixed.
     pub fixed: Vec<bool>,
     /// ½ Σ w ρ(‖r‖²)
     pub cost: f64,
     /// Rows of residuals that weigh something.
     pub rows: u64,
+    /// First derivatives, in the form that their size suggests.
     pub derivatives: Derivatives,
 }
 
+/// Derivatives of the residuals by all unknowns.
 pub enum Derivatives {
     /// R of √W J = QR, column by column.
     Triangle(Vec<Vec<f64>>),
     /// JᵀWJ, column by column.
     Whole(Vec<Vec<f64>>),
+    /// JᵀWJ in sparse blocks.
     Blocks(BlockMatrix),
 }
 
@@ -87,6 +92,7 @@ impl Linearising {
         }
     }
 
+    /// Frees the snapshot and every buffer.
     pub fn dispose(&mut self, device: &mut Device) {
         self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
         match &self.source {

@@ -38,6 +38,7 @@ pub struct CovarianceOptions {
     pub variance: Option<f64>,
     /// Whether what no residual sees is left out, and not refused.
     pub pseudo_inverse: bool,
+    /// Eigenvalues of JᵀWJ, scaled to a diagonal of ones, that count as 0: a part of the largest; default: 10⁻¹⁰.
     pub rank_tolerance: Option<f64>,
 }
 
@@ -47,17 +48,21 @@ pub struct CovarianceOptions {
 pub struct Summary {
     /// Rows of residuals that weigh something, and unknowns that are neither fixed nor held by a limit.
     pub residuals: u64,
+    /// Unknowns that are neither fixed nor held by a limit.
     pub unknowns: u32,
     /// Unknowns that are fixed, and others that are held by a limit.
     pub fixed: u32,
+    /// Unknowns that are held by a limit.
     pub at_limits: u32,
     /// Independent directions that no residual sees, and what they move.
     pub deficiency: u32,
+    /// Variables that move in the null space.
     pub unseen: Vec<NullSpacePart>,
     /// ½ Σ w ρ(‖r‖²)
     pub cost: f64,
     /// σ², and whether it was estimated.
     pub variance: f64,
+    /// True if σ² was estimated: 2·cost / (residuals − unknowns + deficiency).
     pub estimated: bool,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
@@ -65,6 +70,7 @@ pub struct Summary {
 
 /// The inverse of a problem's JᵀWJ.
 pub struct Covariance {
+    /// Facts about the covariance as a whole.
     pub summary: Summary,
     pattern: Arc<Pattern>,
     inverse: Inverse,
@@ -111,6 +117,7 @@ impl Values {
 }
 
 impl CovarianceOptions {
+    /// Refuses a variance that is not positive, and a rank tolerance outside of [0, 1).
     pub fn validate(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::InvalidOption(message));
         if let Some(variance) = self.variance.filter(|variance| !(variance.is_finite() && *variance > 0.0)) {
@@ -124,6 +131,10 @@ impl CovarianceOptions {
 }
 
 impl Covariance {
+    /// The covariance σ²(JᵀWJ)⁻¹ at the linearised point. `values` are those of the variables.
+    ///
+    /// # Errors
+    /// [`Error`] for derivatives that are not finite, and for a singular JᵀWJ unless a pseudo-inverse is wanted.
     pub async fn new(linearised: Linearised, values: &Values, options: &CovarianceOptions, pace: &Pace) -> Result<Self, Error> {
         let Linearised { pattern, free, fixed, cost, rows, derivatives } = linearised;
         let diagonal = derivatives.diagonal();

@@ -20,15 +20,19 @@ const COMMON: f64 = 1e-6;
 #[derive(Clone, Debug, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NullSpacePart {
+    /// Name of the table.
     pub variable: String,
     /// How many instances move, and the first of them.
     pub instances: u32,
+    /// The first of the instances that move.
     pub listed: Vec<u32>,
     /// Those of them that no residual touches.
     pub untouched: u32,
     /// Of points in the plane or in space: the independent movements of all as a whole.
     pub translations: u32,
+    /// Independent rotations of all points as a whole.
     pub rotations: u32,
+    /// Scalings of all points as a whole: 0 or 1.
     pub scalings: u32,
 }
 

@@ -31,7 +31,7 @@ use leastwise_error::Error;
 use leastwise_problem::Problem;
 
 /// The buffers of such a method, beside the workspace: there, d is z and the trial point's gradient q.
-pub struct Descent {
+pub(crate) struct Descent {
     pub rule: Rule,
     /// Pairs that the history has room for: fewer than wanted where a binding of the device holds no more.
     pub pairs: u32,

@@ -1,7 +1,7 @@
 //! Declarations of descent rules: the trait that a file of [`rules`](super::rules) implements, and the enumeration that is
 //! made of all of them.
 
-pub use super::Descent;
+pub(crate) use super::Descent;
 pub use crate::options::Options;
 pub use crate::{Workspace, state};
 pub use leastwise_device::{Command, Slice};
@@ -65,11 +65,15 @@ pub struct Turn {
 
 /// Declarations of a rule that need no options.
 pub struct RuleEntry {
+    /// Name in options and reports.
     pub name: &'static str,
+    /// Line of the rule in the documentation of `SolveOptions.method`.
     pub description: &'static str,
     /// Cells of its line in `docs/METHODS.md`, but for the name.
     pub row: [&'static str; 2],
+    /// Options that not every rule takes, by their names in TypeScript.
     pub options: &'static [&'static str],
+    /// True if the rule looks for a point along its direction.
     pub searches: bool,
 }
 
@@ -78,9 +82,10 @@ macro_rules! descent_rules {
     ($($name:ident,)*) => {
         /// Rule of a descent: how directions are made of gradients.
         #[derive(Clone, Copy, PartialEq, Debug)]
-        pub enum Rule { $($name($name)),* }
+        pub enum Rule { $(#[doc = concat!("Rule with the options of [`", stringify!($name), "`].")] $name($name)),* }
 
         impl Rule {
+            /// Declarations of all rules, in the order of their numbers.
             pub const TABLE: &[RuleEntry] = &[$(RuleEntry {
                 name: <$name as DescentRule>::NAME,
                 description: <$name as DescentRule>::DESCRIPTION,
@@ -94,26 +99,30 @@ macro_rules! descent_rules {
                 Ok(vec![$(Self::$name($name::of(options)?)),*])
             }
 
+            /// Name in options and reports.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name(_) => <$name as DescentRule>::NAME),* }
             }
 
+            /// True if the rule takes this option, which not every rule does.
             pub fn takes(self, option: &str) -> bool {
                 match self { $(Self::$name(_) => <$name as DescentRule>::OPTIONS.contains(&option)),* }
             }
 
+            /// True if the rule looks for a point along its direction. Otherwise it takes every finite trial.
             pub fn searches(self) -> bool {
                 match self { $(Self::$name(_) => <$name as DescentRule>::SEARCHES),* }
             }
 
-            pub fn remembers(self) -> bool {
+            pub(crate) fn remembers(self) -> bool {
                 match self { $(Self::$name(_) => <$name as DescentRule>::REMEMBERS),* }
             }
 
-            pub fn manner(self) -> String {
+            pub(crate) fn manner(self) -> String {
                 match self { $(Self::$name(rule) => rule.manner()),* }
             }
 
+            /// Elements of the solver's state, with the values that the first trial finds.
             pub fn start(self) -> Vec<(u32, f64)> {
                 match self { $(Self::$name(rule) => rule.start()),* }
             }

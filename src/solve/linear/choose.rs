@@ -19,20 +19,26 @@ pub struct Thresholds {
     pub dense: u32,
     /// Unknowns and rows of a QR factorisation of J.
     pub qr: u32,
+    /// Rows of J that a QR factorisation may have.
     pub qr_rows: u32,
     /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
     pub host: u32,
+    /// Unknowns up to which a matrix is considered, for residuals on a GPU.
     pub host_of_gpu: u32,
     /// Entries of a sparse factor, and multiplications that it takes.
     pub fill: f64,
+    /// Multiplications that a sparse factor may take.
     pub work: f64,
     /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
     pub reduced: u32,
+    /// Least part of all unknowns that a Schur complement eliminates.
     pub eliminated: f64,
+    /// Products of blocks that a Schur complement may take.
     pub products: f64,
     /// Unknowns of which conjugate gradients are worth a coarse space, where an iteration costs what it computes and where it costs its
     /// launches.
     pub two_level: u32,
+    /// Unknowns from which conjugate gradients get a coarse space, where an iteration costs its launches.
     pub two_level_of_gpu: u32,
     /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
     pub redundancy: f64,
@@ -125,6 +131,7 @@ pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
 
 /// A problem's linear solver.
 pub struct Made {
+    /// The linear solver, its preconditioner, and the reasons for both.
     pub choice: Choice,
     /// Where the system is solved on the host.
     pub host: Option<Box<Direct>>,
@@ -133,6 +140,7 @@ pub struct Made {
 }
 
 impl Made {
+    /// Every buffer of the solver and of the correction.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let of_host = self.host.iter().flat_map(|host| host.buffers());
         of_host.chain(self.correction.iter().flat_map(|correction| correction.buffers().to_vec()))
@@ -150,6 +158,7 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Facts about a problem on a device.
     pub fn new(device: &Device, problem: &Problem) -> Self {
         let elements = device.limits().binding_bytes / device.precision().bytes();
         Self { profile: device.profile(), elements, has_rows: has_rows(problem) }
@@ -287,6 +296,7 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// The linear solvers that the options and the number of unknowns leave open.
     pub fn new(wanted: &Wanted, problem: &Problem, profile: Profile) -> Self {
         let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
         let named = wanted.linear.or_else(|| wanted.preconditioner.map(|preconditioner| preconditioner.linears()[0]));

@@ -15,10 +15,10 @@
 
 pub mod choose;
 mod correction;
-pub mod direct;
+pub(crate) mod direct;
 pub mod pcg;
 mod preconditioner;
-pub mod rows;
+pub(crate) mod rows;
 mod sizes;
 pub mod two_level;
 
@@ -36,6 +36,7 @@ const LIVE_ITERATIONS: u32 = 24;
 /// How long an iterative solver may go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inner {
+    /// Iterates until the forcing term or the greatest number of iterations is reached.
     ToTolerance,
     /// A bounded number of iterations, for frame loops: they are enqueued without knowing when the system is solved.
     Live,
@@ -74,7 +75,9 @@ pub struct Wanted {
 /// The solver of a problem, and why it is that one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choice {
+    /// Linear solver.
     pub linear: Linear,
+    /// Reason of the choice, for reports.
     pub why: String,
     /// Of conjugate gradients, and why it is that one.
     pub preconditioner: Option<(Preconditioner, String)>,

@@ -17,6 +17,7 @@ macro_rules! preconditioners {
         pub enum Preconditioner { $($(#[$doc])* $variant),* }
 
         impl Preconditioner {
+            /// All preconditioners, in the order of their table.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
             /// Name in options and reports.

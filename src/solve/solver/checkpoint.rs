@@ -35,7 +35,9 @@ enum Over {
 
 /// A part of a buffer that a checkpoint has.
 pub struct Part {
+    /// Section of the file ([`section`]).
     pub section: u32,
+    /// Slice that the values are read from and written to.
     pub slice: Slice,
     /// Places of its values in the buffer: first elements and lengths.
     pieces: Vec<(u32, u32)>,

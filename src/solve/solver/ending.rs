@@ -50,6 +50,7 @@ impl Solver {
         own != finer
     }
 
+    /// Settings of the outer iterations of constrained problems.
     pub fn outer_settings(&self) -> OuterSettings {
         self.settings.outer
     }

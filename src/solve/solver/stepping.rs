@@ -22,6 +22,7 @@ pub enum Next {
     Iteration(Iteration),
     /// The residual is not finite at the accepted values: find out where.
     NonFinite,
+    /// The solve is over.
     Done(Box<Report>),
 }
 

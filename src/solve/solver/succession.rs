@@ -13,6 +13,7 @@ pub struct Spent {
 }
 
 impl Solver {
+    /// Settings that it was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

@@ -103,6 +103,7 @@ pub fn gelu() -> Arc<Formula> {
 }
 
 impl Graph {
+    /// A tensor of this shape with the same number everywhere.
     pub fn constant(&mut self, value: f64, shape: &[u32]) -> Node {
         self.add(Op::Constant(value), Vec::new(), shape.to_vec())
     }
@@ -124,6 +125,10 @@ impl Graph {
         Ok(self.add(Op::Map(formula.clone()), operands, shape))
     }
 
+    /// The elementwise operation of this name, of operands that are broadcast to one shape.
+    ///
+    /// # Errors
+    /// [`Error`] for an unknown name, another number of operands, and shapes that do not fit.
     pub fn apply(&mut self, name: &str, operands: &[Node]) -> Result<Node, Error> {
         match elementwise(name) {
             Some(formula) => self.map(name, &formula, operands),

@@ -91,6 +91,7 @@ impl Graph {
         Ok(self.moved(node, Movement::Slice { axis, start: first as u32, count: count as u32, step: step.min(n.max(1.0)) as u32 }))
     }
 
+    /// The elements in reverse order along an axis; a negative axis counts from the last.
     pub fn flip(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
         let axis = Self::axis("flip", axis, self.shape(self.known(node)?).len())? as u32;
         Ok(self.moved(node, Movement::Flip { axis }))

@@ -35,6 +35,10 @@ impl Graph {
         Ok(axes)
     }
 
+    /// Fold over some axes, all if there are none; `keep` leaves them with size 1. Negative axes count from the last.
+    ///
+    /// # Errors
+    /// [`Error`] for an axis that is not there or named twice, and for the extreme of no elements.
     pub fn reduce(&mut self, name: &str, fold: Fold, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
         let axes = self.axes(name, node, axes)?;
         let shape = self.shape(node).to_vec();
@@ -74,6 +78,10 @@ impl Graph {
         self.add(Op::Reduce { fold, axes: axes.to_vec() }, vec![node], rest)
     }
 
+    /// Σ x/n over some axes; the arguments are those of [`reduce`](Self::reduce).
+    ///
+    /// # Errors
+    /// [`Error`] as for `reduce`, and for the mean of no elements.
     pub fn mean(&mut self, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
         let over = self.axes("mean", node, axes)?;
         let count: f64 = over.iter().map(|&axis| f64::from(self.shape(node)[axis as usize])).product();
@@ -109,6 +117,7 @@ impl Graph {
         self.apply("div", &[powers, sum])
     }
 
+    /// x − max x − ln Σ exp(x − max x) along an axis.
     pub fn log_softmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
         let shifted = self.shifted("logSoftmax", node, axis)?;
         let powers = self.apply("exp", &[shifted])?;

@@ -21,9 +21,13 @@ pub struct Library {
 /// A product by the library: the slots of its factors, of what it writes, and of the bias.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Multiplied {
+    /// Sizes, strides and epilogue of the product.
     pub form: Form,
+    /// Slots of the factors.
     pub factors: [usize; 2],
+    /// Slot of the result.
     pub out: usize,
+    /// Slot of the bias.
     pub bias: Option<usize>,
 }
 

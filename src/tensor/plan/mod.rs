@@ -33,9 +33,11 @@ pub enum Ref {
 pub struct Step {
     /// What it does, for people.
     pub what: String,
+    /// Operands and results by the kernel's slot.
     pub bindings: Vec<(usize, Ref)>,
     /// Its part of the constants: where, and how long.
     pub constants: Option<(u32, u32)>,
+    /// Elements and operations of the step.
     pub work: Work,
     /// How it is launched on every target.
     pub launches: Vec<Launch>,
@@ -44,26 +46,33 @@ pub struct Step {
 /// A step on a target: what its library does, and then a kernel; either may be all there is.
 #[derive(Clone, Default)]
 pub struct Launch {
+    /// Product by the library.
     pub multiplied: Option<Multiplied>,
+    /// Kernel, run after the product.
     pub kernel: Option<Kernel>,
 }
 
 /// A kernel of a step.
 #[derive(Clone)]
 pub struct Kernel {
+    /// Text and interface of the kernel.
     pub source: KernelSource,
     /// Its part of the target's layout table: where, and how long.
     pub table: Option<(u32, u32)>,
+    /// Items of the dispatch.
     pub count: u32,
+    /// Arguments of the kernel.
     pub words: [u32; leastwise_device::PARAM_WORDS],
 }
 
 /// What a step moves and computes: what routing goes by.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Work {
+    /// Elements that are read and written.
     pub elements: f64,
     /// How many of them are halves.
     pub halves: f64,
+    /// Operations, those of products excluded.
     pub operations: f64,
     /// Those of products of matrices.
     pub products: f64,
@@ -79,16 +88,20 @@ impl Work {
 /// What is written, and by which steps it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
+    /// Number of elements.
     pub elements: u32,
     /// Whether they are halves, two in a word.
     pub half: bool,
+    /// The step that writes it.
     pub first: u32,
     /// The last step that reads or writes it; those that are asked for stay.
     pub last: u32,
+    /// True if it is a requested result, which outlives the plan.
     pub stays: bool,
 }
 
 impl Buffer {
+    /// Kind of the device's buffer: halves are words of an index buffer.
     pub fn kind(&self) -> Kind {
         if self.half { Kind::Index } else { Kind::Real }
     }
@@ -102,10 +115,13 @@ impl Buffer {
 /// Everything but the elements.
 #[derive(Clone, Default)]
 pub struct Plan {
+    /// Steps, in the order in which they run.
     pub steps: Vec<Step>,
+    /// Buffers of results and intermediate values.
     pub buffers: Vec<Buffer>,
     /// The layout table of every target.
     pub tables: Vec<Vec<u32>>,
+    /// Number of constants.
     pub constants: u32,
     /// From where on among the constants which of the request's numbers stand.
     pub numbers: Vec<(u32, Vec<u32>)>,
@@ -118,7 +134,9 @@ pub struct Plan {
 /// What plans are made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
+    /// True for the CPU, which runs programs instead of text.
     pub cpu: bool,
+    /// Limits of the device.
     pub limits: Limits,
     /// For products of matrices, where it has one.
     pub library: Option<Library>,
@@ -142,6 +160,7 @@ pub fn is_plain(value: f64) -> bool {
 }
 
 impl Request {
+    /// The request for some nodes of a graph, with all that they depend on and that has no elements yet.
     pub fn new(graph: &Graph, outputs: &[Node]) -> Self {
         let order = graph.order(outputs);
         let place: HashMap<Node, u64> = order.iter().copied().zip(0..).collect();

@@ -17,11 +17,14 @@ const MOST_PLANS: usize = 128;
 
 /// The devices that tensors are on: the first, and the CPU beside it where that is another.
 pub struct Devices<'a> {
+    /// The session's device.
     pub main: &'a mut Device,
+    /// The CPU beside it, unless the session's device is one.
     pub cpu: Option<&'a mut Device>,
 }
 
 impl Devices<'_> {
+    /// The device of a place; the session's where there is no other.
     pub fn at(&mut self, place: Place) -> &mut Device {
         match (place, &mut self.cpu) {
             (Place::Cpu, Some(cpu)) => cpu,
@@ -54,13 +57,19 @@ struct Compiled {
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Statistics {
+    /// Evaluations so far.
     pub evaluations: u64,
+    /// Plans that were made.
     pub plans_made: u64,
+    /// Plans that were found again.
     pub plans_reused: u64,
     /// Of the last evaluation: kernels that ran, and elementwise operations that ran within others.
     pub kernels: u32,
+    /// Elementwise operations of the last evaluation that ran within other kernels.
     pub fused: u32,
+    /// Copies between the devices in the last evaluation.
     pub transfers: u32,
+    /// Tensors in the graph at the last evaluation.
     pub nodes: u32,
 }
 
@@ -83,18 +92,24 @@ impl Statistics {
 #[derive(Clone, Debug, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Traced {
+    /// Operations of the step.
     pub what: String,
+    /// `"cpu"` or the backend that ran it.
     pub place: &'static str,
+    /// Reason for the place.
     pub reason: String,
+    /// Elements that it reads and writes.
     pub elements: f64,
     /// What it moves.
     pub bytes: f64,
+    /// Operations that it computes.
     pub operations: f64,
 }
 
 /// Who multiplies matrices on a device that comes with a library for that (cuBLASLt); elsewhere it is always our kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Products {
+    /// The device's library.
     #[default]
     Library,
     /// The library, and factors of f32 may be rounded to 10 bits.
@@ -105,6 +120,7 @@ pub enum Products {
 
 /// Everything about tensors of one precision.
 pub struct Tensors {
+    /// Operations and their results.
     pub graph: Graph,
     storages: HashMap<Storage, Stored>,
     next: u32,
@@ -113,14 +129,20 @@ pub struct Tensors {
     /// Leaves that a recording writes, where, which has not been played yet; with the node whose host's copy it uploads.
     unplayed: Vec<(Option<Node>, Storage, Place)>,
     clock: u64,
+    /// Places of steps.
     pub router: Router,
+    /// Counts so far.
     pub statistics: Statistics,
+    /// Steps of the last evaluation.
     pub trace: Vec<Traced>,
+    /// True if no kernel takes several elementwise operations, for comparisons.
     pub unfused: bool,
+    /// Multiplier of matrices.
     pub products: Products,
 }
 
 impl Tensors {
+    /// No tensors, of reals of so many bytes.
     pub fn new(bytes_of_real: u64) -> Self {
         Self {
             graph: Graph::default(),
@@ -138,10 +160,12 @@ impl Tensors {
         }
     }
 
+    /// Statistics of a place's pool.
     pub fn pool(&self, place: Place) -> PoolStatistics {
         self.pools[place as usize].statistics()
     }
 
+    /// Sets the bytes that each pool keeps at most.
     pub fn set_cap(&mut self, bytes: u64) {
         self.pools.iter_mut().for_each(|pool| pool.cap = bytes);
     }

@@ -74,6 +74,7 @@ struct Moving {
 
 /// What to do next.
 pub enum Next {
+    /// Play the recording on the device of this place, and come back with what it read.
     Run(Place, Recording),
     /// The elements that were to be read, tensor after tensor.
     Done(Vec<f64>),

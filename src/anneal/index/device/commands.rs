@@ -87,6 +87,7 @@ impl Scratch {
         })
     }
 
+    /// Frees its buffers.
     pub fn dispose(self, device: &mut Device) {
         self.buffers.into_iter().for_each(|buffer| device.free(buffer));
     }

@@ -16,6 +16,7 @@ const NOBODY: u32 = u32::MAX;
 pub enum Next {
     /// Play it, and come back with what it read.
     Run(Recording),
+    /// The hits; the search is over.
     Done(Hits),
 }
 
@@ -30,6 +31,7 @@ enum Stage {
     Read,
 }
 
+/// State machine of one search on a device.
 pub struct Searching {
     image: Arc<Image>,
     scratch: Scratch,
@@ -138,7 +140,9 @@ impl Searching {
 /// What a search is for.
 #[derive(Clone, Default, Debug)]
 pub struct Wanted {
+    /// Query vectors, row-major, in the points' units.
     pub queries: Vec<f32>,
+    /// Number of neighbours for each query.
     pub k: usize,
     /// Of the index's lists; at least one.
     pub probes: usize,

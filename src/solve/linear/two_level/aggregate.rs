@@ -7,7 +7,9 @@ use std::collections::VecDeque;
 /// A graph by rows: where each node's neighbours begin, and one past the last.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
+    /// First neighbour of every node, and the end of the last.
     pub starts: Vec<u32>,
+    /// Neighbours, node after node.
     pub neighbours: Vec<u32>,
 }
 
@@ -18,10 +20,12 @@ const RUN: usize = 1 << 14;
 pub const NONE: u32 = u32::MAX;
 
 impl Graph {
+    /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.starts.len() - 1
     }
 
+    /// Neighbours of a node.
     pub fn of(&self, node: u32) -> &[u32] {
         &self.neighbours[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
     }

@@ -23,7 +23,9 @@ const MOST_LEVELS: usize = 12;
 /// Rows of pairs of numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
+    /// First entry of every row, and the end of the last.
     pub starts: Vec<u32>,
+    /// Entries, row after row.
     pub entries: Vec<[u32; 2]>,
 }
 
@@ -45,6 +47,7 @@ impl Rows {
         made
     }
 
+    /// Number of rows.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
@@ -53,6 +56,7 @@ impl Rows {
         self.starts[row as usize]..self.starts[row as usize + 1]
     }
 
+    /// Entries of a row.
     pub fn row(&self, row: u32) -> &[[u32; 2]] {
         let range = self.range(row);
         &self.entries[range.start as usize..range.end as usize]
@@ -62,7 +66,9 @@ impl Rows {
 /// The blocks below the diagonal of a symmetric matrix: columns of each row, ascending.
 #[derive(Clone, Debug)]
 pub struct Lower {
+    /// First block of every row, and the end of the last.
     pub starts: Vec<u32>,
+    /// Columns of the blocks, row after row.
     pub columns: Vec<u32>,
 }
 
@@ -77,6 +83,7 @@ impl Lower {
         Self { starts, columns: pairs.iter().map(|pair| pair.1).collect() }
     }
 
+    /// Number of rows.
     pub fn nodes(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
@@ -116,6 +123,7 @@ impl Lower {
 
 /// A level that has another one above it.
 pub struct Level {
+    /// Nodes: rows of A.
     pub nodes: u32,
     /// Blocks of A.
     pub blocks: u32,
@@ -125,30 +133,42 @@ pub struct Level {
     pub parents: Vec<u32>,
     /// What products are made of: for every block of the result the blocks of both factors.
     pub moved: Rows,
+    /// Blocks of the smoothed motions P = T − 4/(3ρ) D⁻¹AT: D⁻¹ and AT by block, and T.
     pub smoothed: Product,
+    /// Blocks of Q = AP: blocks of A and of P.
     pub image: Rows,
+    /// Blocks of G = P − SQ: D⁻¹ and Q by block, and P.
     pub relaxed: Product,
+    /// Blocks of the matrix above, PᵀAP: blocks of P and of Q.
     pub above: Rows,
+    /// Blocks of D⁻¹A, by rows of A.
     pub scaled: Rows,
+    /// Blocks of S̄ = 2S − SAS, on and below the diagonal.
     pub twice: Product,
     /// Gᵀ by rows of the level above, and G by rows of this one: block and column.
     pub down: Rows,
+    /// G by rows of this level: block and column.
     pub up: Rows,
 }
 
 /// A product that is subtracted from other blocks, where there are any.
 pub struct Product {
+    /// Factors of every block of the result.
     pub rows: Rows,
+    /// Block that the product is subtracted from; [`NONE`] for zero.
     pub bases: Vec<u32>,
 }
 
+/// Structure of the matrices of all levels.
 pub struct Hierarchy {
+    /// Levels from the finest on, the coarsest excluded.
     pub levels: Vec<Level>,
     /// Nodes of the coarsest level, and blocks of its matrix.
     pub last: [u32; 2],
 }
 
 impl Hierarchy {
+    /// Groups nodes level by level, until groups would hardly be fewer than nodes.
     pub async fn new(mut matrix: Lower, pace: &Pace) -> Result<Self, Stopped> {
         let mut levels = Vec::new();
         while levels.len() < MOST_LEVELS {

@@ -20,8 +20,8 @@ pub mod aggregate;
 mod buffers;
 pub mod hierarchy;
 mod lists;
-pub mod patches;
-pub mod space;
+mod patches;
+pub(in crate::linear) mod space;
 
 use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
