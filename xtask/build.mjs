@@ -26,7 +26,7 @@ function keepWarnings(name, said) {
   mkdirSync(dirname(warningsOf(name)), { recursive: true });
   const warnings = warningsIn(said);
   if (warnings) writeFileSync(warningsOf(name), warnings);
-  else if (said.includes("Compiling leastwise ")) rmSync(warningsOf(name), { force: true });
+  else if (said.includes("Compiling leastwise-js ")) rmSync(warningsOf(name), { force: true });
 }
 
 /** What the compiler had against the modules that are built. */
@@ -53,7 +53,7 @@ async function buildWasm(name, { threads = false } = {}) {
   const folder = join(root, made, name), target = join(root, threads ? "target/threads" : "target");
   rmSync(folder, { recursive: true, force: true });
   const said = await run("wasm-pack", tools.wasmPack,
-    ["build", "--target", "web", ...(threads ? ["--profile", "threaded"] : ["--release"]), "--mode", "no-install", "--no-pack", "--no-gitignore", "--out-dir", folder, "--out-name", name, root, "--",
+    ["build", "--target", "web", ...(threads ? ["--profile", "threaded"] : ["--release"]), "--mode", "no-install", "--no-pack", "--no-gitignore", "--out-dir", folder, "--out-name", name, join(root, "src/js"), "--",
       ...(threads ? ["-Zbuild-std=std,panic_abort"] : []), "--target-dir", target,
       "--config", `target.wasm32-unknown-unknown.rustflags=${JSON.stringify(rustFlags(env, threads))}`],
     // Flags of the environment would replace all of them.
@@ -72,7 +72,7 @@ async function buildWasm(name, { threads = false } = {}) {
   if (threads) keep("bg", optimised);
   else {
     // Parts are ours: wasm-pack makes one module. The linker's is for the splitter; nothing after it keeps relocations right.
-    const linked = readFileSync(join(target, "wasm32-unknown-unknown/release/leastwise.wasm"));
+    const linked = readFileSync(join(target, "wasm32-unknown-unknown/release/leastwise_js.wasm"));
     const { whole, core, parts } = split(plain(optimised), PARTS, claim, linked, home);
     for (const [part, wasm] of Object.entries({ bg: whole, core, ...parts })) keep(part, wasm);
   }

@@ -15,7 +15,7 @@ const SHARED: [&str; 8] = [
 ];
 
 fn main() {
-    println!("cargo::rerun-if-changed=src/js/link.rs");
+    println!("cargo::rerun-if-changed=link.rs");
     if var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
         return;
     }
