@@ -3,11 +3,8 @@
 //! A residual, traced in TypeScript to a tape, becomes a hash-consed expression graph ([`expr`]), is differentiated
 //! and turned into straight-line kernel programs ([`program`]); a [`problem`] holds variables, terms and their
 //! incidence; a solver ([`solve`]) is a state machine that emits recordings, which a [`device`] plays. The
-//! [`session`] is the whole engine's surface in plain Rust; `js` wraps it for wasm-bindgen. Each of them is a crate of its own, in the
-//! folder of its name.
-
-#[cfg(target_arch = "wasm32")]
-mod js;
+//! [`session`] is the whole engine's surface in plain Rust; the crate of `src/js` wraps it for wasm-bindgen. Each of them is a crate of its
+//! own, in the folder of its name.
 
 pub use leastwise_anneal as anneal;
 pub use leastwise_base as base;

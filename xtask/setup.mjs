@@ -5,7 +5,8 @@ import { aptInstall } from "./lib/apt.mjs";
 import { installHosts } from "./lib/consumers.mjs";
 import { findChromium, findSwiftShader, gpuEnvironment, hardwareGpu, hasVulkanLoader } from "./lib/gpu.mjs";
 import { capture, entry, missing, root, run, seconds, step } from "./lib/run.mjs";
-import { bindgenTool, checkCompiler, checkLints, librarySource, wasmTarget } from "./lib/rust.mjs";
+import { checkCompiler, checkLints, librarySource, wasmTarget } from "./lib/rust.mjs";
+import { installTool } from "./lib/wasm-tools.mjs";
 
 function checkNode() {
   if (Number.parseInt(process.versions.node, 10) < 20) throw missing(`Node 20 or newer is needed; this is ${process.versions.node}.`, "see https://nodejs.org/en/download");
@@ -91,7 +92,7 @@ export async function setup({ forTests = true, full = false, wasm = "auto" } = {
   await step("npm packages", npmPackages);
   if (forTests) await installHosts(full);
   await step("WebGPU in Node", adapter);
-  await step("wasm-bindgen", bindgenTool);
+  for (const name of ["wasm-bindgen", "wasm-pack"]) await step(name, () => installTool(name));
   console.log(`Set up in ${seconds(started)}.`);
 }
 

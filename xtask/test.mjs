@@ -39,7 +39,7 @@ async function rustTests(say) {
 
 /** rustc's own warnings of the build where only Debian's compiler, which comes without clippy, knows the target. */
 async function lintWasm(say) {
-  if (hasClippyForWasm()) await cargo(say, ["clippy", "--target", "wasm32-unknown-unknown", "--lib", "--", "-D", "warnings"]);
+  if (hasClippyForWasm()) await cargo(say, ["clippy", "-p", "leastwise-js", "--target", "wasm32-unknown-unknown", "--lib", "--", "-D", "warnings"]);
   const warnings = wasmWarnings();
   if (warnings) throw new StepError(`The build for wasm32 has warnings:\n${warnings}`);
 }

@@ -12,12 +12,12 @@ const LAYERS = [
 
 const nameOf = (name) => name.replace(/^leastwise-/, "");
 
-/** The crates of the workspace, but the one at its root and the addon, and which of them each needs. */
+/** The crates of the workspace, but the one at its root and the bindings, and which of them each needs. */
 function crates() {
   const folders = ["src", "native_cuda"].flatMap((parent) => readdirSync(join(root, parent)).map((name) => join(root, parent, name)));
   const manifests = folders.map((folder) => join(folder, "Cargo.toml")).filter((path) => existsSync(path)).map((path) => readFileSync(path, "utf8"));
   const named = manifests.map((text) => ({ name: nameOf(/^name = "(.+)"/m.exec(text)[1]), needs: [...text.matchAll(/^(leastwise-[a-z]+|wgsl-cuda)\b/gm)].map(([, name]) => nameOf(name)) }));
-  return named.filter(({ name }) => name !== "addon");
+  return named.filter(({ name }) => !["addon", "js"].includes(name));
 }
 
 test("a crate needs crates of lower layers alone", () => {

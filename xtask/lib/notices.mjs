@@ -40,7 +40,7 @@ function textsIn(folder, { license, authors, name }) {
 /** Crates that are compiled for wasm32: what `cargo tree` resolves features to, without tests, build scripts and macros. */
 function crates() {
   const target = ["--offline", "--target", "wasm32-unknown-unknown"];
-  const tree = capture("cargo", ["tree", ...target, "-e", "normal,no-proc-macro", "-p", "leastwise", "--prefix", "none", "--format", "{p}"], { cwd: root });
+  const tree = capture("cargo", ["tree", ...target, "-e", "normal,no-proc-macro", "-p", "leastwise-js", "--prefix", "none", "--format", "{p}"], { cwd: root });
   const metadata = capture("cargo", ["metadata", "--offline", "--format-version", "1", "--filter-platform", "wasm32-unknown-unknown"], { cwd: root, maxBuffer: 1 << 28 });
   if (tree === undefined || metadata === undefined) throw new StepError("cargo can't say which crates are compiled into the module (cargo tree, cargo metadata).");
   const compiled = new Set(tree.split("\n").map((line) => line.split(" ", 2).join(" ")));

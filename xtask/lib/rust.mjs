@@ -1,7 +1,7 @@
-// The Rust side of the set-up: compiler, wasm32 target, wasm-bindgen.
+// The Rust side of the set-up: compiler, wasm32 target, the library's source.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { homedir, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { aptInstall, asRoot, hasApt } from "./apt.mjs";
 import { capture, missing, root, run, StepError } from "./run.mjs";
 
@@ -173,37 +173,4 @@ export async function librarySource() {
   if (!sourceOf(environments.debian)) await debianTarget();
   if (!sourceOf(environments.debian)) throw missing("Debian's compiler has no source of its library either.", "rustup component add rust-src");
   return done("debian", "installed (Debian packages)");
-}
-
-// ── wasm-bindgen ──
-
-/** The tool writes the glue for exactly one version of the crate: the one that is locked. */
-function bindgenWanted() {
-  const lock = join(root, "Cargo.lock");
-  const locked = existsSync(lock) && /name = "wasm-bindgen"\nversion = "([^"]+)"/.exec(readFileSync(lock, "utf8"))?.[1];
-  const stated = /^wasm-bindgen = .*?"=([\d.]+)"/m.exec(cargoToml())?.[1];
-  const version = locked || stated;
-  if (!version) throw new StepError("Neither Cargo.lock nor Cargo.toml says which version of wasm-bindgen is used.");
-  return version;
-}
-
-// The user's, not the checkout's: building it takes minutes, and every clone wants the same.
-const tools = () => join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), `leastwise/wasm-bindgen-${bindgenWanted()}`);
-
-/** The wasm-bindgen program to call, or undefined when none of the right version is there. */
-export function wasmBindgen() {
-  const wanted = `wasm-bindgen ${bindgenWanted()}`;
-  return [join(tools(), "bin/wasm-bindgen"), "wasm-bindgen"].find((program) => capture(program, ["--version"]) === wanted);
-}
-
-export async function bindgenTool() {
-  const version = bindgenWanted();
-  if (wasmBindgen()) return `${version}, already there`;
-  const build = join(tools(), "build");       // kept until it is done, so that an interrupted build goes on where it stopped
-  // Not --locked: the published lock file names a version that was since withdrawn.
-  await run(`building wasm-bindgen ${version}, about 5 minutes`, "cargo",
-    ["install", "wasm-bindgen-cli", "--version", version, "--root", tools(), "--force"], { env: { CARGO_TARGET_DIR: build, RUSTFLAGS: "" } });
-  rmSync(build, { recursive: true, force: true });
-  if (!wasmBindgen()) throw missing(`wasm-bindgen ${version} was built but does not run.`, `cargo install wasm-bindgen-cli --version ${version}`);
-  return `${version}, built`;
 }

@@ -1,5 +1,7 @@
 //! The engine for wasm-bindgen. Its methods are generated from `src/session/surface.idl`; what is WebAssembly's own is
-//! here and in `engine.rs`.
+//! here and in `engine.rs`. wasm-pack builds it; elsewhere there is nothing in it.
+
+#![cfg(target_arch = "wasm32")]
 
 mod engine;
 mod generated;
@@ -60,6 +62,7 @@ pub fn last_panic() -> Option<String> {
     values::last_panic()
 }
 
+/// What the module does when it is there: it keeps the message of a panic.
 #[wasm_bindgen(start)]
 pub fn start() {
     values::remember_panics();
