@@ -62,7 +62,7 @@ pub fn last_panic() -> Option<String> {
     values::last_panic()
 }
 
-/// What the module does when it is there: it keeps the message of a panic.
+/// Start of the module: from here on it keeps the message of a panic.
 #[wasm_bindgen(start)]
 pub fn start() {
     values::remember_panics();

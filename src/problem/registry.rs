@@ -165,7 +165,7 @@ impl Hasher for WordHasher {
 
 type Known<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
-/// What an engine has read and compiled: tapes, structures, programs, kernels and manifolds, each once.
+/// Everything that an engine has read and compiled: tapes, structures, programs, kernels and manifolds, each once.
 #[derive(Default)]
 pub struct Registry {
     /// The key being looked up; its memory is used again.

@@ -105,7 +105,7 @@ impl Router {
         self.version
     }
 
-    /// Who decides now.
+    /// Rule that decides now.
     pub fn mode(&self) -> Mode {
         self.mode
     }

@@ -7,7 +7,7 @@ use leastwise_device::Precision;
 /// Writer of a section's numbers and names.
 #[derive(Default)]
 pub struct Writer {
-    /// What has been written.
+    /// Bytes that are written so far.
     pub bytes: Vec<u8>,
 }
 
