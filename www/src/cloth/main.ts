@@ -50,8 +50,6 @@ class ClothPage implements Page<ClothState> {
   /** Balls of the body that contact is with. */
   balls: Body["balls"] = [];
   #body: THREE.Object3D | undefined;
-  /** True where there is something new to draw: a frame of the CPU takes several pictures. */
-  #fresh = true;
   #dots: THREE.InstancedMesh<THREE.SphereGeometry, THREE.MeshBasicMaterial> | undefined;
   readonly #about = note("");
   readonly #controls;
@@ -77,7 +75,7 @@ class ClothPage implements Page<ClothState> {
   }
 
   async open(engine: Engine): Promise<void> {
-    this.view = await View.make(engine, this.app.stage, "A cloth that moves", () => { this.#fresh = true; this.app.loop?.draw(); });
+    this.view = await View.make(engine, this.app.stage, "A cloth that moves", () => this.app.loop?.draw());
     this.view.look([1.1, 1.15, 2.1], [0, 0.62, 0]);
     const ground = new THREE.Mesh(new THREE.CircleGeometry(1.6, 64), new THREE.MeshStandardMaterial({ color: 0x9a9a96, roughness: 1, transparent: true, opacity: 0.25 }));
     ground.rotation.x = -Math.PI / 2;
@@ -91,7 +89,6 @@ class ClothPage implements Page<ClothState> {
         const to = [x, Math.max(y, 2 * RANGE), z] as const;
         this.#pins.set(pin, to);
         this.#moved.set(pin, to);
-        this.#fresh = true;
         this.app.wake();
       },
       tap: (vertex, at) => {
@@ -132,7 +129,8 @@ class ClothPage implements Page<ClothState> {
         problem, endless: true, newSolver: () => problem.solver({ method: "newton", linear: "pcg", forcing: 1e-3, maxInnerIterations: 60 }), dispose: () => { this.view.unbind(); problem.dispose(); },
         frame: (solver) => this.#frame(solver, stepping),
         note: () => ({ moment: stepping.moment(), pins: [...this.#pins] }),
-        restored: (kept) => { const { moment, pins } = kept as { moment: Moment; pins: [number, Place][] }; stepping.restore(moment); this.#pins = new Map(pins); if (!engine.device) void this.view.move((now) => x.read(now)).catch(complain); },
+        restored: (kept) => { const { moment, pins } = kept as { moment: Moment; pins: [number, Place][] }; stepping.restore(moment); this.#pins = new Map(pins); },
+        moved: () => this.view.move((positions) => x.read(positions)),
         sampled: async () => { if (this.app.state.strain) this.#strain(await x.read()); },
       };
     } catch (error) {
@@ -151,8 +149,7 @@ class ClothPage implements Page<ClothState> {
     this.#moved.clear();
     this.view.show(now, this.#mesh.triangles);
     this.#paint();
-    // On the CPU positions are drawn when a frame is over, not in the midst of its steps.
-    if (this.app.engine!.device) this.view.bind(x, this.app.loop!);
+    this.view.bind(x, this.app.loop!);
     if (this.#body) this.view.scene.remove(this.#body);
     this.#body = body?.object;
     this.balls = body?.balls ?? [];
@@ -173,17 +170,10 @@ class ClothPage implements Page<ClothState> {
       const gust = wind * (0.75 + 0.25 * Math.sin(2.1 * time) + 0.2 * Math.sin(5.3 * time));
       return [gust, 0.05 * gust, gust * 0.5 * Math.sin(0.7 * time + 0.6)];
     };
-    const made = await stepping.frame(solver, { steps: STEPS.some(([one]) => one === steps) ? steps : 0, air, moved: this.#moved });
-    if (made && !this.app.engine!.device) {
-      await this.view.move((positions) => this.x!.read(positions));
-      this.#fresh = true;
-    }
-    return made;
+    return stepping.frame(solver, { steps: STEPS.some(([one]) => one === steps) ? steps : 0, air, moved: this.#moved });
   }
 
   draw(now: number): void {
-    if (!this.#fresh && !this.app.engine!.device && this.app.loop!.playing) return;
-    this.#fresh = false;
     const dots = this.#dots!, at = new THREE.Vector3(), matrix = new THREE.Matrix4(), pixels = this.#pins.size > 40 ? 2.5 : 6;
     let k = 0;
     for (const place of this.#pins.values()) {

@@ -124,6 +124,7 @@ class MeshPage implements Page<MeshState> {
       this.#next = { x, made, term };
       return {
         problem, newSolver: () => problem.solver({ linear: "pcg" }), dispose: () => { this.view.unbind(); problem.dispose(); },
+        moved: () => this.view.move((positions) => x.read(positions)),
         before: () => {
           if (!this.#pulled) return;
           this.#pulled = false;
@@ -182,7 +183,7 @@ class MeshPage implements Page<MeshState> {
   reset(): void {
     this.app.set({ handles: "", selected: 1, weights: {} });
     const { x } = this, { mesh } = this.model;
-    void this.app.loop?.ask(async () => { x?.write(mesh.positions); }).then(() => this.app.wake()).catch(complain);
+    void this.app.loop?.ask(async () => { x?.write(mesh.positions); }).then(() => { this.app.wake(); return this.app.loop?.taken(); }).catch(complain);
   }
 
   strip(): string { return `${(this.model.mesh.positions.length / 3).toLocaleString("en")} vertices`; }

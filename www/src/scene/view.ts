@@ -10,10 +10,12 @@ import { complain } from "../shell/notices.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
 import { normalsOnHost } from "./normals.js";
 
-/** Frames slower than this lower the resolution, step by step; a still picture is drawn in full. */
+/** Pictures after which the next frame is later than this lower the resolution, step by step; a still picture is drawn in full. */
 const SLOW_MS = 42;
-const SLOW_FRAMES = 6;
+const SLOW_FRAMES = 3;
 const COARSEST = 0.5;
+/** Renderers of WebGL that are software: there, smooth edges take longer than everything else. */
+const SOFTWARE = /swiftshader|llvmpipe|softpipe|basic render|software/i;
 
 type Surface = THREE.Mesh<THREE.BufferGeometry, THREE.MeshStandardMaterial>;
 
@@ -31,7 +33,6 @@ export class View {
   #triangles: Uint32Array = new Uint32Array();
   #scale = 1;
   #slow = 0;
-  #last = 0;
   #settled = true;
   readonly #resize: ResizeObserver;
 
@@ -39,7 +40,7 @@ export class View {
     const { device } = engine;
     this.canvas.setAttribute("aria-label", label);
     stage.append(this.canvas);
-    this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, antialias: true, ...(device ? { device } : { forceWebGL: true }) });
+    this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, ...(device ? { device, antialias: true } : webGl(this.canvas)) });
     this.controls = new OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = !calm();
     this.controls.addEventListener("change", redraw);
@@ -94,10 +95,11 @@ export class View {
 
   /**
    * Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine
-   * computes. `loop` makes their table while no step is under way.
+   * computes. `loop` makes their table while no step is under way. From the CPU, {@link move} brings both.
    */
   bind(x: Variables<Vec3>, loop: { ask<T>(work: () => Promise<T>): Promise<T> }): void {
     this.unbind();
+    if (!this.engine.device) return;
     const binding = bindAttribute(this.renderer, this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute, x);
     this.binding = binding;
     const isOver = () => this.binding !== binding;
@@ -133,7 +135,7 @@ export class View {
     this.binding = undefined;
   }
 
-  /** Has positions drawn that were computed in memory, and their normals. `write` fills what is drawn. */
+  /** Has positions of the CPU drawn, and their normals. `write` fills what is drawn. */
   async move(write: (positions: Float32Array) => Promise<unknown>): Promise<void> {
     const { geometry } = this.surface!, [positions, normals] = ["position", "normal"].map((name) => geometry.getAttribute(name) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
     await write(positions.array as Float32Array);
@@ -158,8 +160,7 @@ export class View {
 
   /** One picture; true while the camera still glides. */
   draw(now: number, moving: boolean): void {
-    // On the CPU they come with the positions.
-    if (this.engine.device) this.#normals?.table.update();
+    this.#normals?.table.update();
     if (this.controls.enabled) this.controls.update();
     this.#adapt(now, moving);
     this.drawn++;
@@ -188,13 +189,16 @@ export class View {
   }
 
   #adapt(now: number, moving: boolean): void {
-    const took = now - this.#last;
-    this.#last = now;
     if (!moving) {
       if (this.#scale < 1 && !this.#settled) { this.#settled = true; this.#ratio(1); }
       return;
     }
     if (this.#settled && this.#scale < 1) { this.#settled = false; this.#ratio(this.#scale); }
+    // Steps of the CPU may be slower than that; what a picture takes is seen in when the next frame comes.
+    if (this.#scale > COARSEST) requestAnimationFrame((next) => this.#judge(next - now));
+  }
+
+  #judge(took: number): void {
     this.#slow = took > SLOW_MS && took < 1000 ? this.#slow + 1 : Math.max(0, this.#slow - 1);
     if (this.#slow < SLOW_FRAMES || this.#scale <= COARSEST) return;
     this.#slow = 0;
@@ -218,6 +222,13 @@ export class View {
   }
 
   #paint(): void { this.scene.background = new THREE.Color(colour("stage")); }
+}
+
+/** What three draws with where there is no device: smooth edges where they are cheap. */
+function webGl(canvas: HTMLCanvasElement): { context?: WebGL2RenderingContext; forceWebGL: true; antialias: boolean } {
+  const context = canvas.getContext("webgl2", { alpha: true, depth: true, antialias: false, powerPreference: "high-performance" }) ?? undefined;
+  const named = context?.getExtension("WEBGL_debug_renderer_info"), name = named ? String(context!.getParameter(named.UNMASKED_RENDERER_WEBGL)) : "";
+  return { ...(context && { context }), forceWebGL: true, antialias: !SOFTWARE.test(name) };
 }
 
 /** A colour of the style sheet in three's working space. */

@@ -7,7 +7,7 @@ import { stepOf, type Running } from "../shell/loop.js";
 import { complain, say, tell } from "../shell/notices.js";
 import { importsFor, type Project } from "../shell/project.js";
 import { MOST_CAMERAS, MOST_POSES, readWorld } from "./files.js";
-import { FILM_MS, Picture } from "./picture.js";
+import { filmMs, Picture } from "./picture.js";
 import { knotBundle } from "./views.js";
 import { bundleWorld, place, planeWorld, sphereWorld, type World } from "./worlds.js";
 
@@ -122,7 +122,7 @@ class SlamPage implements Page<SlamState> {
   /** A step of the film; between two of them the picture moves from one to the other. */
   async #frame(solver: Solver): Promise<number> {
     const now = performance.now();
-    if (now - this.#lastStep < FILM_MS) {
+    if (now - this.#lastStep < filmMs()) {
       // Nothing to solve in this frame: the next one comes with the screen.
       await new Promise(requestAnimationFrame);
       return 0;
