@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { FULL } from "../node/support.mjs";
-import { browse, livePage, openTab, photograph, serve } from "./support.mjs";
+import { browse, openTab, photograph, serveLive } from "./support.mjs";
 
 const endings = [];
 const suite = { after: (work) => endings.unshift(work) };
 let address, browser;
 
 before(async () => {
-  address = `${await serve(suite, livePage())}digits.html`;
+  address = `${(await serveLive(suite)).address}digits.html`;
   browser = await browse(suite);
 });
 

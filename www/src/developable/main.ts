@@ -10,6 +10,7 @@ import type { Running } from "../shell/loop.js";
 import { complain, say, tell } from "../shell/notices.js";
 import { importsFor } from "../shell/project.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { hot } from "../scene/colouring.js";
 import { faults, generate, MOST_VERTICES, placed, read, type MeshId } from "../scene/meshes.js";
 import { linear, View } from "../scene/view.js";
@@ -140,7 +141,7 @@ class DevelopablePage implements Page<DevelopableState> {
   }
 
   reset(): void { this.#choose(this.app.state); void this.app.rebuild(); }
-  strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${this.seams.toLocaleString("en")} seam edges · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
+  strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${counted(this.seams, "seam edge")} · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
 
   project(state: DevelopableState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state);

@@ -6,6 +6,7 @@ import { button, choice, el, note, section, settled, slider } from "../shell/dom
 import { say, tell } from "../shell/notices.js";
 import { importsFor } from "../shell/project.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { around, line, Plane } from "../scene/plane.js";
 import { parseFormula, type Formula } from "./formula.js";
 import { lossOf, LOSSES } from "./losses.js";
@@ -137,7 +138,7 @@ class FitPage implements Page<FitState> {
       return undefined;
     }
     const { points, left } = parseRows(state.data);
-    if (left) say(`${left} rows are no pair of numbers, and left out.`);
+    if (left) say(`${counted(left, "row is no pair of numbers, and is", "rows are no pairs of numbers, and are")} left out.`);
     if (points.length > MOST_POINTS) tell(`There are ${points.length.toLocaleString("en")} points; the first ${MOST_POINTS.toLocaleString("en")} are taken.`);
     this.points = points.slice(0, MOST_POINTS);
     this.#fit();
@@ -242,7 +243,7 @@ class FitPage implements Page<FitState> {
     this.weights = Array.from(seen.residuals, (r) => loss.slope(r * r, state.scale));
     this.#tell();
     const { iterations, time, cost } = this.report!;
-    this.app.tellFacts(`${iterations.length} steps · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${this.points.length} points`);
+    this.app.tellFacts(`${counted(iterations.length, "step")} · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${counted(this.points.length, "point")}`);
     this.#plane.redraw();
   }
 

@@ -6,6 +6,7 @@ import { button, choice, el, note, section, slider, tick } from "../shell/dom.js
 import { stepOf, type Running } from "../shell/loop.js";
 import { complain, say, tell } from "../shell/notices.js";
 import { importsFor, type Project } from "../shell/project.js";
+import { counted } from "../shell/words.js";
 import { MOST_CAMERAS, MOST_POSES, readWorld } from "./files.js";
 import { filmMs, Picture } from "./picture.js";
 import { knotBundle } from "./views.js";
@@ -179,7 +180,7 @@ class SlamPage implements Page<SlamState> {
       const { wrong } = world, weights = this.weights!, count = (is: 0 | 1) => weights.reduce((sum, weight, k) => sum + Number(wrong?.[k] === is && weight < 0.5), 0);
       this.found = { wrong: count(1), of: wrong?.reduce((sum, one) => sum + one, 0) ?? 0, right: count(0), out: weights.reduce((sum, weight) => sum + Number(weight < 0.5), 0) };
       await this.#read();
-      say(`${report.rounds} rounds, ${report.steps} steps: ${wrong ? `${this.found.wrong} of ${this.found.of} wrong ${world.suspects} found` : `${this.found.out} ${world.suspects} left out`}.`);
+      say(`${counted(report.rounds, "round")}, ${counted(report.steps, "step")}: ${wrong ? `${this.found.wrong} of ${this.found.of} wrong ${world.suspects} found` : `${this.found.out} ${world.suspects} left out`}.`);
     });
     this.app.wake();
   }
