@@ -132,7 +132,7 @@ test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind
     await photograph(t, tab, `www-cloth-${scene}`);
   }
   // The steps of a frame are those that were chosen, or what the time allows; the strip says which.
-  assert.match(await tab.textContent("#facts"), /frames a second · \d Newton steps? each \(automatic\)/);
+  assert.match(await tab.textContent("#facts"), /frames? a second · \d Newton steps? each \(automatic\)/);
   await tab.getByLabel("Newton steps a frame").selectOption("4");
   await until(tab, () => document.querySelector("#facts").textContent, (words) => /· 4 Newton steps each ·/.test(words), "four steps");
 });

@@ -9,6 +9,7 @@ import { button, choice, el, note, section, slider, tick } from "../shell/dom.js
 import type { Running } from "../shell/loop.js";
 import { complain } from "../shell/notices.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { diverging, strains } from "../scene/colouring.js";
 import { linear, View } from "../scene/view.js";
 import { bodyOf, HARDNESS, isBody, RANGE, touch, type Body } from "./bodies.js";
@@ -210,7 +211,7 @@ class ClothPage implements Page<ClothState> {
 
   strip(): string {
     const { rate = 0, iterations = 0, time = 0 } = this.stepping ?? {}, { steps } = this.app.state;
-    return `${rate.toFixed(0)} frames a second · ${iterations} Newton step${iterations === 1 ? "" : "s"} each${steps ? "" : " (automatic)"} · ${time.toFixed(1)} s`;
+    return `${counted(Math.round(rate), "frame")} a second · ${counted(iterations, "Newton step")} each${steps ? "" : " (automatic)"} · ${time.toFixed(1)} s`;
   }
 
   project(state: ClothState): { name: string; files: { [path: string]: string } } {

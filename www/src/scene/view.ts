@@ -29,6 +29,8 @@ export class View {
   binding: Binding | undefined;
   /** Pictures that were drawn. */
   drawn = 0;
+  /** Pixels of CSS at the top that buttons lie on: what is in the middle is shown below them. */
+  readonly #covered: number;
   #normals: { readonly table: NormalTable; readonly binding: Binding } | undefined;
   #triangles: Uint32Array = new Uint32Array();
   #scale = 1;
@@ -40,6 +42,8 @@ export class View {
     const { device } = engine;
     this.canvas.setAttribute("aria-label", label);
     stage.append(this.canvas);
+    const tools = stage.parentElement?.querySelector<HTMLElement>(".tools");
+    this.#covered = tools ? tools.offsetTop + tools.offsetHeight : 0;
     this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, ...(device ? { device, antialias: true } : webGl(this.canvas)) });
     this.controls = new OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = !calm();
@@ -217,6 +221,7 @@ export class View {
     this.camera.aspect = width / height;
     // On a narrow screen the width is what has to hold the mesh.
     this.camera.fov = width < height ? Math.min(70, 38 * (height / width) ** 0.75) : 38;
+    if (this.#covered) this.camera.setViewOffset(width, height, 0, -this.#covered / 2, width, height);
     this.camera.updateProjectionMatrix();
     this.redraw();
   }
