@@ -119,7 +119,7 @@ class ClothPage implements Page<ClothState> {
     const problem = engine.problem();
     try {
       const x = problem.variables("x", { shape: 3, values: positions });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, material, edgeLengths0: edgeLengths(mesh) });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, material, edgeLengths0: edgeLengths(mesh) });
       const stepping = new Stepping(engine, problem, x, mesh);
       planeContact(problem, { x, name: "ground", range: RANGE, offset: 0, weight: HARDNESS });
       if (body) touch(problem, body, { x, last: stepping.last, inertia: Stepping.inertiaOf(count) });

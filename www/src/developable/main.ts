@@ -100,7 +100,7 @@ class DevelopablePage implements Page<DevelopableState> {
     const problem = this.app.engine!.problem(), { mesh } = this;
     try {
       const x = problem.variables("x", { shape: 3, values: mesh.positions });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
       this.#next = { x, stay: made.find(({ term }) => term.name === "stay")?.term };
       return { problem, iterations: 4, newSolver: () => problem.solver({ method: "lbfgs" }), dispose: () => { this.view.unbind(); problem.dispose(); }, moved: () => this.view.move((positions) => x.read(positions)), sampled: () => this.#look() };
     } catch (error) {

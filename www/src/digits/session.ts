@@ -1,4 +1,5 @@
 /** The page's side of a training: what has come of it so far, as the worker tells. */
+import { address, lengths } from "virtual:digits";
 import type { Digits } from "../../../examples/digits/data.mjs";
 import type { Choice, NetworkId, Place, Reply, RequestName, Requests, Sent, Tested, Work } from "./protocol.js";
 
@@ -74,7 +75,7 @@ export class Trainer {
 
   /** Fetches the digits, while the worker starts, and has them unpacked; gives those of the tests. */
   async load(): Promise<Digits> {
-    const { lengths, address } = await import("virtual:digits"), response = await fetch(address);
+    const response = await fetch(address);
     if (!response.ok) throw new Error(`the digits could not be loaded (${response.status})`);
     const packed = await response.arrayBuffer();
     return this.request("load", { lengths, packed }, [packed]);

@@ -147,10 +147,10 @@ class FitPage implements Page<FitState> {
       this.#message.textContent = `${parameters.length} parameters need at least as many points; there are ${this.points.length}.`;
       return undefined;
     }
-    const source = state.code || this.code(state), xs = this.#plane.range.x;
+    const xs = this.#plane.range.x;
     const grid = { t: Float64Array.from({ length: GRID }, (_, k) => xs[0] + ((xs[1] - xs[0]) * k) / (GRID - 1)), y: new Float64Array(GRID) };
-    const data = await this.#make(source, this.#columns(), lossOf(state.loss).make(state.scale));
-    const curve = await this.#make(source, grid, undefined).catch((error) => { data.problem.dispose(); throw error; });
+    const data = await this.#make(state, this.#columns(), lossOf(state.loss).make(state.scale));
+    const curve = await this.#make(state, grid, undefined).catch((error) => { data.problem.dispose(); throw error; });
     this.#free();
     this.#data = data;
     this.#grid = curve;
@@ -160,11 +160,11 @@ class FitPage implements Page<FitState> {
 
   async started(): Promise<void> { await this.#solve(); }
 
-  async #make(source: string, { t, y }: Data, loss: unknown): Promise<Built> {
-    const problem = this.app.engine!.problem(), { start } = this.app.state;
+  async #make(state: FitState, { t, y }: Data, loss: unknown): Promise<Built> {
+    const problem = this.app.engine!.problem(), { start } = state;
     try {
       const parameters = this.#formula!.parameters.map((name) => problem.variables(name, { shape: 1, values: [start[name] ?? 1] }));
-      const made = await runCode(source, problem, { ...Object.fromEntries(parameters.map((one) => [one.name, one])), t, y, loss });
+      const made = await runCode(state.code, this.code(state), problem, { ...Object.fromEntries(parameters.map((one) => [one.name, one])), t, y, loss });
       if (made.length !== 1) throw new CodeError("the code has to add one term: that of the points", undefined);
       return { problem, parameters, term: made[0]!.term as unknown as Term<Data> };
     } catch (error) {

@@ -115,7 +115,7 @@ class MeshPage implements Page<MeshState> {
     try {
       // The first table, so that its vertices begin where a renderer looks for them.
       const x = problem.variables("x", { shape: 3, values });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, edgeLengths0: edgeLengths(mesh), hingeAngles0: anglesOf(mesh) });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, edgeLengths0: edgeLengths(mesh), hingeAngles0: anglesOf(mesh) });
       for (const one of made) { const factor = state.weights[one.term.name]; if (factor !== undefined) weigh(one, factor); }
       this.#target = Float32Array.from(mesh.positions);
       this.#pull = new Float32Array(x.count);

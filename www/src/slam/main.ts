@@ -99,7 +99,7 @@ class SlamPage implements Page<SlamState> {
     const world = this.#worldOf(state), problem = this.app.engine!.problem();
     if (state.world === FILE && !this.#file) tell("The link is to a file of its visitor, which is not in it. Open yours, or choose a world.");
     try {
-      const { tables, made } = await place(problem, world, state.code || world.code);
+      const { tables, made } = await place(problem, world, state.code);
       this.#next = { problem, tables, made, world };
       return { problem, newSolver: () => problem.solver(), dispose: () => problem.dispose(), frame: (solver) => this.#frame(solver) };
     } catch (error) {

@@ -193,9 +193,9 @@ export function bundleWorld({ name, cameras, points, pairs, seen, wrong }: Bundl
 /** A world in a problem: its tables, the terms that the code made, and where the first pose is held. */
 export interface Placed { readonly tables: readonly Variables<unknown>[]; readonly made: Made[] }
 
-/** Puts a world into a problem. */
-export async function place(problem: Problem, { tables, scope }: World, code: string): Promise<Placed> {
+/** Puts a world into a problem, with a visitor's code in place of its own. */
+export async function place(problem: Problem, { tables, scope, code }: World, edited: string): Promise<Placed> {
   const made = Object.entries(tables).map(([name, { width, values }]) => [name, problem.variables(name, { shape: name === "pose" ? (width === 4 ? se2 : se3) : width, values }) as Variables<unknown>] as const);
   for (const [name, table] of made) if (name === "pose") table.fix([0]);
-  return { tables: made.map(([, table]) => table), made: await runCode(code, problem, { ...Object.fromEntries(made), ...scope }) };
+  return { tables: made.map(([, table]) => table), made: await runCode(edited, code, problem, { ...Object.fromEntries(made), ...scope }) };
 }

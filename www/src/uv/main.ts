@@ -116,7 +116,7 @@ class UvPage implements Page<UvState> {
     try {
       const uv = problem.variables("uv", { shape: 2, values: flat });
       uv.fix([0]);
-      const made = await runCode(state.code || CODE, problem, { uv, x: uv, mesh: cut, lscm: energyOfLscm });
+      const made = await runCode(state.code, CODE, problem, { uv, x: uv, mesh: cut, lscm: energyOfLscm });
       this.#next = { uv, made, cut, flat };
       return { problem, newSolver: () => problem.solver({ method: "newton", linear: "pcg" }), dispose: () => problem.dispose(), before: () => { if (engine.device) this.#read(); }, moved: async () => this.#take(await uv.read()), sampled: () => this.#look() };
     } catch (error) {
