@@ -77,7 +77,7 @@ class ClothPage implements Page<ClothState> {
 
   async open(engine: Engine): Promise<void> {
     this.view = await View.make(engine, this.app.stage, "A cloth that moves", () => this.app.loop?.draw());
-    this.view.look([1.1, 1.15, 2.1], [0, 0.62, 0]);
+    this.view.look([1.22, 1.2, 2.33], [0, 0.6, 0]);
     const ground = new THREE.Mesh(new THREE.CircleGeometry(1.6, 64), new THREE.MeshStandardMaterial({ color: 0x9a9a96, roughness: 1, transparent: true, opacity: 0.25 }));
     ground.rotation.x = -Math.PI / 2;
     this.#dots = new THREE.InstancedMesh(new THREE.SphereGeometry(1, 16, 12), new THREE.MeshBasicMaterial({ color: colour("handle"), depthTest: false, transparent: true }), MOST_DOTS);
