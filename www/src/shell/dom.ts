@@ -67,7 +67,7 @@ export function slider(label: string, { min, max, step = 0.01, log = false, unit
   input.oninput = () => { say(value()); oninput(value()); };
   input.onchange = () => onchange(value());
   // The value itself, which may be between two places.
-  return { element: el("div", { class: "slider" }, el("label", { for: id }, label), output, input), show: (value) => { input.value = String(to(value)); say(value); } };
+  return { element: el("div", { class: "slider" }, el("label", { for: id }, label), output, input), show: (value) => { input.value = String(to(value)); say(Math.min(max, Math.max(min, value))); } };
 }
 
 /** A list to choose from. */
