@@ -51,9 +51,9 @@ const drawn = (tab) => tab.evaluate(() => {
 
 const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
 
-// A quick run has the convolutional network on the CPU in Node (training.test.mjs), and the perceptron in both sizes of the window here.
+// A quick run has the convolutional network on the CPU in Node (training.test.mjs), and two epochs of the perceptron in both sizes of the window here.
 const DESKTOP = { viewport: { width: 1280, height: 900 } }, PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
-const NETWORKS = FULL ? [["perceptron", 0.95, 6, DESKTOP], ["convolutional", 0.97, 3, PHONE]] : [["perceptron", 0.95, 6, PHONE]];
+const NETWORKS = FULL ? [["perceptron", 0.95, 6, DESKTOP], ["convolutional", 0.97, 3, PHONE]] : [["perceptron", 0.9, 2, PHONE]];
 for (const [network, least, epochs, window] of NETWORKS) {
   test(`on the CPU, the ${network} network names ${100 * least} % of the tests right`, async (t) => {
     const tab = await visit(t, `network=${network}&backend=cpu&seed=1`, window);
@@ -68,10 +68,13 @@ for (const [network, least, epochs, window] of NETWORKS) {
     assert.equal(tab.workers().length, 1);
     assert.deepEqual(await tab.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".wasm"))), []);
     assert.ok((await state(tab)).running, "it went on meanwhile");
-    await tab.waitForFunction(() => window.leastwiseDigits.session().done && !window.leastwiseDigits.session().running);
-    const { curve, smoothed, tests, total, submitted } = await state(tab);
-    assert.equal(curve.length, total);
-    assert.ok(smoothed.at(-1) < 0.2 * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
+    await tab.waitForFunction((epochs) => window.leastwiseDigits.session().tests.length === epochs, epochs);
+    if (!FULL) await tab.click("#stop");
+    await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
+    const { curve, smoothed, tests, total, done, submitted } = await state(tab);
+    assert.equal(done, FULL);
+    assert.ok(FULL ? curve.length === total : curve.length >= total / 3, `${curve.length} of ${total} steps`);
+    assert.ok(smoothed.at(-1) < (FULL ? 0.2 : 0.25) * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
     assert.deepEqual(tests.map(({ epoch }) => epoch), Array.from({ length: epochs }, (_, k) => k + 1));
     t.diagnostic(`${((performance.now() - started) / 1000).toFixed(1)} s: ${tests.map(({ accuracy }) => `${(100 * accuracy).toFixed(1)} %`).join(", ")}; loss ${smoothed.at(-1).toFixed(3)}`);
     assert.ok(tests.at(-1).accuracy >= least, `${tests.at(-1).accuracy}`);
@@ -81,7 +84,7 @@ for (const [network, least, epochs, window] of NETWORKS) {
     const percent = `${(100 * tests.at(-1).accuracy).toFixed(1)} %`;
     assert.match(await tab.textContent("#facts"), new RegExp(`CPU.+ ms.+1 submission, 1 readback.+kernels.+on the CPU.+MB.+${percent.replace(".", "\\.")}`, "s"));
     const columns = await drawn(tab);
-    assert.ok(columns.slice(1, 9).every((pixels) => pixels > 20), `${columns}`);
+    assert.ok(columns.slice(1, FULL ? 9 : 3).every((pixels) => pixels > 20), `${columns}`);
     const wrong = await tab.evaluate(() => [...document.querySelectorAll("#wrong figure")].map((figure) => [figure.className, figure.textContent]));
     const count = Math.round((1 - tests.at(-1).accuracy) * 1500);
     assert.equal(wrong.length, Math.min(count, 20));

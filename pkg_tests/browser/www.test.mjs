@@ -102,6 +102,9 @@ test("cloth, WebGPU: frames hand their values on, and nothing is read back but a
   assert.match(await tab.textContent("#facts"), /WebGPU.+· 2 Newton steps each ·/s);
 });
 
+/** Vertices that three draws, where the CPU computes them. */
+const shown = (tab) => tab.evaluate(() => [...window.leastwisePage.page.view.surface.geometry.getAttribute("position").array]);
+
 test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {
   const tab = await openPage(t, none, address, { viewport: { width: 1280, height: 800 } });
   assert.match(await tab.textContent("#residual"), /problem\.residuals.*rotateXYZ/s);
@@ -117,6 +120,10 @@ test("landing page: the residual, the install line, links to every page with the
   for (let k = 0; k < 3; k++) await tab.keyboard.press("ArrowRight");
   await follow(tab, 1);
   assert.ok(await tab.evaluate(() => window.leastwisePage.page.handles[1].t[0]) > 0.05);
+  // What is drawn is what was solved.
+  await until(tab, () => window.leastwisePage.page.loop.resting, Boolean, "it rests");
+  const [solved, seen] = [await vertices(tab), await shown(tab)];
+  assert.ok(solved.every((value, k) => Math.abs(value - seen[k]) < 1e-6), "three draws the vertices as they are");
   await tab.click("#reset");
   assert.deepEqual(await tab.evaluate(() => window.leastwisePage.page.handles[1].t), [0, 0, 0]);
   await photograph(t, tab, "www-landing");
