@@ -187,6 +187,11 @@ class ClothPage implements Page<ClothState> {
     this.view.draw(now, this.app.loop!.playing);
   }
 
+  repaint(): void {
+    this.#dots?.material.color.set(colour("handle"));
+    if (this.view?.surface && !this.app.state.strain) this.#paint();
+  }
+
   show(state: ClothState): void {
     this.#controls.scene.show(state.scene);
     this.#controls.size.show(String(state.size));

@@ -60,7 +60,7 @@ class DevelopablePage implements Page<DevelopableState> {
   seams = 0;
   #next: { x: Variables<Vec3>; stay: { set(changes: { weight: number }): void } | undefined } | undefined;
   #stay: { set(changes: { weight: number }): void } | undefined;
-  #lines: THREE.LineSegments | undefined;
+  #lines: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial> | undefined;
   #own: Mesh | undefined;
   readonly #controls;
   readonly #about = note("");
@@ -120,6 +120,11 @@ class DevelopablePage implements Page<DevelopableState> {
   }
 
   draw(now: number): void { this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting); }
+
+  repaint(): void {
+    this.#lines?.material.color.set(colour("handle"));
+    if (this.view?.surface && this.app.state.colour === "seams") this.#plain();
+  }
 
   show(state: DevelopableState): void {
     const list = this.#controls.mesh.select;
@@ -205,8 +210,7 @@ lw.dispose();
     if (this.#shown === this.mesh) return;
     this.#shown = this.mesh;
     this.view.show(Float32Array.from(this.mesh.positions), this.mesh.triangles);
-    const base = linear("mesh");
-    this.view.colours((out) => { for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+    this.#plain();
     // The picture shows facets, since they are what it is about.
     Object.assign(this.view.surface!.material, { flatShading: true, needsUpdate: true, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
   }
@@ -227,8 +231,14 @@ lw.dispose();
     this.view.scene.add(this.#lines);
     const { steps, resting } = this.app.loop!.progress;
     if (this.app.state.onwards && this.app.loop!.playing && (steps >= STEPS_A_LEVEL || resting) && x.count < LAST_LEVEL) void this.subdivide().catch(complain);
-    const base = linear("mesh"), defects = this.app.state.colour === "defect" ? angleDefects(now).map(Math.abs) as Float64Array : undefined;
-    this.view.colours((out) => { if (defects) hot(defects, out); else for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+    if (this.app.state.colour !== "defect") return this.#plain();
+    const defects = angleDefects(now).map(Math.abs) as Float64Array;
+    this.view.colours((out) => hot(defects, out));
+  }
+
+  #plain(): void {
+    const base = linear("mesh");
+    this.view.colours((out) => { for (let v = 0; v < out.length; v += 3) out.set(base, v); });
   }
 }
 

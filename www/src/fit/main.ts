@@ -273,6 +273,8 @@ class FitPage implements Page<FitState> {
     }
   }
 
+  repaint(): void { this.#drawLoss(this.app.state); }
+
   show(state: FitState): void {
     if (document.activeElement !== this.#formulaField) this.#formulaField.value = state.formula;
     if (document.activeElement !== this.#dataField) this.#dataField.value = state.data;

@@ -151,6 +151,12 @@ class MeshPage implements Page<MeshState> {
     void this.app.loop!.ask(() => this.#colour()).catch(complain);
   }
 
+  repaint(): void {
+    if (!this.view?.surface) return;
+    if (this.app.state.colour === "plain") this.#plain();
+    this.#knobs();
+  }
+
   draw(now: number): void {
     this.knobs.face(this.view.camera, (at) => this.view.pixel(at));
     this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting);

@@ -31,6 +31,8 @@ export interface Page<S extends CommonState> {
   /** Called when the new problem's loop is there, and has taken the place of the old one. */
   started?(): Promise<void> | void;
   draw?(now: number): void;
+  /** Takes the theme's colours anew. */
+  repaint?(): void;
   /** Shows the state in the controls. */
   show(state: S): void;
   /** Takes over a state that the visitor went back to, or false if that takes another problem. */
@@ -82,7 +84,7 @@ export class App<S extends CommonState> {
     this.#layout(live);
     this.#page = page(this);
     this.#page.show(this.state);
-    onTheme(() => this.loop?.draw());
+    onTheme(() => { this.#page.repaint?.(); this.loop?.draw(); });
     addEventListener("hashchange", () => location.reload());
     addEventListener("visibilitychange", () => this.#seen());
     addEventListener("keydown", (event) => this.#key(event));
@@ -327,7 +329,8 @@ export class App<S extends CommonState> {
     const step = iconButton("step", "One step", () => { void this.loop?.step().then(() => this.#showPlay()).catch((error) => this.#failed(error)); this.#showPlay(); });
     const common = live ? [this.#play, step, this.#rewind] : [];
     const buttons = el("div", { class: "buttons", role: "toolbar", "aria-label": "Playing" }, ...common, iconButton("reset", "Reset", () => { this.remember(); this.#page.reset(); }), this.#undo);
-    const strip = el("div", { class: "strip" }, buttons, el("p", { class: "facts", id: "facts" }, el("span", {}, this.#name), ...(live ? [el("span", {}, this.#facts.step, " ms a step"), el("span", {}, "cost ", this.#facts.cost)] : []), this.#facts.more));
+    const facts = [el("span", {}, this.#name), ...(live ? [el("span", {}, this.#facts.step, " ms a step"), el("span", {}, "cost ", this.#facts.cost)] : []), this.#facts.more];
+    const strip = el("div", { class: "strip" }, buttons, el("p", { class: "facts", id: "facts" }, ...facts.flatMap((one) => [one, " "])));
     byId("app").append(el("div", { class: "middle" }, this.stage, this.tools, strip), this.#panel);
   }
 

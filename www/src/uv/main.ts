@@ -59,7 +59,7 @@ class UvPage implements Page<UvState> {
   #heats: Float32Array = new Float32Array();
   /** Edges of one triangle: both ends of each. */
   #rim: readonly (readonly [number, number])[] = [];
-  #lines: THREE.LineSegments | undefined;
+  #lines: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial> | undefined;
   #reading = false;
   #texture: THREE.Texture | undefined;
   readonly #left = el("div", { class: "half" });
@@ -139,6 +139,8 @@ class UvPage implements Page<UvState> {
   }
 
   draw(now: number): void { this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting); }
+
+  repaint(): void { this.#lines?.material.color.set(colour("handle")); }
 
   show(state: UvState): void {
     this.#controls.mesh.show(state.mesh);
