@@ -292,6 +292,11 @@ test("without WebGPU the page says why, and three draws with WebGL", async (t) =
   const { binding, backend, text, disabled } = await tab.evaluate(() => ({ binding: window.leastwisePage.page.view.binding, backend: window.leastwisePage.app.engine.backend, text: document.querySelector(".panel").textContent, disabled: document.querySelector("option[value=webgpu]").disabled }));
   assert.deepEqual({ binding, backend, disabled }, { binding: undefined, backend: "cpu", disabled: true });
   assert.match(text, /CPU, f64: WebGPU was demanded but can't be had: /);
+  // Colours of the mesh are those of the theme.
+  const tint = () => tab.evaluate(() => [...window.leastwisePage.page.view.surface.geometry.getAttribute("color").array.slice(0, 3)]);
+  const light = await tint();
+  await tab.click("#theme");
+  assert.notDeepEqual(await tint(), light);
 });
 
 test("without JavaScript there is a picture and a word", async (t) => {
