@@ -7,6 +7,8 @@ export const BUDGET_MS = 6;
 /** Frames that a GPU may be behind. */
 const FRAMES_AHEAD = 2;
 const SAMPLE_MS = 300;
+/** The same once a sample was still: what rests is to rest soon. */
+const STILL_MS = 100;
 /** Samples between two checkpoints, and how many are kept. */
 const SAMPLES_A_CHECKPOINT = 4;
 const CHECKPOINTS = 16;
@@ -198,7 +200,7 @@ export class Loop {
 
   #advance(now: number): void {
     if (this.#busy || this.#unfinished >= FRAMES_AHEAD) return;
-    if (now - this.#sampledAt > SAMPLE_MS && this.#steps > 0) return void this.#sample();
+    if (now - this.#sampledAt > (this.#still && !this.#running.endless ? STILL_MS : SAMPLE_MS) && this.#steps > 0) return void this.#sample();
     if (this.#edited) {
       this.#edited = false;
       this.#solver.dispose();
