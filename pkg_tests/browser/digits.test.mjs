@@ -32,12 +32,15 @@ const state = (tab) => tab.evaluate(() => {
   return { curve: [...curve], smoothed: [...smoothed], tests: tests.map(({ epoch, step, accuracy }) => ({ epoch, step, accuracy })), total, done, running, submitted };
 });
 
-/** Trains until so many steps are made, and stops. */
+/** Trains until so many steps are made, and stops: at once, since an epoch may take less than a second, and what it ends with is no step. */
 async function trainFor(tab, steps) {
   await tab.click("#train");
-  await tab.waitForFunction((steps) => window.leastwiseDigits.session().curve.length >= steps, steps);
-  await tab.click("#stop");
-  await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
+  await tab.evaluate(async (steps) => {
+    const until = async (holds) => { while (!holds(window.leastwiseDigits.session())) await new Promise(requestAnimationFrame); };
+    await until(({ curve }) => curve.length >= steps);
+    document.querySelector("#stop").click();
+    await until(({ running }) => !running);
+  }, steps);
 }
 
 /** How many pixels of the curve's canvas are as blue as it is, in each of ten columns. */
