@@ -36,7 +36,12 @@ const state = (tab) => tab.evaluate(() => {
 async function trainFor(tab, steps) {
   await tab.click("#train");
   await tab.evaluate(async (steps) => {
-    const until = async (holds) => { while (!holds(window.leastwiseDigits.session())) await new Promise(requestAnimationFrame); };
+    const until = async (holds) => {
+      while (!holds(window.leastwiseDigits.session())) {
+        if (document.querySelector("#status.error")) throw new Error(document.querySelector("#status").textContent);
+        await new Promise(requestAnimationFrame);
+      }
+    };
     await until(({ curve }) => curve.length >= steps);
     document.querySelector("#stop").click();
     await until(({ running }) => !running);
