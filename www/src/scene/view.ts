@@ -12,7 +12,9 @@ import { normalsOnHost } from "./normals.js";
 
 /** Pictures after which the next frame is later than this lower the resolution, step by step; a still picture is drawn in full. */
 const SLOW_MS = 42;
-const SLOW_FRAMES = 3;
+const SLOW_FRAMES = 4;
+/** Pictures at the start that say nothing of that: shaders are compiled for them. */
+const FIRST = 8;
 const COARSEST = 0.5;
 /** Renderers of WebGL that are software: there, smooth edges take longer than everything else. */
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|basic render|software/i;
@@ -35,6 +37,7 @@ export class View {
   #triangles: Uint32Array = new Uint32Array();
   #scale = 1;
   #slow = 0;
+  #judging = 0;
   #settled = true;
   readonly #resize: ResizeObserver;
 
@@ -184,6 +187,7 @@ export class View {
   }
 
   dispose(): void {
+    cancelAnimationFrame(this.#judging);
     this.unbind();
     this.#resize.disconnect();
     this.controls.dispose();
@@ -199,7 +203,7 @@ export class View {
     }
     if (this.#settled && this.#scale < 1) { this.#settled = false; this.#ratio(this.#scale); }
     // Steps of the CPU may be slower than that; what a picture takes is seen in when the next frame comes.
-    if (this.#scale > COARSEST) requestAnimationFrame((next) => this.#judge(next - now));
+    if (this.#scale > COARSEST && this.drawn > FIRST) this.#judging = requestAnimationFrame((next) => this.#judge(next - now));
   }
 
   #judge(took: number): void {
@@ -231,7 +235,7 @@ export class View {
 
 /** What three draws with where there is no device: smooth edges where they are cheap. */
 function webGl(canvas: HTMLCanvasElement): { context?: WebGL2RenderingContext; forceWebGL: true; antialias: boolean } {
-  const context = canvas.getContext("webgl2", { alpha: true, depth: true, antialias: false, powerPreference: "high-performance" }) ?? undefined;
+  const context = canvas.getContext("webgl2", { alpha: true, depth: true, antialias: false }) ?? undefined;
   const named = context?.getExtension("WEBGL_debug_renderer_info"), name = named ? String(context!.getParameter(named.UNMASKED_RENDERER_WEBGL)) : "";
   return { ...(context && { context }), forceWebGL: true, antialias: !SOFTWARE.test(name) };
 }
