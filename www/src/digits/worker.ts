@@ -48,10 +48,11 @@ const handlers: Handlers = {
 
   async train() {
     const current = opened();
-    let losses: number[] = [], toldAt = -Infinity, workAt = -Infinity;
+    let losses: number[] = [], made = false, toldAt = -Infinity, workAt = -Infinity;
     const news = (last: boolean) => {
       const now = performance.now(), works = last || now - workAt > WORK_MS;
-      if (!losses.length || (!last && now - toldAt < NEWS_MS)) return;
+      // The last step's work is told even if its loss was.
+      if (last ? !made : now - toldAt < NEWS_MS) return;
       tell({ kind: "steps", losses, work: works ? current.work() : undefined });
       losses = [];
       toldAt = now;
@@ -61,6 +62,7 @@ const handlers: Handlers = {
       return await current.run({
         step: (loss) => {
           losses.push(loss);
+          made = true;
           news(false);
         },
         tested: (tested) => {
