@@ -232,17 +232,16 @@ export class Loop {
     if (known) this.#steps += iterations;
   }
 
-  /** The CPU works in slices, between which the page draws and answers, until no step is under way. */
+  /** The CPU works in slices, between which the page draws and answers, until no step is under way: after the frame's picture, not before it. */
   async #work(iterations: number): Promise<void> {
-    for (let spent = 0, wanted = iterations; !this.#ended; wanted = 1) {
+    for (let spent = 0, wanted = iterations; ; wanted = 1) {
+      await turn();
+      if (this.#ended) return;
       const started = performance.now(), known = this.#solver.advance({ iterations: wanted, budgetMs: BUDGET_MS });
       spent += performance.now() - started;
       // A part of the engine is still being loaded.
       if (!known) return;
-      if (known.unfinished) {
-        await turn();
-        continue;
-      }
+      if (known.unfinished) continue;
       const done = known.accepted + known.rejected, made = done >= this.#done ? done - this.#done : done;
       this.#done = done;
       if (!made) return;
