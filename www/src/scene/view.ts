@@ -6,6 +6,7 @@ import { bindAttribute, type Binding } from "leastwise/three";
 import { LeastwiseError, type Engine, type Variables, type Vec3 } from "leastwise";
 import { el } from "../shell/dom.js";
 import { mark } from "../shell/marks.js";
+import type { Loop } from "../shell/loop.js";
 import { complain } from "../shell/notices.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
 import { normalsOnHost } from "./normals.js";
@@ -104,7 +105,7 @@ export class View {
    * Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine
    * computes. `loop` makes their table while no step is under way. From the CPU, {@link move} brings both.
    */
-  bind(x: Variables<Vec3>, loop: { ask<T>(work: () => Promise<T>): Promise<T> }): void {
+  bind(x: Variables<Vec3>, loop: Loop): void {
     this.unbind();
     if (!this.engine.device) return;
     const binding = bindAttribute(this.renderer, this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute, x);
@@ -112,8 +113,8 @@ export class View {
     const isOver = () => this.binding !== binding;
     // Of a lost device the page hears by itself.
     const failed = (thrown: unknown) => { if (!isOver() && !(thrown instanceof LeastwiseError && thrown.code === "device-lost")) complain(thrown); };
-    // Until their kernel is there, the normals are those at rest. What ended meanwhile needs none.
-    loop.ask(() => this.#follow(x, isOver)).catch(failed);
+    // Until their kernel is there, the normals are those at rest: the first step does not wait for it. What ended meanwhile needs none.
+    void (loop.playing ? loop.begun : Promise.resolve()).then(() => loop.ask(() => this.#follow(x, isOver))).catch(failed);
   }
 
   async #follow(x: Variables<Vec3>, isOver: () => boolean): Promise<void> {

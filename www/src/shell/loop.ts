@@ -57,6 +57,9 @@ export class Loop {
   playing = true;
   /** Reports that were asked for: all that is read back while nothing else is asked. */
   samples = 0;
+  /** Comes when the first step is made. */
+  readonly begun: Promise<void>;
+  #begin!: () => void;
   readonly #engine: Engine;
   readonly #running: Running;
   #solver: Solver;
@@ -87,6 +90,7 @@ export class Loop {
   }) {
     this.#engine = engine;
     this.#running = running;
+    this.begun = new Promise((resolve) => { this.#begin = resolve; });
     this.#solver = running.newSolver();
     this.wake();
     void this.taken().catch((thrown) => this.#fail(thrown));
@@ -186,6 +190,7 @@ export class Loop {
       if (moving) this.#advance(now);
       if (wanted) this.on.draw(now);
       this.on.shown(this.progress);
+      if (this.#steps > 0) this.#begin();
       if (moving || this.#wanted) this.#request();
     } catch (thrown) {
       this.#fail(thrown);

@@ -1,5 +1,5 @@
 /** The UV page: a mesh, cut along seams and flattened. */
-import { type Engine, type Variables, type Vec2 } from "leastwise";
+import { init, type Engine, type Variables, type Vec2 } from "leastwise";
 import { lscm as energyOfLscm } from "leastwise/energies";
 import { cutAlong, inspect, lscm, tutte, type Cut, type Mesh } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
@@ -52,6 +52,8 @@ class UvPage implements Page<UvState> {
   seams: readonly (readonly number[])[] = [];
   begun = "";
   #graph!: Graph;
+  /** An engine on the CPU for the start: its linear system is solved there before a GPU has compiled its forty kernels. */
+  #starter: Promise<Engine> | undefined;
   #uv: Variables<Vec2> | undefined;
   #made: Made[] = [];
   #next: { uv: Variables<Vec2>; made: Made[]; cut: Cut; flat: ArrayLike<number> } | undefined;
@@ -88,6 +90,8 @@ class UvPage implements Page<UvState> {
   }
 
   async open(engine: Engine): Promise<void> {
+    this.#starter = engine.device ? init({ backend: "cpu" }) : Promise.resolve(engine);
+    this.#starter.catch(() => {});
     this.view = await View.make(engine, this.#left, "The mesh with a checkerboard", () => this.app.loop ? this.app.loop.draw() : this.view?.surface && this.view.draw(performance.now(), false));
     this.view.look([0.5, 0.95, 2.5], [0, 0.5, 0]);
     let from: { x: number; y: number } | undefined;
@@ -97,19 +101,24 @@ class UvPage implements Page<UvState> {
     if (this.cut) this.#display(this.cut);
   }
 
-  close(): void { this.view.dispose(); this.#lines = undefined; }
+  close(): void {
+    const { engine } = this.app;
+    void this.#starter?.then((one) => { if (one !== engine) one.dispose(); }, () => {});
+    this.view.dispose();
+    this.#lines = undefined;
+  }
   code(): string { return CODE; }
 
   async build(state: UvState): Promise<Running | undefined> {
-    const { mesh } = this.model, engine = this.app.engine!;
+    const { mesh } = this.model, engine = this.app.engine!, starter = await this.#starter!;
     this.seams = state.seams.some((seam) => seam.length) ? state.seams : this.#automatic();
     const cut = cutAlong(mesh, edgesOf(this.#graph, this.seams).flat());
     this.#show(cut);
     const fault = notDisk(cut);
     if (fault) { tell(fault); this.#uv = undefined; this.cut = cut; return undefined; }
     let flat: ArrayLike<number> = new Float64Array(), used = state.start;
-    if (state.start !== "tutte") flat = sized(await lscm(engine, cut), cut);
-    if (state.start === "tutte" || flips(flat, cut.triangles)) { used = "tutte"; flat = sized(await tutte(engine, cut), cut); }
+    if (state.start !== "tutte") flat = sized(await lscm(starter, cut), cut);
+    if (state.start === "tutte" || flips(flat, cut.triangles)) { used = "tutte"; flat = sized(await tutte(starter, cut), cut); }
     if (flips(flat, cut.triangles)) { tell("No start without turned triangles was found: cut the mesh with more seams."); return undefined; }
     this.begun = used;
     const problem = engine.problem();
