@@ -16,7 +16,7 @@ export default defineConfig({
     rolldownOptions: {
       input: inputs.filter((file) => existsSync(join(import.meta.dirname, "src", file === "index.html" ? "landing" : file.slice(0, -5), "main.ts"))),
       // In files of their own, so that tests can tell our bytes from theirs.
-      output: { codeSplitting: { groups: [{ name: "three", test: /node_modules[\\/]three[\\/]/ }, { name: "editor", test: /node_modules[\\/](@codemirror|@lezer|codemirror|crelt|style-mod|w3c-keyname|@marijn|sucrase|lines-and-columns|@jridgewell|ts-interface-checker)[\\/]/ }] } },
+      output: { codeSplitting: { groups: [{ name: "three", test: /node_modules[\\/]three[\\/]/ }, { name: "editor", test: /node_modules[\\/](@codemirror|@lezer|codemirror|crelt|style-mod|w3c-keyname|@marijn)[\\/]/ }, { name: "editor-types", test: /node_modules[\\/](sucrase|lines-and-columns|@jridgewell|ts-interface-checker)[\\/]/ }] } },
     },
   },
 });

@@ -21,10 +21,15 @@ const BACKENDS = { cpu: ["--disable-features=WebGPU,WebGPUService", "--enable-un
 const SOFTWARE = ["--use-webgpu-adapter=swiftshader", "--use-vulkan=swiftshader", "--use-angle=swiftshader", "--enable-features=Vulkan", "--ignore-gpu-blocklist"];
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm", ".jpg": "image/jpeg" };
 
-/** In the page, before its own scripts: tasks above 50 ms, and what scripts take in each frame. */
+/**
+ * In the page, before its own scripts: tasks above 50 ms; scripts within frames above 50 ms, since a task also waits for what draws; and what scripts
+ * take in each frame.
+ */
 function watch() {
-  window.watched = { tasks: [], frames: [] };
-  new PerformanceObserver((list) => { for (const { startTime, duration } of list.getEntries()) window.watched.tasks.push([startTime, duration]); }).observe({ type: "longtask", buffered: true });
+  window.watched = { tasks: [], scripts: [], frames: [] };
+  const { tasks, scripts } = window.watched;
+  new PerformanceObserver((list) => { for (const { startTime, duration } of list.getEntries()) tasks.push([startTime, duration]); }).observe({ type: "longtask", buffered: true });
+  new PerformanceObserver((list) => { for (const frame of list.getEntries()) for (const { startTime, duration } of frame.scripts) scripts.push([startTime, duration]); }).observe({ type: "long-animation-frame", buffered: true });
   const request = window.requestAnimationFrame.bind(window);
   let frame = 0, spent = 0;
   window.requestAnimationFrame = (work) => request((now) => {
@@ -35,11 +40,12 @@ function watch() {
   });
 }
 
-/** What a page came to: marks of its start, long tasks and frames after it. */
+/** What a page came to: marks of its start, the longest script before it is interactive, long tasks, scripts and frames after that. */
 const look = () => {
   const at = (name) => performance.getEntriesByName(`leastwise ${name}`)[0]?.startTime, [picture, interactive] = [at("picture"), at("interactive")];
-  const { tasks, frames } = window.watched;
-  return { picture, interactive, tasks: tasks.filter(([start]) => start >= interactive).map(([, ms]) => ms), frames: frames.filter(([start]) => start >= interactive).map(([, ms]) => ms), said: document.querySelector("#status")?.textContent };
+  const after = (list) => list.filter(([start]) => start >= interactive).map(([, ms]) => ms), { tasks, scripts, frames } = window.watched;
+  const start = Math.max(0, ...scripts.filter(([start]) => start < interactive).map(([, ms]) => ms));
+  return { picture, interactive, start, tasks: after(tasks), scripts: after(scripts).filter((ms) => ms > 50), frames: after(frames), said: document.querySelector("#status")?.textContent };
 };
 
 function serve(folder) {
@@ -89,9 +95,10 @@ await entry(import.meta, async () => {
   const lines = [
     `Live pages from a cold start: ${cpus()[0].model}, ${cpus().length} cores, ${hardwareGpu() ? "its GPU" : "software WebGPU and WebGL (SwiftShader)"}, load ${loadavg()[0].toFixed(1)}, at ${capture("git", ["rev-parse", "--short", "HEAD"])}, ${new Date().toISOString().slice(0, 10)}.`,
     `Command: npm run pages${process.argv.length > 2 ? ` -- ${process.argv.slice(2).join(" ")}` : ""}. Medians of ${starts} starts, each of a fresh browser at 1280 × 800; then the page runs for ${RUN_MS / 1000} s.`,
-    "picture, interactive: ms after navigation. tasks: those above 50 ms within the run, and the longest. frame: ms of scripts in a frame, median and 95 %.",
+    "picture, interactive: ms after navigation. start: ms of the longest script before interactive. Within the run: tasks above 50 ms, and the longest;",
+    "scripts above 50 ms, and the longest: a task that is no script waits for what draws. frame: ms of scripts in a frame, median and 95 %.",
     "JS: ours, brotli, without three.js and the editor. wasm: brotli.", "",
-    "page         backend   picture  interactive  tasks  longest  frame    95 %       JS      wasm",
+    "page         backend   picture  interactive  start  tasks  longest  scripts  longest  frame    95 %       JS      wasm",
   ];
   for (const line of lines) console.log(line);
   for (const file of files) {
@@ -100,8 +107,8 @@ await entry(import.meta, async () => {
       for (let k = 0; k < Number(starts); k++) runs.push(await start(address, file, backend));
       const middle = (of) => median(runs.map(of)), paths = [...new Set(runs.flatMap(({ files }) => files))];
       const total = (kind) => kilobytes(paths.filter((path) => kind.test(path) && !/\/(three|editor)-/.test(path)).reduce((sum, path) => sum + compressed(path), 0));
-      const cells = [[file, -13], [backend, -8], [middle(({ picture }) => picture).toFixed(0), 9], [middle(({ interactive }) => interactive).toFixed(0), 13], [String(middle(({ tasks }) => tasks.length)), 7],
-        [middle(({ tasks }) => Math.max(0, ...tasks)).toFixed(0), 9], [middle(({ frames }) => (frames.length ? share(frames, 0.5) : 0)).toFixed(1), 7], [middle(({ frames }) => (frames.length ? share(frames, 0.95) : 0)).toFixed(1), 8], [total(/\.js$/), 9], [total(/\.wasm$/), 10]];
+      const cells = [[file, -13], [backend, -8], [middle(({ picture }) => picture).toFixed(0), 9], [middle(({ interactive }) => interactive).toFixed(0), 13], [middle(({ start }) => start).toFixed(0), 7], [String(middle(({ tasks }) => tasks.length)), 7],
+        [middle(({ tasks }) => Math.max(0, ...tasks)).toFixed(0), 9], [String(middle(({ scripts }) => scripts.length)), 9], [middle(({ scripts }) => Math.max(0, ...scripts)).toFixed(0), 9], [middle(({ frames }) => (frames.length ? share(frames, 0.5) : 0)).toFixed(1), 7], [middle(({ frames }) => (frames.length ? share(frames, 0.95) : 0)).toFixed(1), 8], [total(/\.js$/), 9], [total(/\.wasm$/), 10]];
       lines.push(cells.map(([text, width]) => (width < 0 ? text.padEnd(-width) : text.padStart(width))).join(""));
       console.log(lines.at(-1));
     }

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { FULL } from "../node/support.mjs";
-import { browse, livePage, openTab, photograph, serve } from "./support.mjs";
+import { browse, openTab, photograph, serveLive } from "./support.mjs";
 
 const endings = [];
 const suite = { after: (work) => endings.unshift(work) };
 let address, browser;
 
 before(async () => {
-  address = `${await serve(suite, livePage())}digits.html`;
+  address = `${(await serveLive(suite)).address}digits.html`;
   browser = await browse(suite);
 });
 
@@ -32,12 +32,20 @@ const state = (tab) => tab.evaluate(() => {
   return { curve: [...curve], smoothed: [...smoothed], tests: tests.map(({ epoch, step, accuracy }) => ({ epoch, step, accuracy })), total, done, running, submitted };
 });
 
-/** Trains until so many steps are made, and stops. */
+/** Trains until so many steps are made, and stops: at once, since an epoch may take less than a second, and what it ends with is no step. */
 async function trainFor(tab, steps) {
   await tab.click("#train");
-  await tab.waitForFunction((steps) => window.leastwiseDigits.session().curve.length >= steps, steps);
-  await tab.click("#stop");
-  await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
+  await tab.evaluate(async (steps) => {
+    const until = async (holds) => {
+      while (!holds(window.leastwiseDigits.session())) {
+        if (document.querySelector("#status.error")) throw new Error(document.querySelector("#status").textContent);
+        await new Promise(requestAnimationFrame);
+      }
+    };
+    await until(({ curve }) => curve.length >= steps);
+    document.querySelector("#stop").click();
+    await until(({ running }) => !running);
+  }, steps);
 }
 
 /** How many pixels of the curve's canvas are as blue as it is, in each of ten columns. */
@@ -51,9 +59,9 @@ const drawn = (tab) => tab.evaluate(() => {
 
 const mean = (list) => list.reduce((sum, each) => sum + each, 0) / list.length;
 
-// A quick run has the convolutional network on the CPU in Node (training.test.mjs), and the perceptron in both sizes of the window here.
+// A quick run has the convolutional network on the CPU in Node (training.test.mjs), and two epochs of the perceptron in both sizes of the window here.
 const DESKTOP = { viewport: { width: 1280, height: 900 } }, PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
-const NETWORKS = FULL ? [["perceptron", 0.95, 6, DESKTOP], ["convolutional", 0.97, 3, PHONE]] : [["perceptron", 0.95, 6, PHONE]];
+const NETWORKS = FULL ? [["perceptron", 0.95, 6, DESKTOP], ["convolutional", 0.97, 3, PHONE]] : [["perceptron", 0.9, 2, PHONE]];
 for (const [network, least, epochs, window] of NETWORKS) {
   test(`on the CPU, the ${network} network names ${100 * least} % of the tests right`, async (t) => {
     const tab = await visit(t, `network=${network}&backend=cpu&seed=1`, window);
@@ -68,10 +76,13 @@ for (const [network, least, epochs, window] of NETWORKS) {
     assert.equal(tab.workers().length, 1);
     assert.deepEqual(await tab.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".wasm"))), []);
     assert.ok((await state(tab)).running, "it went on meanwhile");
-    await tab.waitForFunction(() => window.leastwiseDigits.session().done && !window.leastwiseDigits.session().running);
-    const { curve, smoothed, tests, total, submitted } = await state(tab);
-    assert.equal(curve.length, total);
-    assert.ok(smoothed.at(-1) < 0.2 * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
+    await tab.waitForFunction((epochs) => window.leastwiseDigits.session().tests.length === epochs, epochs);
+    if (!FULL) await tab.click("#stop");
+    await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
+    const { curve, smoothed, tests, total, done, submitted } = await state(tab);
+    assert.equal(done, FULL);
+    assert.ok(FULL ? curve.length === total : curve.length >= total / 3, `${curve.length} of ${total} steps`);
+    assert.ok(smoothed.at(-1) < (FULL ? 0.2 : 0.25) * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
     assert.deepEqual(tests.map(({ epoch }) => epoch), Array.from({ length: epochs }, (_, k) => k + 1));
     t.diagnostic(`${((performance.now() - started) / 1000).toFixed(1)} s: ${tests.map(({ accuracy }) => `${(100 * accuracy).toFixed(1)} %`).join(", ")}; loss ${smoothed.at(-1).toFixed(3)}`);
     assert.ok(tests.at(-1).accuracy >= least, `${tests.at(-1).accuracy}`);
@@ -81,7 +92,7 @@ for (const [network, least, epochs, window] of NETWORKS) {
     const percent = `${(100 * tests.at(-1).accuracy).toFixed(1)} %`;
     assert.match(await tab.textContent("#facts"), new RegExp(`CPU.+ ms.+1 submission, 1 readback.+kernels.+on the CPU.+MB.+${percent.replace(".", "\\.")}`, "s"));
     const columns = await drawn(tab);
-    assert.ok(columns.slice(1, 9).every((pixels) => pixels > 20), `${columns}`);
+    assert.ok(columns.slice(1, FULL ? 9 : 3).every((pixels) => pixels > 20), `${columns}`);
     const wrong = await tab.evaluate(() => [...document.querySelectorAll("#wrong figure")].map((figure) => [figure.className, figure.textContent]));
     const count = Math.round((1 - tests.at(-1).accuracy) * 1500);
     assert.equal(wrong.length, Math.min(count, 20));
@@ -165,6 +176,8 @@ test("both, as measured: the model is kept, and after a reload the routes and th
   const second = await look();
   assert.equal(second.routing.reason, "measured in an earlier run, and kept in the browser's storage");
   assert.deepEqual([second.routing.model, second.trace, second.curve], [first.routing.model, first.trace, first.curve]);
+  // A software adapter takes seconds to be measured again.
+  if (!FULL) return;
   // Somebody else's text there does no harm.
   await tab.evaluate((key) => localStorage.setItem(key, "{"), keys[0]);
   await tab.reload();

@@ -1,10 +1,13 @@
 // What the browser tests share: pages built by Vite from the packed tarball, and a Chromium that has WebGPU.
 import assert from "node:assert/strict";
-import { cpSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { build, preview } from "vite";
+import { randoms, SEED } from "../node/random.mjs";
+import { FULL } from "../node/support.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -24,32 +27,52 @@ function above(wanted, otherwise) {
 
 const builtOf = (root) => join(project, "built", root.replaceAll(/\W+/g, "-"));
 
-/** Builds a page with Vite and serves the result until the test is over. Gives its address. */
-export async function serve(t, root) {
-  const outDir = builtOf(root);
-  await build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2500 } });
-  return serveBuilt(t, root);
-}
+const buildInto = (root, outDir) => build({ root, logLevel: "warn", build: { outDir, emptyOutDir: true, target: "es2022", chunkSizeWarningLimit: 2500 } });
 
-/** Where {@link serve} puts what it builds. */
-export const builtFolder = builtOf;
-
-/** Serves what {@link serve} built once more, with other headers. */
-export async function serveBuilt(t, root, headers = {}) {
-  const server = await preview({ root, logLevel: "warn", build: { outDir: builtOf(root) }, preview: { port: 0, host: "127.0.0.1", headers } });
+async function serveFolder(t, root, outDir, headers = {}) {
+  const server = await preview({ root, configFile: false, logLevel: "warn", build: { outDir }, preview: { port: 0, host: "127.0.0.1", headers } });
   t.after(() => server.close());
   return server.resolvedUrls.local[0];
 }
 
+/** Builds a page with Vite and serves the result until the test is over. Gives its address. */
+export async function serve(t, root) {
+  await buildInto(root, builtOf(root));
+  return serveBuilt(t, root);
+}
+
+/** Serves what {@link serve} built once more, with other headers. */
+export const serveBuilt = (t, root, headers) => serveFolder(t, root, builtOf(root), headers);
+
 /** A page of these tests, by the name of its folder. */
 export const ownPage = (name) => join(here, name);
 
-/** The live page, copied into the project, so that it finds the packed package there. */
-export function livePage() {
-  const copy = join(project, "www");
-  rmSync(copy, { recursive: true, force: true });
-  cpSync(join(repository, "www"), copy, { recursive: true, filter: (path) => !/[\\/](node_modules|dist)$/.test(path) });
-  return copy;
+/** All that a build of the live pages is made of: their sources, the examples that they share, and the versions of all packages. */
+function liveKey() {
+  const hash = createHash("sha256");
+  const add = (path) => {
+    if (statSync(path).isDirectory()) for (const name of readdirSync(path).sort()) { if (name !== "node_modules" && name !== "dist") add(join(path, name)); }
+    else hash.update(`\0${path}\0`).update(readFileSync(path));
+  };
+  for (const path of [join(repository, "www"), join(project, "examples"), join(project, "node_modules/.package-lock.json")]) add(path);
+  return hash.digest("hex").slice(0, 16);
+}
+
+/**
+ * Serves the live pages until the test is over. Whichever file comes first builds them, for all of them: from a copy in the project, where the
+ * packed package is found. Gives their address and the folder.
+ */
+export async function serveLive(t) {
+  const key = liveKey(), folder = join(project, "built", `www-${key}`);
+  if (!existsSync(folder)) {
+    // Two files may do so at once: each with a copy of its own, and what is done first stays.
+    const copy = join(project, `www-${process.pid}`), made = `${folder}-${process.pid}`;
+    cpSync(join(repository, "www"), copy, { recursive: true, filter: (path) => !/[\\/](node_modules|dist)$/.test(path) });
+    try { await buildInto(copy, made); } finally { rmSync(copy, { recursive: true, force: true }); }
+    for (const name of readdirSync(join(project, "built"))) if (/^www-[0-9a-f]{16}$/.test(name) && name !== `www-${key}`) rmSync(join(project, "built", name), { recursive: true, force: true });
+    try { renameSync(made, folder); } catch { rmSync(made, { recursive: true, force: true }); }
+  }
+  return { address: await serveFolder(t, project, folder), folder };
 }
 
 // Compositor and WebGPU on the same software Vulkan device: on different ones, a canvas cannot be shown and the device is lost.
@@ -67,9 +90,12 @@ export async function browse(t, { webgpu = true } = {}) {
   return browser;
 }
 
+/** A quick run draws a quarter of the pixels, which is what software takes longest for, and asks for less motion: then SLAM is no film. */
+const WINDOW = { viewport: { width: 960, height: 640 }, ...(!FULL && { deviceScaleFactor: 0.5, reducedMotion: "reduce" }) };
+
 /** A tab that keeps what went wrong in it: uncaught errors, and what was logged as an error or names a GPU's validation. */
 export async function openTab(browser, url, options = {}) {
-  const tab = await browser.newPage({ viewport: { width: 960, height: 640 }, ...options });
+  const tab = await browser.newPage({ ...WINDOW, ...options });
   tab.setDefaultTimeout(120_000);
   const problems = [];
   tab.on("pageerror", (error) => problems.push(`uncaught: ${error.stack ?? error}`));
@@ -105,6 +131,14 @@ export async function openPage(t, browser, address, { problems: expected = [], .
 /** Waits until a live page has its engine, and its problem's first step behind it. */
 export async function settled(tab) {
   await tab.waitForFunction(() => window.leastwisePage && (document.querySelector("#status.error") || ((window.leastwisePage.app?.built ?? 1) > 0 && document.querySelector("#status").textContent === "" && /CPU|WebGPU/.test(document.querySelector("#facts").textContent))));
+}
+
+/** So many of a list, drawn anew in every run; all of it in full. */
+export function drawn(t, list, count) {
+  if (FULL) return list;
+  const random = randoms(list.length, 0, 1), left = [...list], found = Array.from({ length: count }, () => left.splice(Math.floor(random() * left.length), 1)[0]);
+  t.diagnostic(`LEASTWISE_TEST_SEED=${SEED}: ${found.map(String).join(", ")}`);
+  return found;
 }
 
 /** Waits until a condition holds of what `look` gives of `window.leastwisePage`; gives that. */

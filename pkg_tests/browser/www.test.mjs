@@ -1,7 +1,8 @@
 // The landing page and the mesh page, used as a person would: handles dragged, pinned, turned and undone, code edited, files dropped, devices lost.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { browse, dragMouse, livePage, openPage, photograph, serve, settled, until } from "./support.mjs";
+import { FULL } from "../node/support.mjs";
+import { browse, dragMouse, drawn, openPage, photograph, serveLive, settled, until } from "./support.mjs";
 
 // Small, so that a software adapter draws a few frames a second.
 const viewport = { width: 720, height: 500 };
@@ -10,7 +11,7 @@ const suite = { after: (work) => endings.unshift(work) };
 let address, software, none;
 
 before(async () => {
-  address = await serve(suite, livePage());
+  ({ address } = await serveLive(suite));
   software = await browse(suite);
   none = await browse(suite, { webgpu: false });
 });
@@ -56,7 +57,8 @@ test("landing page, WebGPU: three draws from the solver's buffer, the ears follo
   assert.match(await tab.textContent("#facts"), /WebGPU · 34,197 residuals/);
   const before = await vertices(tab);
   await tab.locator("#stage").scrollIntoViewIfNeeded();
-  await dragMouse(tab, await knob(tab, 1), 45, -15);
+  // A step takes a software adapter half a second: not far, in a quick run.
+  await dragMouse(tab, await knob(tab, 1), ...(FULL ? [45, -15] : [24, -8]));
   const { now, base } = await follow(tab, 1);
   assert.ok(apart(meanOf(now, base), meanOf(before, base)) < 0.02, "the base stays");
   // A sample of the costs is one readback; its checkpoints are some more. Steps and pictures are none.
@@ -102,6 +104,9 @@ test("cloth, WebGPU: frames hand their values on, and nothing is read back but a
   assert.match(await tab.textContent("#facts"), /WebGPU.+· 2 Newton steps each ·/s);
 });
 
+/** Vertices that three draws, where the CPU computes them. */
+const shown = (tab) => tab.evaluate(() => [...window.leastwisePage.page.view.surface.geometry.getAttribute("position").array]);
+
 test("landing page: the residual, the install line, links to every page with their pictures", async (t) => {
   const tab = await openPage(t, none, address, { viewport: { width: 1280, height: 800 } });
   assert.match(await tab.textContent("#residual"), /problem\.residuals.*rotateXYZ/s);
@@ -117,6 +122,10 @@ test("landing page: the residual, the install line, links to every page with the
   for (let k = 0; k < 3; k++) await tab.keyboard.press("ArrowRight");
   await follow(tab, 1);
   assert.ok(await tab.evaluate(() => window.leastwisePage.page.handles[1].t[0]) > 0.05);
+  // What is drawn is what was solved.
+  await until(tab, () => window.leastwisePage.page.loop.resting, Boolean, "it rests");
+  const [solved, seen] = [await vertices(tab), await shown(tab)];
+  assert.ok(solved.every((value, k) => Math.abs(value - seen[k]) < 1e-6), "three draws the vertices as they are");
   await tab.click("#reset");
   assert.deepEqual(await tab.evaluate(() => window.leastwisePage.page.handles[1].t), [0, 0, 0]);
   await photograph(t, tab, "www-landing");
@@ -229,7 +238,7 @@ test("mesh page: every energy runs, and every mesh", async (t) => {
   for (const [name, select] of [["energy", 1], ["mesh", 0]]) {
     const values = await tab.locator("select").nth(select).locator("option").evaluateAll((options) => options.map(({ value }) => value));
     assert.ok(values.length >= 6);
-    for (const value of values.slice(1)) {
+    for (const value of drawn(t, values.slice(1), 3)) {
       const { built } = await tab.evaluate(() => ({ built: window.leastwisePage.app.built }));
       await tab.evaluate(([name, value]) => window.leastwisePage.app.set(name === "mesh" ? { mesh: value, handles: "" } : { energy: value, code: "", weights: {} }), [name, value]);
       await tab.waitForFunction((built) => window.leastwisePage.app.built > built || document.querySelector("#status.error"), built);
@@ -251,7 +260,7 @@ test("mesh page: own files, broken ones, and ones that are too large", async (t)
   assert.equal(await count(), 7);
   assert.match(await tab.textContent("#tab-settings"), /2 components, 7 boundary edges/);
   await settled(tab);
-  for (const [name, text, said] of [["broken.ply", "ply\nformat ascii 1.0\nelement vertex 3\n", /broken\.ply can't be read: /], ["notes.txt", "hello", /notes\.txt can't be read: /], ["three.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 0 -1 0\nf 1 2 3\nf 1 2 4\nf 1 2 5\n", /three\.obj can't be used: 1 of its edges have three faces or more/]]) {
+  for (const [name, text, said] of [["broken.ply", "ply\nformat ascii 1.0\nelement vertex 3\n", /broken\.ply can't be read: /], ["notes.txt", "hello", /notes\.txt can't be read: /], ["three.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nv 0 -1 0\nf 1 2 3\nf 1 2 4\nf 1 2 5\n", /three\.obj can't be used: 1 of its edges has three faces or more/]]) {
     await give(tab, name, text);
     await until(tab, () => document.querySelector("#status.error")?.textContent ?? "", (words) => said.test(words), name);
     await tab.click("text=Dismiss");
@@ -282,9 +291,14 @@ test("mesh page, WebGPU: a lost device is told, and the page goes on", async (t)
 
 test("without WebGPU the page says why, and three draws with WebGL", async (t) => {
   const tab = await openPage(t, none, `${address}mesh.html#backend=webgpu`, { viewport });
-  const { mode, backend, text, disabled } = await tab.evaluate(() => ({ mode: window.leastwisePage.page.view.binding.mode, backend: window.leastwisePage.app.engine.backend, text: document.querySelector(".panel").textContent, disabled: document.querySelector("option[value=webgpu]").disabled }));
-  assert.deepEqual({ mode, backend, disabled }, { mode: "uploaded", backend: "cpu", disabled: true });
+  const { binding, backend, text, disabled } = await tab.evaluate(() => ({ binding: window.leastwisePage.page.view.binding, backend: window.leastwisePage.app.engine.backend, text: document.querySelector(".panel").textContent, disabled: document.querySelector("option[value=webgpu]").disabled }));
+  assert.deepEqual({ binding, backend, disabled }, { binding: undefined, backend: "cpu", disabled: true });
   assert.match(text, /CPU, f64: WebGPU was demanded but can't be had: /);
+  // Colours of the mesh are those of the theme.
+  const tint = () => tab.evaluate(() => [...window.leastwisePage.page.view.surface.geometry.getAttribute("color").array.slice(0, 3)]);
+  const light = await tint();
+  await tab.click("#theme");
+  assert.notDeepEqual(await tint(), light);
 });
 
 test("without JavaScript there is a picture and a word", async (t) => {

@@ -9,6 +9,7 @@ import { button, choice, el, note, section, slider, tick } from "../shell/dom.js
 import type { Running } from "../shell/loop.js";
 import { complain } from "../shell/notices.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { diverging, strains } from "../scene/colouring.js";
 import { linear, View } from "../scene/view.js";
 import { bodyOf, HARDNESS, isBody, RANGE, touch, type Body } from "./bodies.js";
@@ -50,8 +51,6 @@ class ClothPage implements Page<ClothState> {
   /** Balls of the body that contact is with. */
   balls: Body["balls"] = [];
   #body: THREE.Object3D | undefined;
-  /** True where there is something new to draw: a frame of the CPU takes several pictures. */
-  #fresh = true;
   #dots: THREE.InstancedMesh<THREE.SphereGeometry, THREE.MeshBasicMaterial> | undefined;
   readonly #about = note("");
   readonly #controls;
@@ -77,8 +76,8 @@ class ClothPage implements Page<ClothState> {
   }
 
   async open(engine: Engine): Promise<void> {
-    this.view = await View.make(engine, this.app.stage, "A cloth that moves", () => { this.#fresh = true; this.app.loop?.draw(); });
-    this.view.look([1.1, 1.15, 2.1], [0, 0.62, 0]);
+    this.view = await View.make(engine, this.app.stage, "A cloth that moves", () => this.app.loop?.draw());
+    this.view.look([1.22, 1.2, 2.33], [0, 0.6, 0]);
     const ground = new THREE.Mesh(new THREE.CircleGeometry(1.6, 64), new THREE.MeshStandardMaterial({ color: 0x9a9a96, roughness: 1, transparent: true, opacity: 0.25 }));
     ground.rotation.x = -Math.PI / 2;
     this.#dots = new THREE.InstancedMesh(new THREE.SphereGeometry(1, 16, 12), new THREE.MeshBasicMaterial({ color: colour("handle"), depthTest: false, transparent: true }), MOST_DOTS);
@@ -91,7 +90,6 @@ class ClothPage implements Page<ClothState> {
         const to = [x, Math.max(y, 2 * RANGE), z] as const;
         this.#pins.set(pin, to);
         this.#moved.set(pin, to);
-        this.#fresh = true;
         this.app.wake();
       },
       tap: (vertex, at) => {
@@ -121,7 +119,7 @@ class ClothPage implements Page<ClothState> {
     const problem = engine.problem();
     try {
       const x = problem.variables("x", { shape: 3, values: positions });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, material, edgeLengths0: edgeLengths(mesh) });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, material, edgeLengths0: edgeLengths(mesh) });
       const stepping = new Stepping(engine, problem, x, mesh);
       planeContact(problem, { x, name: "ground", range: RANGE, offset: 0, weight: HARDNESS });
       if (body) touch(problem, body, { x, last: stepping.last, inertia: Stepping.inertiaOf(count) });
@@ -132,7 +130,8 @@ class ClothPage implements Page<ClothState> {
         problem, endless: true, newSolver: () => problem.solver({ method: "newton", linear: "pcg", forcing: 1e-3, maxInnerIterations: 60 }), dispose: () => { this.view.unbind(); problem.dispose(); },
         frame: (solver) => this.#frame(solver, stepping),
         note: () => ({ moment: stepping.moment(), pins: [...this.#pins] }),
-        restored: (kept) => { const { moment, pins } = kept as { moment: Moment; pins: [number, Place][] }; stepping.restore(moment); this.#pins = new Map(pins); if (!engine.device) void this.view.move((now) => x.read(now)).catch(complain); },
+        restored: (kept) => { const { moment, pins } = kept as { moment: Moment; pins: [number, Place][] }; stepping.restore(moment); this.#pins = new Map(pins); },
+        moved: () => this.view.move((positions) => x.read(positions)),
         sampled: async () => { if (this.app.state.strain) this.#strain(await x.read()); },
       };
     } catch (error) {
@@ -151,8 +150,7 @@ class ClothPage implements Page<ClothState> {
     this.#moved.clear();
     this.view.show(now, this.#mesh.triangles);
     this.#paint();
-    // On the CPU positions are drawn when a frame is over, not in the midst of its steps.
-    if (this.app.engine!.device) this.view.bind(x, this.app.loop!);
+    this.view.bind(x, this.app.loop!);
     if (this.#body) this.view.scene.remove(this.#body);
     this.#body = body?.object;
     this.balls = body?.balls ?? [];
@@ -173,17 +171,10 @@ class ClothPage implements Page<ClothState> {
       const gust = wind * (0.75 + 0.25 * Math.sin(2.1 * time) + 0.2 * Math.sin(5.3 * time));
       return [gust, 0.05 * gust, gust * 0.5 * Math.sin(0.7 * time + 0.6)];
     };
-    const made = await stepping.frame(solver, { steps: STEPS.some(([one]) => one === steps) ? steps : 0, air, moved: this.#moved });
-    if (made && !this.app.engine!.device) {
-      await this.view.move((positions) => this.x!.read(positions));
-      this.#fresh = true;
-    }
-    return made;
+    return stepping.frame(solver, { steps: STEPS.some(([one]) => one === steps) ? steps : 0, air, moved: this.#moved });
   }
 
   draw(now: number): void {
-    if (!this.#fresh && !this.app.engine!.device && this.app.loop!.playing) return;
-    this.#fresh = false;
     const dots = this.#dots!, at = new THREE.Vector3(), matrix = new THREE.Matrix4(), pixels = this.#pins.size > 40 ? 2.5 : 6;
     let k = 0;
     for (const place of this.#pins.values()) {
@@ -194,6 +185,11 @@ class ClothPage implements Page<ClothState> {
     dots.count = k;
     dots.instanceMatrix.needsUpdate = true;
     this.view.draw(now, this.app.loop!.playing);
+  }
+
+  repaint(): void {
+    this.#dots?.material.color.set(colour("handle"));
+    if (this.view?.surface && !this.app.state.strain) this.#paint();
   }
 
   show(state: ClothState): void {
@@ -220,7 +216,7 @@ class ClothPage implements Page<ClothState> {
 
   strip(): string {
     const { rate = 0, iterations = 0, time = 0 } = this.stepping ?? {}, { steps } = this.app.state;
-    return `${rate.toFixed(0)} frames a second · ${iterations} Newton step${iterations === 1 ? "" : "s"} each${steps ? "" : " (automatic)"} · ${time.toFixed(1)} s`;
+    return `${counted(Math.round(rate), "frame")} a second · ${counted(iterations, "Newton step")} each${steps ? "" : " (automatic)"} · ${time.toFixed(1)} s`;
   }
 
   project(state: ClothState): { name: string; files: { [path: string]: string } } {

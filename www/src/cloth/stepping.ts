@@ -127,10 +127,10 @@ export class Stepping {
     let spent = 0;
     // Whoever reads in between has the step finished that a slice left: so counts are looked at first.
     while (this.#left(solver) > 0) {
+      await turn();
       const started = performance.now();
       solver.advance({ iterations: this.#left(solver), budgetMs: BUDGET_MS });
       spent += performance.now() - started;
-      await turn();
     }
     // A part of the engine is still being loaded.
     if (this.#left(solver) < 0) return 0;

@@ -1,7 +1,7 @@
 /** The developable page: a surface becomes one of paper, piece by piece. */
 import { type Engine, type Variables, type Vec3 } from "leastwise";
 import { developableShare } from "leastwise/energies";
-import { angleDefects, edges, icosphere, subdivide, type Mesh } from "leastwise/mesh";
+import { angleDefects, hinges, icosphere, subdivide, type Mesh } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
 import { App, expose, type CommonState, type Page } from "../shell/app.js";
 import { runCode } from "../shell/code.js";
@@ -10,6 +10,7 @@ import type { Running } from "../shell/loop.js";
 import { complain, say, tell } from "../shell/notices.js";
 import { importsFor } from "../shell/project.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { hot } from "../scene/colouring.js";
 import { faults, generate, MOST_VERTICES, placed, read, type MeshId } from "../scene/meshes.js";
 import { linear, View } from "../scene/view.js";
@@ -47,8 +48,11 @@ class DevelopablePage implements Page<DevelopableState> {
   view!: View;
   x: Variables<Vec3> | undefined;
   mesh: Mesh = ball(3);
-  /** The mesh of the variables. */
+  /** The mesh of the variables, and its hinges. */
   #solved: Mesh | undefined;
+  #hinges: Uint32Array = new Uint32Array();
+  /** The mesh that is shown. */
+  #shown: Mesh | undefined;
   #dividing = false;
   /** The mesh that it began with, divided as often. */
   #first: Mesh = this.mesh;
@@ -56,7 +60,7 @@ class DevelopablePage implements Page<DevelopableState> {
   seams = 0;
   #next: { x: Variables<Vec3>; stay: { set(changes: { weight: number }): void } | undefined } | undefined;
   #stay: { set(changes: { weight: number }): void } | undefined;
-  #lines: THREE.LineSegments | undefined;
+  #lines: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial> | undefined;
   #own: Mesh | undefined;
   readonly #controls;
   readonly #about = note("");
@@ -84,7 +88,7 @@ class DevelopablePage implements Page<DevelopableState> {
   async open(engine: Engine): Promise<void> {
     this.view = await View.make(engine, this.app.stage, "A surface that becomes developable", () => this.app.loop ? this.app.loop.draw() : this.view?.surface && this.view.draw(performance.now(), false));
     this.view.look([0.9, 0.9, 1.9], [0, 0.5, 0]);
-    this.#lines = undefined;
+    this.#lines = this.#shown = undefined;
     this.#display();
   }
 
@@ -96,9 +100,9 @@ class DevelopablePage implements Page<DevelopableState> {
     const problem = this.app.engine!.problem(), { mesh } = this;
     try {
       const x = problem.variables("x", { shape: 3, values: mesh.positions });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, first: this.#first.positions, stay: state.stay / x.count });
       this.#next = { x, stay: made.find(({ term }) => term.name === "stay")?.term };
-      return { problem, iterations: 4, newSolver: () => problem.solver({ method: "lbfgs" }), dispose: () => { this.view.unbind(); problem.dispose(); }, sampled: () => this.#look() };
+      return { problem, iterations: 4, newSolver: () => problem.solver({ method: "lbfgs" }), dispose: () => { this.view.unbind(); problem.dispose(); }, moved: () => this.view.move((positions) => x.read(positions)), sampled: () => this.#look() };
     } catch (error) {
       problem.dispose();
       throw error;
@@ -110,11 +114,17 @@ class DevelopablePage implements Page<DevelopableState> {
     this.x = x;
     this.#stay = stay;
     this.#solved = this.mesh;
+    this.#hinges = hinges(this.mesh.triangles);
     this.view.bind(x, this.app.loop!);
     await this.app.loop!.ask(() => this.#look());
   }
 
   draw(now: number): void { this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting); }
+
+  repaint(): void {
+    this.#lines?.material.color.set(colour("handle"));
+    if (this.view?.surface && this.app.state.colour === "seams") this.#plain();
+  }
 
   show(state: DevelopableState): void {
     const list = this.#controls.mesh.select;
@@ -136,7 +146,7 @@ class DevelopablePage implements Page<DevelopableState> {
   }
 
   reset(): void { this.#choose(this.app.state); void this.app.rebuild(); }
-  strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${this.seams.toLocaleString("en")} seam edges · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
+  strip(): string { return `${(100 * this.share).toFixed(1)} % developable · ${counted(this.seams, "seam edge")} · ${(this.mesh.positions.length / 3).toLocaleString("en")} vertices`; }
 
   project(state: DevelopableState): { name: string; files: { [path: string]: string } } {
     const code = state.code || this.code(state);
@@ -197,9 +207,10 @@ lw.dispose();
   }
 
   #display(): void {
+    if (this.#shown === this.mesh) return;
+    this.#shown = this.mesh;
     this.view.show(Float32Array.from(this.mesh.positions), this.mesh.triangles);
-    const base = linear("mesh");
-    this.view.colours((out) => { for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+    this.#plain();
     // The picture shows facets, since they are what it is about.
     Object.assign(this.view.surface!.material, { flatShading: true, needsUpdate: true, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1 });
   }
@@ -211,17 +222,23 @@ lw.dispose();
     const positions = await x.read(), now = { positions, triangles: mesh.triangles };
     if (x !== this.x) return;
     this.share = developableShare(now);
-    const found = bent(positions, mesh.triangles);
+    const found = bent(positions, this.#hinges);
     this.seams = found.length / 6;
     if (this.#lines) { this.view.scene.remove(this.#lines); this.#lines.geometry.dispose(); }
-    this.#lines = new THREE.LineSegments(new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(Float32Array.from(found), 3)), new THREE.LineBasicMaterial({ color: colour("handle") }));
+    this.#lines = new THREE.LineSegments(new THREE.BufferGeometry().setAttribute("position", new THREE.BufferAttribute(found, 3)), new THREE.LineBasicMaterial({ color: colour("handle") }));
     this.#lines.frustumCulled = false;
     this.#lines.visible = found.length > 0;
     this.view.scene.add(this.#lines);
     const { steps, resting } = this.app.loop!.progress;
     if (this.app.state.onwards && this.app.loop!.playing && (steps >= STEPS_A_LEVEL || resting) && x.count < LAST_LEVEL) void this.subdivide().catch(complain);
-    const base = linear("mesh"), defects = this.app.state.colour === "defect" ? angleDefects(now).map(Math.abs) as Float64Array : undefined;
-    this.view.colours((out) => { if (defects) hot(defects, out); else for (let v = 0; v < out.length; v += 3) out.set(base, v); });
+    if (this.app.state.colour !== "defect") return this.#plain();
+    const defects = angleDefects(now).map(Math.abs) as Float64Array;
+    this.view.colours((out) => hot(defects, out));
+  }
+
+  #plain(): void {
+    const base = linear("mesh");
+    this.view.colours((out) => { for (let v = 0; v < out.length; v += 3) out.set(base, v); });
   }
 }
 
@@ -232,19 +249,25 @@ function ball(subdivisions: number): Mesh {
 }
 
 /** Both ends of every edge whose faces are bent by more than a seam is. */
-function bent(positions: ArrayLike<number>, triangles: Uint32Array): number[] {
-  const normals = new Map<number, THREE.Vector3>(), found: number[] = [], at = (v: number) => new THREE.Vector3(positions[3 * v], positions[3 * v + 1], positions[3 * v + 2]);
-  const key = (a: number, b: number) => a * 2 ** 24 + b;
-  for (let t = 0; t < triangles.length; t += 3) {
-    const [a, b, c] = [triangles[t]!, triangles[t + 1]!, triangles[t + 2]!], p = at(a), normal = at(b).sub(p).cross(at(c).sub(p)).normalize();
-    for (const [v, w] of [[a, b], [b, c], [c, a]] as const) normals.set(key(v, w), normal);
+function bent(p: ArrayLike<number>, table: Uint32Array): Float32Array<ArrayBuffer> {
+  const found: number[] = [], normals = new Float64Array(6), flat = Math.cos(SEAM);
+  /** The normal of a triangle, not of length 1. */
+  const normal = (to: number, a: number, b: number, c: number) => {
+    const ux = p[3 * b]! - p[3 * a]!, uy = p[3 * b + 1]! - p[3 * a + 1]!, uz = p[3 * b + 2]! - p[3 * a + 2]!;
+    const vx = p[3 * c]! - p[3 * a]!, vy = p[3 * c + 1]! - p[3 * a + 1]!, vz = p[3 * c + 2]! - p[3 * a + 2]!;
+    normals[to] = uy * vz - uz * vy;
+    normals[to + 1] = uz * vx - ux * vz;
+    normals[to + 2] = ux * vy - uy * vx;
+  };
+  for (let k = 0; k < table.length; k += 4) {
+    const [a, b, c, d] = [table[k]!, table[k + 1]!, table[k + 2]!, table[k + 3]!];
+    normal(0, a, b, c);
+    normal(3, d, c, b);
+    const [ax, ay, az, dx, dy, dz] = normals as unknown as [number, number, number, number, number, number];
+    if (ax * dx + ay * dy + az * dz >= flat * Math.hypot(ax, ay, az) * Math.hypot(dx, dy, dz)) continue;
+    for (const v of [b, c]) found.push(p[3 * v]!, p[3 * v + 1]!, p[3 * v + 2]!);
   }
-  const table = edges(triangles);
-  for (let k = 0; k < table.length; k += 2) {
-    const [a, b] = [table[k]!, table[k + 1]!], [n, m] = [normals.get(key(a, b)), normals.get(key(b, a))];
-    if (n && m && n.angleTo(m) > SEAM) found.push(...at(a).toArray(), ...at(b).toArray());
-  }
-  return found;
+  return Float32Array.from(found);
 }
 
 new App<DevelopableState>(DEFAULTS, (app) => expose(app, new DevelopablePage(app)));

@@ -1,9 +1,8 @@
 /** What training takes: where it runs, how long steps are, and what they give to the device. */
 import { byId, fact } from "../shell/notices.js";
+import { counted } from "../shell/words.js";
 import type { Place } from "./protocol.js";
 import type { Session } from "./session.js";
-
-const count = (number: number, what: string): string => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
 export class Facts {
   readonly #backend = fact(byId("facts"), "backend");
@@ -30,7 +29,7 @@ export class Facts {
     if (!work) return;
     const { stepMs, submissions, readbacks, kernels, fused, trace, routing: { routing, reason, source }, used, pooled } = work;
     this.#step(stepMs === undefined ? "…" : `${stepMs.toFixed(1)} ms`, stepMs === undefined ? "" : `${Math.round(1000 / stepMs).toLocaleString("en")} a second`);
-    this.#work(`${count(submissions, "submission")}, ${count(readbacks, "readback")}`, `${count(kernels, "kernel")}; ${count(fused, "operation")} more ran within them`);
+    this.#work(`${counted(submissions, "submission")}, ${counted(readbacks, "readback")}`, `${counted(kernels, "kernel")}; ${counted(fused, "operation")} more ran within them`);
     const places = [...new Set(trace.map(({ place }) => place))];
     const why = routing === "auto" && place.backend === "webgpu" ? (source === "kept" ? "as measured in an earlier visit" : reason) : "as chosen";
     this.#where(places.map((place) => `${trace.filter((step) => step.place === place).length} on ${place === "webgpu" ? "WebGPU" : "the CPU"}`).join(", "), why);

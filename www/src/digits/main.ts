@@ -51,14 +51,27 @@ async function start(): Promise<void> {
     lost: failed,
     failed,
   });
+  // The engine starts while the digits are on their way.
+  const opening = open();
+  opening.catch(() => {});
   testing = await trainer.load();
-  await reset();
+  showDigits(testing);
+  mark("picture");
+  begin(await opening);
+}
+
+/** A network as it is chosen. */
+function open(): Promise<Session> {
+  controls.state("busy");
+  const { network, seed, backend } = controls.wishes;
+  return trainer.open(backend, network, seed);
 }
 
 /** Back to the beginning, on the engine that is chosen. */
-async function reset(): Promise<void> {
-  controls.state("busy");
-  const { network, seed, backend } = controls.wishes, session = await trainer.open(backend, network, seed), { place, total } = session;
+async function reset(): Promise<void> { begin(await open()); }
+
+function begin(session: Session): void {
+  const { place, total } = session;
   if (place.why) controls.withoutWebGpu();
   facts.place(place);
   facts.clear();
@@ -69,7 +82,6 @@ async function reset(): Promise<void> {
   ask();
   say("");
   controls.state("fresh");
-  mark("picture");
   mark("interactive");
 }
 

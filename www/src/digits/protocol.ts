@@ -44,10 +44,10 @@ export interface Tested {
 
 /** Requests, each with what it is given and what comes back. */
 export interface Requests {
-  /** Fetches and unpacks the digits; gives those of the tests. `kept` is what the page's storage has for the package. */
-  load: { given: { readonly lengths: readonly number[]; readonly address: string; readonly kept: readonly (readonly [key: string, text: string])[] }; gives: Digits };
-  /** A new network, in place of the last one. */
-  open: { given: { readonly choice: Choice; readonly network: NetworkId; readonly seed: number }; gives: Place };
+  /** Unpacks the digits; gives those of the tests. */
+  load: { given: { readonly lengths: readonly number[]; readonly packed: ArrayBuffer }; gives: Digits };
+  /** A new network, in place of the last one, once the digits are there. `kept` is what the page's storage has for the package. */
+  open: { given: { readonly choice: Choice; readonly network: NetworkId; readonly seed: number; readonly kept: readonly (readonly [key: string, text: string])[] }; gives: Place };
   /** Trains until it is done or stopped; gives true once it is done. */
   train: { given: undefined; gives: boolean };
   stop: { given: undefined; gives: undefined };

@@ -1,4 +1,5 @@
 /** The page's side of a training: what has come of it so far, as the worker tells. */
+import { address, lengths } from "virtual:digits";
 import type { Digits } from "../../../examples/digits/data.mjs";
 import type { Choice, NetworkId, Place, Reply, RequestName, Requests, Sent, Tested, Work } from "./protocol.js";
 
@@ -62,25 +63,28 @@ export class Trainer {
     });
   }
 
-  request<Name extends RequestName>(name: Name, given: Requests[Name]["given"]): Promise<Requests[Name]["gives"]> {
+  /** Asks the worker for something; `moved` is handed over to it. */
+  request<Name extends RequestName>(name: Name, given: Requests[Name]["given"], moved: Transferable[] = []): Promise<Requests[Name]["gives"]> {
     if (this.#failed) return Promise.reject(this.#failed);
     return new Promise((resolve, reject) => {
       const id = ++this.#requests;
       this.#open.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, name, given } satisfies Sent);
+      this.#worker.postMessage({ id, name, given } satisfies Sent, moved);
     });
   }
 
-  /** Has the digits loaded; gives those of the tests. */
+  /** Fetches the digits, while the worker starts, and has them unpacked; gives those of the tests. */
   async load(): Promise<Digits> {
-    const { lengths, address } = await import("virtual:digits");
-    return this.request("load", { lengths, address: new URL(address, location.href).href, kept: keptTexts() });
+    const response = await fetch(address);
+    if (!response.ok) throw new Error(`the digits could not be loaded (${response.status})`);
+    const packed = await response.arrayBuffer();
+    return this.request("load", { lengths, packed }, [packed]);
   }
 
   /** A new network in place of the last one. */
   async open(choice: Choice, network: NetworkId, seed: number): Promise<Session> {
     this.session = undefined;
-    return (this.session = new Session(this, await this.request("open", { choice, network, seed })));
+    return (this.session = new Session(this, await this.request("open", { choice, network, seed, kept: keptTexts() })));
   }
 
   end(): void { this.#worker.terminate(); }

@@ -10,11 +10,12 @@ const NETWORKS = { perceptron, convolutional };
 const NEWS_MS = 30, WORK_MS = 250;
 
 const tell = (reply: Reply): void => postMessage(reply);
-let digits: { training: Digits; testing: Digits } | undefined;
+let unpacked!: (digits: { training: Digits; testing: Digits }) => void;
+const digits = new Promise<{ training: Digits; testing: Digits }>((resolve) => { unpacked = resolve; });
 let training: Training | undefined;
 
 /** Has the package keep its measurements: workers have no storage, so the page lends its own. */
-function lendStorage(kept: Requests["load"]["given"]["kept"]): void {
+function lendStorage(kept: Requests["open"]["given"]["kept"]): void {
   const texts = new Map(kept);
   const getItem = (key: string) => texts.get(key) ?? null;
   const setItem = (key: string, text: string) => {
@@ -27,32 +28,31 @@ function lendStorage(kept: Requests["load"]["given"]["kept"]): void {
 type Handlers = { readonly [Name in RequestName]: (given: Requests[Name]["given"]) => Promise<Requests[Name]["gives"]> };
 
 const handlers: Handlers = {
-  async load({ lengths, address, kept }) {
-    lendStorage(kept);
-    const { body, ok, status } = await fetch(address);
-    if (!ok || !body) throw new Error(`the digits could not be loaded (${status})`);
-    const bytes = new Uint8Array(await new Response(body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+  async load({ lengths, packed }) {
+    const bytes = new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
     let first = 0;
-    digits = digitsOf(lengths.map((length) => bytes.subarray(first, (first += length))));
-    const { images, labels, count } = digits.testing;
+    const all = digitsOf(lengths.map((length) => bytes.subarray(first, (first += length)))), { images, labels, count } = all.testing;
+    unpacked(all);
     return { images: images.slice(), labels: labels.slice(), count };
   },
 
-  async open({ choice, network, seed }) {
+  async open({ choice, network, seed, kept }) {
     await training?.dispose();
     training = undefined;
+    lendStorage(kept);
     const { engine, why = "" } = await engineOf(choice, ({ message }) => tell({ kind: "lost", message }));
-    const { training: given, testing } = loaded();
+    const { training: given, testing } = await digits;
     training = new Training(engine, NETWORKS[network], seed, given, testing);
     return { backend: engine.backend, adapter: engine.device ? engine.adapter : "", why, total: training.total, epochs: NETWORKS[network].epochs };
   },
 
   async train() {
     const current = opened();
-    let losses: number[] = [], toldAt = -Infinity, workAt = -Infinity;
+    let losses: number[] = [], made = false, toldAt = -Infinity, workAt = -Infinity;
     const news = (last: boolean) => {
       const now = performance.now(), works = last || now - workAt > WORK_MS;
-      if (!losses.length || (!last && now - toldAt < NEWS_MS)) return;
+      // The last step's work is told even if its loss was.
+      if (last ? !made : now - toldAt < NEWS_MS) return;
       tell({ kind: "steps", losses, work: works ? current.work() : undefined });
       losses = [];
       toldAt = now;
@@ -62,6 +62,7 @@ const handlers: Handlers = {
       return await current.run({
         step: (loss) => {
           losses.push(loss);
+          made = true;
           news(false);
         },
         tested: (tested) => {
@@ -77,11 +78,6 @@ const handlers: Handlers = {
   async stop() { training?.stop(); return undefined; },
   async ask(pixels) { return opened().ask(pixels); },
 };
-
-function loaded(): { training: Digits; testing: Digits } {
-  if (!digits) throw new Error("the digits are not loaded");
-  return digits;
-}
 
 function opened(): Training {
   if (!training) throw new Error("no network is opened");

@@ -6,6 +6,7 @@ import { button, choice, el, note, section, settled, slider } from "../shell/dom
 import { say, tell } from "../shell/notices.js";
 import { importsFor } from "../shell/project.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { around, line, Plane } from "../scene/plane.js";
 import { parseFormula, type Formula } from "./formula.js";
 import { lossOf, LOSSES } from "./losses.js";
@@ -137,7 +138,7 @@ class FitPage implements Page<FitState> {
       return undefined;
     }
     const { points, left } = parseRows(state.data);
-    if (left) say(`${left} rows are no pair of numbers, and left out.`);
+    if (left) say(`${counted(left, "row is no pair of numbers, and is", "rows are no pairs of numbers, and are")} left out.`);
     if (points.length > MOST_POINTS) tell(`There are ${points.length.toLocaleString("en")} points; the first ${MOST_POINTS.toLocaleString("en")} are taken.`);
     this.points = points.slice(0, MOST_POINTS);
     this.#fit();
@@ -146,10 +147,10 @@ class FitPage implements Page<FitState> {
       this.#message.textContent = `${parameters.length} parameters need at least as many points; there are ${this.points.length}.`;
       return undefined;
     }
-    const source = state.code || this.code(state), xs = this.#plane.range.x;
+    const xs = this.#plane.range.x;
     const grid = { t: Float64Array.from({ length: GRID }, (_, k) => xs[0] + ((xs[1] - xs[0]) * k) / (GRID - 1)), y: new Float64Array(GRID) };
-    const data = await this.#make(source, this.#columns(), lossOf(state.loss).make(state.scale));
-    const curve = await this.#make(source, grid, undefined).catch((error) => { data.problem.dispose(); throw error; });
+    const data = await this.#make(state, this.#columns(), lossOf(state.loss).make(state.scale));
+    const curve = await this.#make(state, grid, undefined).catch((error) => { data.problem.dispose(); throw error; });
     this.#free();
     this.#data = data;
     this.#grid = curve;
@@ -159,11 +160,11 @@ class FitPage implements Page<FitState> {
 
   async started(): Promise<void> { await this.#solve(); }
 
-  async #make(source: string, { t, y }: Data, loss: unknown): Promise<Built> {
-    const problem = this.app.engine!.problem(), { start } = this.app.state;
+  async #make(state: FitState, { t, y }: Data, loss: unknown): Promise<Built> {
+    const problem = this.app.engine!.problem(), { start } = state;
     try {
       const parameters = this.#formula!.parameters.map((name) => problem.variables(name, { shape: 1, values: [start[name] ?? 1] }));
-      const made = await runCode(source, problem, { ...Object.fromEntries(parameters.map((one) => [one.name, one])), t, y, loss });
+      const made = await runCode(state.code, this.code(state), problem, { ...Object.fromEntries(parameters.map((one) => [one.name, one])), t, y, loss });
       if (made.length !== 1) throw new CodeError("the code has to add one term: that of the points", undefined);
       return { problem, parameters, term: made[0]!.term as unknown as Term<Data> };
     } catch (error) {
@@ -242,7 +243,7 @@ class FitPage implements Page<FitState> {
     this.weights = Array.from(seen.residuals, (r) => loss.slope(r * r, state.scale));
     this.#tell();
     const { iterations, time, cost } = this.report!;
-    this.app.tellFacts(`${iterations.length} steps · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${this.points.length} points`);
+    this.app.tellFacts(`${counted(iterations.length, "step")} · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${counted(this.points.length, "point")}`);
     this.#plane.redraw();
   }
 
@@ -271,6 +272,8 @@ class FitPage implements Page<FitState> {
       this.#busy = false;
     }
   }
+
+  repaint(): void { this.#drawLoss(this.app.state); }
 
   show(state: FitState): void {
     if (document.activeElement !== this.#formulaField) this.#formulaField.value = state.formula;

@@ -1,5 +1,5 @@
 /** The landing page: five lines of a residual, and the bunny that they hold together. */
-import { column, preload, rotateXYZ, type Data, type Engine, type Term, type Variables, type Vec3 } from "leastwise";
+import { column, rotateXYZ, type Data, type Engine, type Term, type Variables, type Vec3 } from "leastwise";
 import { edges } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
 import { handleOf, Knobs, parse, targets, type Handle } from "../mesh/handles.js";
@@ -7,7 +7,7 @@ import { point } from "../mesh/pointing.js";
 import { generate } from "../scene/meshes.js";
 import { linear, View } from "../scene/view.js";
 import { byId } from "../shell/dom.js";
-import { openEngine, withoutWebGpu, type Backend } from "../shell/engines.js";
+import { BACKENDS, openEngine, withoutWebGpu, type Backend } from "../shell/engines.js";
 import { Loop, type Progress } from "../shell/loop.js";
 import { mark } from "../shell/marks.js";
 import { complain, say, tell, watchErrors } from "../shell/notices.js";
@@ -24,6 +24,10 @@ const KEY_STEP = 0.03;
 const KEY_TURN = Math.PI / 24;
 const STEPS: { readonly [key: string]: readonly [number, number, number] } = { ArrowLeft: [-1, 0, 0], ArrowRight: [1, 0, 0], ArrowUp: [0, 1, 0], ArrowDown: [0, -1, 0], PageUp: [0, 0, -1], PageDown: [0, 0, 1] };
 
+const asked = new URLSearchParams(location.hash.slice(1)).get("backend") as Backend, wish = BACKENDS.includes(asked) ? asked : "auto";
+// It loads while the page makes its mesh.
+const opening = openEngine(wish);
+opening.catch(() => {});
 const { mesh } = generate("bunny");
 const rest = mesh.positions;
 
@@ -38,10 +42,10 @@ class Landing {
   readonly knobs = new Knobs();
   #pulled = true;
 
-  async open(backend: Backend): Promise<void> {
+  async open(backend: Backend, opening = openEngine(backend)): Promise<void> {
     try {
       say("Loading the solver…");
-      const { engine, why } = await openEngine(backend);
+      const { engine, why } = await opening;
       await this.loop?.dispose();
       this.loop = undefined;
       this.view?.dispose();
@@ -91,6 +95,7 @@ class Landing {
     say("Compiling kernels…");
     const loop = new Loop(engine, {
       problem, newSolver: () => problem.solver({ linear: "pcg" }), dispose: () => { this.view.unbind(); problem.dispose(); },
+      moved: () => this.view.move((positions) => x.read(positions)),
       before: () => {
         if (!this.#pulled) return;
         this.#pulled = false;
@@ -156,12 +161,10 @@ class Landing {
 
 watchErrors();
 themeButton();
-void preload().catch(() => {});
 byId("residual").textContent = RESIDUAL;
 const copy = byId("copy") as HTMLButtonElement;
 copy.onclick = () => void navigator.clipboard.writeText("npm install leastwise").then(() => { copy.textContent = "Copied"; }, () => tell("The browser does not allow copying: select the line."));
 const page = new Landing(), select = byId("backend") as HTMLSelectElement;
-const wish = new URLSearchParams(location.hash.slice(1)).get("backend") ?? "auto";
 select.onchange = () => {
   history.replaceState(null, "", select.value === "auto" ? location.pathname : `#backend=${select.value}`);
   void page.open(select.value as Backend);
@@ -169,4 +172,4 @@ select.onchange = () => {
 byId("reset").onclick = () => page.reset();
 onTheme(() => page.repaint());
 Object.assign(window, { leastwisePage: { page } });
-void page.open(wish === "webgpu" || wish === "cpu" ? wish : "auto");
+void page.open(wish, opening);

@@ -115,7 +115,7 @@ class MeshPage implements Page<MeshState> {
     try {
       // The first table, so that its vertices begin where a renderer looks for them.
       const x = problem.variables("x", { shape: 3, values });
-      const made = await runCode(state.code || this.code(state), problem, { x, mesh, edgeLengths0: edgeLengths(mesh), hingeAngles0: anglesOf(mesh) });
+      const made = await runCode(state.code, this.code(state), problem, { x, mesh, edgeLengths0: edgeLengths(mesh), hingeAngles0: anglesOf(mesh) });
       for (const one of made) { const factor = state.weights[one.term.name]; if (factor !== undefined) weigh(one, factor); }
       this.#target = Float32Array.from(mesh.positions);
       this.#pull = new Float32Array(x.count);
@@ -124,6 +124,7 @@ class MeshPage implements Page<MeshState> {
       this.#next = { x, made, term };
       return {
         problem, newSolver: () => problem.solver({ linear: "pcg" }), dispose: () => { this.view.unbind(); problem.dispose(); },
+        moved: () => this.view.move((positions) => x.read(positions)),
         before: () => {
           if (!this.#pulled) return;
           this.#pulled = false;
@@ -148,6 +149,12 @@ class MeshPage implements Page<MeshState> {
     this.#coloured = "";
     this.#showWeights();
     void this.app.loop!.ask(() => this.#colour()).catch(complain);
+  }
+
+  repaint(): void {
+    if (!this.view?.surface) return;
+    if (this.app.state.colour === "plain") this.#plain();
+    this.#knobs();
   }
 
   draw(now: number): void {
@@ -182,7 +189,7 @@ class MeshPage implements Page<MeshState> {
   reset(): void {
     this.app.set({ handles: "", selected: 1, weights: {} });
     const { x } = this, { mesh } = this.model;
-    void this.app.loop?.ask(async () => { x?.write(mesh.positions); }).then(() => this.app.wake()).catch(complain);
+    void this.app.loop?.ask(async () => { x?.write(mesh.positions); }).then(() => { this.app.wake(); return this.app.loop?.taken(); }).catch(complain);
   }
 
   strip(): string { return `${(this.model.mesh.positions.length / 3).toLocaleString("en")} vertices`; }

@@ -46,14 +46,17 @@ function scaleOf(values: Float64Array, share = 0.98): number {
   return sorted[Math.floor(share * (sorted.length - 1))]! || 1;
 }
 
-/** From white over yellow to red, for what is not negative; linear colours. */
-export function hot(values: Float64Array, out: Float32Array): void {
+/** Heat from 0 to 1 of what is not negative. */
+export function heat(values: Float64Array): Float32Array {
   const scale = scaleOf(values);
-  values.forEach((value, v) => {
-    const t = Math.min(1, Math.max(0, value / scale)) ** 0.5;
-    out.set([0.78, 0.72 * (1 - t) ** 1.2 + 0.03, 0.66 * (1 - t) ** 2.5 + 0.02], 3 * v);
-  });
+  return Float32Array.from(values, (value) => Math.min(1, Math.max(0, value / scale)) ** 0.5);
 }
+
+/** Colour of a heat, from white over yellow to red; linear. */
+export const glow = (t: number): readonly [number, number, number] => [0.78, 0.72 * (1 - t) ** 1.2 + 0.03, 0.66 * (1 - t) ** 2.5 + 0.02];
+
+/** Colours of the values' heats. */
+export function hot(values: Float64Array, out: Float32Array): void { heat(values).forEach((t, v) => out.set(glow(t), 3 * v)); }
 
 /** Blue for negative values, red for positive ones. */
 export function diverging(values: Float64Array, out: Float32Array, scale = scaleOf(values)): void {

@@ -1,6 +1,7 @@
 /** Meshes to choose from, and those of visitors: read, checked, scaled to height 1 on the ground. */
 import { boundingBox, components, decimate, grid, icosphere, inspect, subdivide, type Mesh } from "leastwise/mesh";
 import bunny from "bunny";
+import { counted } from "../shell/words.js";
 
 /** Vertices that the pages take; larger meshes are decimated on consent. */
 export const MOST_VERTICES = 20_000;
@@ -30,8 +31,8 @@ export function placed(mesh: Mesh): Mesh {
 export function faults({ triangles, positions }: Mesh): string | undefined {
   if (positions.length < 9 || triangles.length < 3) return "it has no triangles";
   const { nonManifoldEdges, misorientedEdges } = inspect(triangles, positions.length / 3);
-  if (nonManifoldEdges) return `${nonManifoldEdges.toLocaleString("en")} of its edges have three faces or more`;
-  return misorientedEdges ? `${misorientedEdges.toLocaleString("en")} of its edges have faces that are turned against each other` : undefined;
+  if (nonManifoldEdges) return `${counted(nonManifoldEdges, "of its edges has", "of its edges have")} three faces or more`;
+  return misorientedEdges ? `${counted(misorientedEdges, "of its edges has", "of its edges have")} faces that are turned against each other` : undefined;
 }
 
 /** A visitor's file as a mesh. Throws in words for people. */
@@ -51,7 +52,7 @@ export function smaller(model: Model): Model {
 
 function describe({ triangles, positions }: Mesh): string {
   const { boundaryEdges } = inspect(triangles), { count } = components(triangles, positions.length / 3);
-  return `${count === 1 ? "one component" : `${count} components`}, ${boundaryEdges ? `${boundaryEdges.toLocaleString("en")} boundary edges` : "closed"}`;
+  return `${count === 1 ? "one component" : `${count} components`}, ${boundaryEdges ? counted(boundaryEdges, "boundary edge") : "closed"}`;
 }
 
 const theBunny = (): Mesh => ({ positions: Float64Array.from(bunny.positions.flat()), triangles: Uint32Array.from(bunny.cells.flat()) });

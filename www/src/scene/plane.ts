@@ -61,6 +61,16 @@ export class Plane {
     return [ox + (x - this.range.x[0]) * sx, oy - (y - this.range.y[0]) * sy];
   }
 
+  /** The same of many points, given as x y x y …. */
+  all(points: ArrayLike<number>): Float32Array {
+    const { sx, sy, ox, oy } = this.#scales(), { x: [left], y: [low] } = this.range, found = new Float32Array(points.length);
+    for (let k = 0; k < points.length; k += 2) {
+      found[k] = ox + (points[k]! - left) * sx;
+      found[k + 1] = oy - (points[k + 1]! - low) * sy;
+    }
+    return found;
+  }
+
   /** Coordinates of a point of the window. */
   from(event: { clientX: number; clientY: number }): [number, number] {
     const box = this.canvas.getBoundingClientRect(), { sx, sy, ox, oy } = this.#scales();

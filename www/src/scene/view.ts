@@ -6,14 +6,19 @@ import { bindAttribute, type Binding } from "leastwise/three";
 import { LeastwiseError, type Engine, type Variables, type Vec3 } from "leastwise";
 import { el } from "../shell/dom.js";
 import { mark } from "../shell/marks.js";
+import type { Loop } from "../shell/loop.js";
 import { complain } from "../shell/notices.js";
 import { calm, colour, onTheme } from "../shell/theme.js";
 import { normalsOnHost } from "./normals.js";
 
-/** Frames slower than this lower the resolution, step by step; a still picture is drawn in full. */
+/** Pictures after which the next frame is later than this lower the resolution, step by step; a still picture is drawn in full. */
 const SLOW_MS = 42;
-const SLOW_FRAMES = 6;
+const SLOW_FRAMES = 4;
+/** Pictures at the start that say nothing of that: shaders are compiled for them. */
+const FIRST = 8;
 const COARSEST = 0.5;
+/** Renderers of WebGL that are software: there, smooth edges take longer than everything else. */
+const SOFTWARE = /swiftshader|llvmpipe|softpipe|basic render|software/i;
 
 type Surface = THREE.Mesh<THREE.BufferGeometry, THREE.MeshStandardMaterial>;
 
@@ -27,11 +32,13 @@ export class View {
   binding: Binding | undefined;
   /** Pictures that were drawn. */
   drawn = 0;
+  /** Pixels of CSS at the top that buttons lie on: what is in the middle is shown below them. */
+  readonly #covered: number;
   #normals: { readonly table: NormalTable; readonly binding: Binding } | undefined;
   #triangles: Uint32Array = new Uint32Array();
   #scale = 1;
   #slow = 0;
-  #last = 0;
+  #judging = 0;
   #settled = true;
   readonly #resize: ResizeObserver;
 
@@ -39,7 +46,9 @@ export class View {
     const { device } = engine;
     this.canvas.setAttribute("aria-label", label);
     stage.append(this.canvas);
-    this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, antialias: true, ...(device ? { device } : { forceWebGL: true }) });
+    const tools = stage.parentElement?.querySelector<HTMLElement>(".tools");
+    this.#covered = tools ? tools.offsetTop + tools.offsetHeight : 0;
+    this.renderer = new THREE.WebGPURenderer({ canvas: this.canvas, ...(device ? { device, antialias: true } : webGl(this.canvas)) });
     this.controls = new OrbitControls(this.camera, this.canvas);
     this.controls.enableDamping = !calm();
     this.controls.addEventListener("change", redraw);
@@ -94,17 +103,18 @@ export class View {
 
   /**
    * Draws the values of `x` from here on, from the solver's own buffer where both work on one device, and normals that the engine
-   * computes. `loop` makes their table while no step is under way.
+   * computes. `loop` makes their table while no step is under way. From the CPU, {@link move} brings both.
    */
-  bind(x: Variables<Vec3>, loop: { ask<T>(work: () => Promise<T>): Promise<T> }): void {
+  bind(x: Variables<Vec3>, loop: Loop): void {
     this.unbind();
+    if (!this.engine.device) return;
     const binding = bindAttribute(this.renderer, this.surface!.geometry.getAttribute("position") as THREE.BufferAttribute, x);
     this.binding = binding;
     const isOver = () => this.binding !== binding;
     // Of a lost device the page hears by itself.
     const failed = (thrown: unknown) => { if (!isOver() && !(thrown instanceof LeastwiseError && thrown.code === "device-lost")) complain(thrown); };
-    // Until their kernel is there, the normals are those at rest. What ended meanwhile needs none.
-    loop.ask(() => this.#follow(x, isOver)).catch(failed);
+    // Until their kernel is there, the normals are those at rest: the first step does not wait for it. What ended meanwhile needs none.
+    void (loop.playing ? loop.begun : Promise.resolve()).then(() => loop.ask(() => this.#follow(x, isOver))).catch(failed);
   }
 
   async #follow(x: Variables<Vec3>, isOver: () => boolean): Promise<void> {
@@ -133,7 +143,7 @@ export class View {
     this.binding = undefined;
   }
 
-  /** Has positions drawn that were computed in memory, and their normals. `write` fills what is drawn. */
+  /** Has positions of the CPU drawn, and their normals. `write` fills what is drawn. */
   async move(write: (positions: Float32Array) => Promise<unknown>): Promise<void> {
     const { geometry } = this.surface!, [positions, normals] = ["position", "normal"].map((name) => geometry.getAttribute(name) as THREE.BufferAttribute) as [THREE.BufferAttribute, THREE.BufferAttribute];
     await write(positions.array as Float32Array);
@@ -158,8 +168,7 @@ export class View {
 
   /** One picture; true while the camera still glides. */
   draw(now: number, moving: boolean): void {
-    // On the CPU they come with the positions.
-    if (this.engine.device) this.#normals?.table.update();
+    this.#normals?.table.update();
     if (this.controls.enabled) this.controls.update();
     this.#adapt(now, moving);
     this.drawn++;
@@ -179,6 +188,7 @@ export class View {
   }
 
   dispose(): void {
+    cancelAnimationFrame(this.#judging);
     this.unbind();
     this.#resize.disconnect();
     this.controls.dispose();
@@ -188,13 +198,16 @@ export class View {
   }
 
   #adapt(now: number, moving: boolean): void {
-    const took = now - this.#last;
-    this.#last = now;
     if (!moving) {
       if (this.#scale < 1 && !this.#settled) { this.#settled = true; this.#ratio(1); }
       return;
     }
     if (this.#settled && this.#scale < 1) { this.#settled = false; this.#ratio(this.#scale); }
+    // Steps of the CPU may be slower than that; what a picture takes is seen in when the next frame comes.
+    if (this.#scale > COARSEST && this.drawn > FIRST) this.#judging = requestAnimationFrame((next) => this.#judge(next - now));
+  }
+
+  #judge(took: number): void {
     this.#slow = took > SLOW_MS && took < 1000 ? this.#slow + 1 : Math.max(0, this.#slow - 1);
     if (this.#slow < SLOW_FRAMES || this.#scale <= COARSEST) return;
     this.#slow = 0;
@@ -213,11 +226,19 @@ export class View {
     this.camera.aspect = width / height;
     // On a narrow screen the width is what has to hold the mesh.
     this.camera.fov = width < height ? Math.min(70, 38 * (height / width) ** 0.75) : 38;
+    if (this.#covered) this.camera.setViewOffset(width, height, 0, -this.#covered / 2, width, height);
     this.camera.updateProjectionMatrix();
     this.redraw();
   }
 
   #paint(): void { this.scene.background = new THREE.Color(colour("stage")); }
+}
+
+/** What three draws with where there is no device: smooth edges where they are cheap. */
+function webGl(canvas: HTMLCanvasElement): { context?: WebGL2RenderingContext; forceWebGL: true; antialias: boolean } {
+  const context = canvas.getContext("webgl2", { alpha: true, depth: true, antialias: false }) ?? undefined;
+  const named = context?.getExtension("WEBGL_debug_renderer_info"), name = named ? String(context!.getParameter(named.UNMASKED_RENDERER_WEBGL)) : "";
+  return { ...(context && { context }), forceWebGL: true, antialias: !SOFTWARE.test(name) };
 }
 
 /** A colour of the style sheet in three's working space. */

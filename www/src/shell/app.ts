@@ -1,10 +1,10 @@
 /** The frame of a page: stage, panel, buttons and strip, the state in the address, and the engine behind them. */
-import { LeastwiseError, preload, type Engine } from "leastwise";
+import { LeastwiseError, type Engine } from "leastwise";
 import { Chart } from "./chart.js";
 import { CodeError } from "./code.js";
 import { byId, button, choice, el, iconButton, settled } from "./dom.js";
 import { Editor } from "./editor.js";
-import { BACKENDS, openEngine, withoutWebGpu, type Backend } from "./engines.js";
+import { BACKENDS, openEngine, withoutWebGpu, type Backend, type Found } from "./engines.js";
 import { Loop, type Progress, type Running } from "./loop.js";
 import { mark } from "./marks.js";
 import { complain, say, settle, tell, watchErrors } from "./notices.js";
@@ -31,6 +31,8 @@ export interface Page<S extends CommonState> {
   /** Called when the new problem's loop is there, and has taken the place of the old one. */
   started?(): Promise<void> | void;
   draw?(now: number): void;
+  /** Takes the theme's colours anew. */
+  repaint?(): void;
   /** Shows the state in the controls. */
   show(state: S): void;
   /** Takes over a state that the visitor went back to, or false if that takes another problem. */
@@ -72,19 +74,21 @@ export class App<S extends CommonState> {
   constructor(defaults: S, page: (app: App<S>) => Page<S>, { live = true, code = true }: { live?: boolean; code?: boolean } = {}) {
     watchErrors();
     themeButton();
-    void preload().catch(() => {});
     this.defaults = defaults;
     this.state = decode(location.hash, defaults);
     if (!BACKENDS.includes(this.state.backend)) this.state = { ...this.state, backend: defaults.backend };
+    // It loads while the page is laid out and makes its mesh.
+    const opening = openEngine(this.state.backend);
+    opening.catch(() => {});
     if (code) this.editor = new Editor((source) => this.#edited(source), () => this.#page.code?.(this.state) ?? "", () => this.copy());
     this.#layout(live);
     this.#page = page(this);
     this.#page.show(this.state);
-    onTheme(() => this.loop?.draw());
+    onTheme(() => { this.#page.repaint?.(); this.loop?.draw(); });
     addEventListener("hashchange", () => location.reload());
     addEventListener("visibilitychange", () => this.#seen());
     addEventListener("keydown", (event) => this.#key(event));
-    void this.#restart();
+    void this.#restart(opening);
   }
 
   /** Changes the state by hand of the visitor; what it means is the page's affair. Undo comes back to before. */
@@ -143,16 +147,16 @@ export class App<S extends CommonState> {
     this.set({ code: source === own ? "" : source } as Partial<S>);
   }
 
-  async #restart(): Promise<void> {
-    this.#working = this.#working.then(() => this.#open());
+  async #restart(opening?: Promise<Found>): Promise<void> {
+    this.#working = this.#working.then(() => this.#open(opening));
     await this.#working;
     await this.rebuild();
   }
 
-  async #open(): Promise<void> {
+  async #open(opening?: Promise<Found>): Promise<void> {
     try {
       say("Loading the solver…");
-      const { engine, why } = await openEngine(this.state.backend);
+      const { engine, why } = await (opening ?? openEngine(this.state.backend));
       await this.loop?.dispose();
       this.loop = undefined;
       if (this.engine) this.#page.close();
@@ -325,7 +329,8 @@ export class App<S extends CommonState> {
     const step = iconButton("step", "One step", () => { void this.loop?.step().then(() => this.#showPlay()).catch((error) => this.#failed(error)); this.#showPlay(); });
     const common = live ? [this.#play, step, this.#rewind] : [];
     const buttons = el("div", { class: "buttons", role: "toolbar", "aria-label": "Playing" }, ...common, iconButton("reset", "Reset", () => { this.remember(); this.#page.reset(); }), this.#undo);
-    const strip = el("div", { class: "strip" }, buttons, el("p", { class: "facts", id: "facts" }, el("span", {}, this.#name), ...(live ? [el("span", {}, this.#facts.step, " ms a step"), el("span", {}, "cost ", this.#facts.cost)] : []), this.#facts.more));
+    const facts = [el("span", {}, this.#name), ...(live ? [el("span", {}, this.#facts.step, " ms a step"), el("span", {}, "cost ", this.#facts.cost)] : []), this.#facts.more];
+    const strip = el("div", { class: "strip" }, buttons, el("p", { class: "facts", id: "facts" }, ...facts.flatMap((one) => [one, " "])));
     byId("app").append(el("div", { class: "middle" }, this.stage, this.tools, strip), this.#panel);
   }
 

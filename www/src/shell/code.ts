@@ -1,4 +1,4 @@
-/** The code that a page runs: TypeScript as the editor has it, with the package's exports in scope. */
+/** The code that a page runs, its own or TypeScript as the editor has it, with the package's exports in scope. */
 import * as core from "leastwise";
 import * as energies from "leastwise/energies";
 import * as meshes from "leastwise/mesh";
@@ -30,9 +30,12 @@ async function plain(source: string): Promise<string> {
   }
 }
 
-/** Runs the code once with `problem` and what else is in scope, and gives the terms that it made. What fails says at which line. */
-export async function runCode(source: string, problem: Problem, scope: Scope): Promise<Made[]> {
-  const body = await plain(source);
+/**
+ * Runs a visitor's code, or the page's `own` if that is empty, once with `problem` and what else is in scope; gives the terms that it made. What
+ * fails says at which line. The page's own code has no types, and runs before anything is loaded that takes them out.
+ */
+export async function runCode(edited: string, own: string, problem: Problem, scope: Scope): Promise<Made[]> {
+  const source = edited || own, body = edited ? await plain(edited) : own;
   const names = { ...PACKAGE, ...scope, problem };
   const made: Made[] = [];
   const stop = collect(problem, made);

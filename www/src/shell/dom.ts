@@ -52,15 +52,22 @@ export const button = (label: string, onclick: () => void, kind = "quiet"): HTML
 /** A control that shows a value and tells of changes. */
 export interface Control<T> { readonly element: HTMLElement; show(value: T): void }
 
+/** Step of a slider over logarithms. */
+const LOG_STEP = 0.02;
+
 /** A slider; `log` has it move in powers of ten. `onchange` comes once at the end, `oninput` on the way. */
 export function slider(label: string, { min, max, step = 0.01, log = false, unit = "" }: { min: number; max: number; step?: number; log?: boolean; unit?: string }, oninput: (value: number) => void, onchange: (value: number) => void = () => {}): Control<number> {
   const id = freshId(), to = (value: number) => (log ? Math.log10(value) : value), from = (value: number) => (log ? 10 ** value : value);
   const output = el("output", { for: id });
-  const input = el("input", { type: "range", id, min: String(to(min)), max: String(to(max)), step: String(log ? 0.02 : step) });
-  const say = () => { output.textContent = `${Number(from(Number(input.value)).toPrecision(3))}${unit}`; };
-  input.oninput = () => { say(); oninput(from(Number(input.value))); };
-  input.onchange = () => onchange(from(Number(input.value)));
-  return { element: el("div", { class: "slider" }, el("label", { for: id }, label), output, input), show: (value) => { input.value = String(to(value)); say(); } };
+  // Powers of ten are among the places of a slider over logarithms.
+  const end = (value: number, round: (value: number) => number) => (log ? (round(to(value) / LOG_STEP) * LOG_STEP).toFixed(2) : String(value));
+  const input = el("input", { type: "range", id, min: end(min, Math.floor), max: end(max, Math.ceil), step: String(log ? LOG_STEP : step) });
+  const say = (value: number) => { output.textContent = `${Number(value.toPrecision(3))}${unit}`; };
+  const value = () => from(Number(input.value));
+  input.oninput = () => { say(value()); oninput(value()); };
+  input.onchange = () => onchange(value());
+  // The value itself, which may be between two places.
+  return { element: el("div", { class: "slider" }, el("label", { for: id }, label), output, input), show: (value) => { input.value = String(to(value)); say(Math.min(max, Math.max(min, value))); } };
 }
 
 /** A list to choose from. */

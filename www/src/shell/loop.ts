@@ -1,11 +1,14 @@
 /** The loop of a page: steps and pictures while something moves, costs a few times a second, checkpoints to go back to. */
 import { LeastwiseError, type Engine, type Problem, type Report, type Solver } from "leastwise";
+import { turn } from "./turn.js";
 
-/** Milliseconds of a frame that the CPU may work. */
+/** Milliseconds that the CPU works before the page may draw and answer. */
 export const BUDGET_MS = 6;
 /** Frames that a GPU may be behind. */
 const FRAMES_AHEAD = 2;
 const SAMPLE_MS = 300;
+/** The same once a sample was still: what rests is to rest soon. */
+const STILL_MS = 100;
 /** Samples between two checkpoints, and how many are kept. */
 const SAMPLES_A_CHECKPOINT = 4;
 const CHECKPOINTS = 16;
@@ -33,6 +36,8 @@ export interface Running {
   readonly restored?: (note: unknown) => void;
   /** Called before every frame's steps. */
   readonly before?: (steps: number) => void;
+  /** Takes over values that have changed, while no step is under way. On the CPU alone: a GPU draws from its own buffer. */
+  readonly moved?: () => Promise<unknown>;
   /** Called with every sample of the costs; what it reads is read while no step is enqueued. */
   readonly sampled?: (report: Report) => void | Promise<void>;
   readonly dispose: () => void;
@@ -52,6 +57,9 @@ export class Loop {
   playing = true;
   /** Reports that were asked for: all that is read back while nothing else is asked. */
   samples = 0;
+  /** Comes when the first step is made. */
+  readonly begun: Promise<void>;
+  #begin!: () => void;
   readonly #engine: Engine;
   readonly #running: Running;
   #solver: Solver;
@@ -82,8 +90,10 @@ export class Loop {
   }) {
     this.#engine = engine;
     this.#running = running;
+    this.begun = new Promise((resolve) => { this.#begin = resolve; });
     this.#solver = running.newSolver();
     this.wake();
+    void this.taken().catch((thrown) => this.#fail(thrown));
   }
 
   get resting(): boolean { return !this.#running.endless && this.#still >= STILL_SAMPLES; }
@@ -102,8 +112,15 @@ export class Loop {
   /** Asks for a picture, in the next frame. */
   draw(): void {
     this.#wanted = true;
-    if (!this.#asked && !this.#ended) this.#asked = requestAnimationFrame((now) => this.#turn(now));
+    this.#request();
   }
+
+  /** Values were written: the page takes them over. */
+  taken(): Promise<void> { return this.ask(() => this.#moved()); }
+
+  #request(): void { if (!this.#asked && !this.#ended) this.#asked = requestAnimationFrame((now) => this.#turn(now)); }
+
+  async #moved(): Promise<void> { if (!this.#engine.device && !this.#ended) await this.#running.moved?.(); }
 
   play(): void { this.playing = true; this.wake(); }
   pause(): void { this.playing = false; this.draw(); void this.#sample(); }
@@ -119,8 +136,8 @@ export class Loop {
         this.#steps += await frame(this.#solver);
         if (this.#steps === before) await new Promise(requestAnimationFrame);
       }
-      if (frame) return;
-      this.#steps += await stepOf(this.#solver);
+      if (!frame) this.#steps += await stepOf(this.#solver);
+      await this.#moved();
     });
     await this.#sample();
     this.draw();
@@ -136,6 +153,7 @@ export class Loop {
     await this.ask(async () => {
       this.#solver.restore(last.file);
       this.#running.restored?.(last.own);
+      await this.#moved();
     });
     this.#steps = last.steps;
     this.#still = 0;
@@ -165,21 +183,29 @@ export class Loop {
     this.#asked = 0;
     if (this.#ended) return;
     try {
+      const moving = this.playing && !this.resting, { device } = this.#engine;
+      // A GPU's values may have changed in any frame; those of the CPU are new when its steps are made.
+      const wanted = this.#wanted || (moving && device !== undefined);
       this.#wanted = false;
-      const moving = this.playing && !this.resting;
       if (moving) this.#advance(now);
-      this.on.draw(now);
+      if (wanted) this.on.draw(now);
       this.on.shown(this.progress);
-      if (moving || this.#wanted) this.draw();
+      if (this.#steps > 0) this.#begin();
+      if (moving || this.#wanted) this.#request();
     } catch (thrown) {
-      this.#ended = true;
-      this.on.failed(thrown);
+      this.#fail(thrown);
     }
+  }
+
+  #fail(thrown: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.on.failed(thrown);
   }
 
   #advance(now: number): void {
     if (this.#busy || this.#unfinished >= FRAMES_AHEAD) return;
-    if (now - this.#sampledAt > SAMPLE_MS && this.#steps > 0) return void this.#sample();
+    if (now - this.#sampledAt > (this.#still && !this.#running.endless ? STILL_MS : SAMPLE_MS) && this.#steps > 0) return void this.#sample();
     if (this.#edited) {
       this.#edited = false;
       this.#solver.dispose();
@@ -192,18 +218,16 @@ export class Loop {
     if (frame) {
       void this.ask(async () => {
         const steps = await frame(this.#solver);
-        if (steps) this.#smooth((performance.now() - started) / steps);
+        if (!steps) return;
+        this.#smooth((performance.now() - started) / steps);
         this.#steps += steps;
-      }).catch((thrown) => { if (!this.#ended) { this.#ended = true; this.on.failed(thrown); } });
+        await this.#moved();
+      }).catch((thrown) => this.#fail(thrown));
       return;
     }
-    const known = this.#solver.advance({ iterations, budgetMs: BUDGET_MS });
     const { device } = this.#engine;
-    if (!device) {
-      const done = known ? known.accepted + known.rejected : 0;
-      this.#count(done, performance.now() - started);
-      return;
-    }
+    if (!device) return void this.ask(() => this.#work(iterations)).catch((thrown) => this.#fail(thrown));
+    const known = this.#solver.advance({ iterations });
     this.#unfinished++;
     void device.queue.onSubmittedWorkDone().then(() => {
       this.#unfinished--;
@@ -213,19 +237,26 @@ export class Loop {
     if (known) this.#steps += iterations;
   }
 
-  #done = 0;
-  #spent = 0;
-  /** Steps of the CPU may take several frames. */
-  #count(done: number, ms: number): void {
-    this.#spent += ms;
-    // A new solver counts from 0.
-    const more = done >= this.#done ? done - this.#done : done;
-    this.#done = done;
-    if (!more) return;
-    this.#smooth(this.#spent / more);
-    this.#spent = 0;
-    this.#steps += more;
+  /** The CPU works in slices, between which the page draws and answers, until no step is under way: after the frame's picture, not before it. */
+  async #work(iterations: number): Promise<void> {
+    for (let spent = 0, wanted = iterations; ; wanted = 1) {
+      await turn();
+      if (this.#ended) return;
+      const started = performance.now(), known = this.#solver.advance({ iterations: wanted, budgetMs: BUDGET_MS });
+      spent += performance.now() - started;
+      // A part of the engine is still being loaded.
+      if (!known) return;
+      if (known.unfinished) continue;
+      const done = known.accepted + known.rejected, made = done >= this.#done ? done - this.#done : done;
+      this.#done = done;
+      if (!made) return;
+      this.#smooth(spent / made);
+      this.#steps += made;
+      return this.#moved();
+    }
   }
+  /** Steps of the solver when it was last asked; a new solver counts from 0. */
+  #done = 0;
 
   #smooth(ms: number): void { this.#stepMs = this.#stepMs === undefined ? ms : this.#stepMs + 0.1 * (ms - this.#stepMs); }
 

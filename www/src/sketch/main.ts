@@ -5,6 +5,7 @@ import { App, expose, type CommonState, type Page } from "../shell/app.js";
 import { button, el, note, section, segments } from "../shell/dom.js";
 import { say, tell } from "../shell/notices.js";
 import { colour } from "../shell/theme.js";
+import { counted } from "../shell/words.js";
 import { line, Plane } from "../scene/plane.js";
 import { ALLOWED, FIRST, lettersOf, measure, NAMES, nameOf, parseModel, solveModel, VALUED, type Kind, type Model } from "./model.js";
 
@@ -108,7 +109,7 @@ class SketchPage implements Page<SketchState> {
         el("span", {}, `${name} `, el("small", {}, refs.join(" ")), because?.length ? el("small", { class: "because" }, `${state === "bad" ? "contradicts" : "follows from"} ${because.join(", ")}`) : undefined),
         field, el("button", { type: "button", class: "icon", "aria-label": `Remove ${name}`, onclick: () => this.#change({ ...this.model, constraints: this.model.constraints.filter((_, at) => at !== k) }) }, "×"));
     }));
-    this.app.tellFacts(`${free} degrees of freedom · ${model.constraints.length} constraints · ${result?.redundant.length ?? 0} redundant · ${result?.conflicting.length ?? 0} conflicting`);
+    this.app.tellFacts(`${counted(free, "degree of freedom", "degrees of freedom")} · ${counted(model.constraints.length, "constraint")} · ${result?.redundant.length ?? 0} redundant · ${result?.conflicting.length ?? 0} conflicting`);
     this.#plane.redraw();
   }
 

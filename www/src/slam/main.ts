@@ -6,8 +6,9 @@ import { button, choice, el, note, section, slider, tick } from "../shell/dom.js
 import { stepOf, type Running } from "../shell/loop.js";
 import { complain, say, tell } from "../shell/notices.js";
 import { importsFor, type Project } from "../shell/project.js";
+import { counted } from "../shell/words.js";
 import { MOST_CAMERAS, MOST_POSES, readWorld } from "./files.js";
-import { FILM_MS, Picture } from "./picture.js";
+import { filmMs, Picture } from "./picture.js";
 import { knotBundle } from "./views.js";
 import { bundleWorld, place, planeWorld, sphereWorld, type World } from "./worlds.js";
 
@@ -98,7 +99,7 @@ class SlamPage implements Page<SlamState> {
     const world = this.#worldOf(state), problem = this.app.engine!.problem();
     if (state.world === FILE && !this.#file) tell("The link is to a file of its visitor, which is not in it. Open yours, or choose a world.");
     try {
-      const { tables, made } = await place(problem, world, state.code || world.code);
+      const { tables, made } = await place(problem, world, state.code);
       this.#next = { problem, tables, made, world };
       return { problem, newSolver: () => problem.solver(), dispose: () => problem.dispose(), frame: (solver) => this.#frame(solver) };
     } catch (error) {
@@ -122,7 +123,7 @@ class SlamPage implements Page<SlamState> {
   /** A step of the film; between two of them the picture moves from one to the other. */
   async #frame(solver: Solver): Promise<number> {
     const now = performance.now();
-    if (now - this.#lastStep < FILM_MS) {
+    if (now - this.#lastStep < filmMs()) {
       // Nothing to solve in this frame: the next one comes with the screen.
       await new Promise(requestAnimationFrame);
       return 0;
@@ -179,7 +180,7 @@ class SlamPage implements Page<SlamState> {
       const { wrong } = world, weights = this.weights!, count = (is: 0 | 1) => weights.reduce((sum, weight, k) => sum + Number(wrong?.[k] === is && weight < 0.5), 0);
       this.found = { wrong: count(1), of: wrong?.reduce((sum, one) => sum + one, 0) ?? 0, right: count(0), out: weights.reduce((sum, weight) => sum + Number(weight < 0.5), 0) };
       await this.#read();
-      say(`${report.rounds} rounds, ${report.steps} steps: ${wrong ? `${this.found.wrong} of ${this.found.of} wrong ${world.suspects} found` : `${this.found.out} ${world.suspects} left out`}.`);
+      say(`${counted(report.rounds, "round")}, ${counted(report.steps, "step")}: ${wrong ? `${this.found.wrong} of ${this.found.of} wrong ${world.suspects} found` : `${this.found.out} ${world.suspects} left out`}.`);
     });
     this.app.wake();
   }

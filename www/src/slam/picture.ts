@@ -3,8 +3,8 @@ import { calm, colour } from "../shell/theme.js";
 import { around, line, Plane } from "../scene/plane.js";
 import type { World } from "./worlds.js";
 
-/** Milliseconds in which the picture moves from one step to the next. */
-export const FILM_MS = 220;
+/** Milliseconds in which the picture moves from one step to the next; nobody waits for them who asked for less motion. */
+export const filmMs = (): number => (calm() ? 0 : 220);
 /** Points of a bundle that are drawn at most. */
 const MOST_POINTS = 12_000;
 /** Ellipses that are drawn at most. */
@@ -84,7 +84,7 @@ export class Picture {
 
   /** One picture; true while it still moves. */
   draw(now: number): boolean {
-    const share = Math.min(1, (now - this.#moved) / FILM_MS), eased = share * (2 - share), { world } = this;
+    const share = Math.min(1, (now - this.#moved) / Math.max(1, filmMs())), eased = share * (2 - share), { world } = this;
     this.#shown = share < 1 ? this.#places.map((value, k) => this.#from[k]! + (value - this.#from[k]!) * eased) : this.#places;
     if (world) this.#range(calm() ? 1 : 0.15);
     this.plane.redraw();

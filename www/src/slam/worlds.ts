@@ -1,6 +1,7 @@
 /** Worlds of the page: pose graphs in the plane and in space, and bundles of views, generated or from a file. */
 import { se2, se3, type Problem, type Variables } from "leastwise";
 import { runCode, type Made } from "../shell/code.js";
+import { counted } from "../shell/words.js";
 import { ANGLE, makeGraph, PLACE, type Pose, type World as PlaneWorld } from "./graphs.js";
 import { conjugate, fromAngleAxis, from, random, rotate, scaled, times, type Motion, type Point } from "./rotations.js";
 
@@ -94,7 +95,7 @@ export function graphWorld({ name, width, start, edges, motions, roots, wrong, t
     scope: { odometry: part(steps), closures, ...(!roots && { sigma: { angle: ANGLE, place: PLACE } }) },
     poses,
     places: ([values]) => Float64Array.from({ length: 3 * poses }, (_, k) => (k % 3 === 2 && width === 4 ? 0 : values![width * Math.floor(k / 3) + first + (k % 3)]!)),
-    said: (places) => `${poses.toLocaleString("en")} poses, ${others.length.toLocaleString("en")} closures${truth ? ` · ${meanOff(places, truth).toFixed(2)} m off` : ""}`,
+    said: (places) => `${counted(poses, "pose")}, ${counted(others.length, "closure")}${truth ? ` · ${meanOff(places, truth).toFixed(2)} m off` : ""}`,
   };
 }
 
@@ -185,16 +186,16 @@ export function bundleWorld({ name, cameras, points, pairs, seen, wrong }: Bundl
       places.set(points as Float64Array, 3 * count);
       return places;
     },
-    said: (_, cost) => `${count.toLocaleString("en")} cameras, ${(points.length / 3).toLocaleString("en")} points, ${views.toLocaleString("en")} views${cost === undefined ? "" : ` · ${Math.sqrt((2 * cost) / views).toFixed(2)} pixels off (RMS)`}`,
+    said: (_, cost) => `${counted(count, "camera")}, ${counted(points.length / 3, "point")}, ${counted(views, "view")}${cost === undefined ? "" : ` · ${Math.sqrt((2 * cost) / views).toFixed(2)} pixels off (RMS)`}`,
   };
 }
 
 /** A world in a problem: its tables, the terms that the code made, and where the first pose is held. */
 export interface Placed { readonly tables: readonly Variables<unknown>[]; readonly made: Made[] }
 
-/** Puts a world into a problem. */
-export async function place(problem: Problem, { tables, scope }: World, code: string): Promise<Placed> {
+/** Puts a world into a problem, with a visitor's code in place of its own. */
+export async function place(problem: Problem, { tables, scope, code }: World, edited: string): Promise<Placed> {
   const made = Object.entries(tables).map(([name, { width, values }]) => [name, problem.variables(name, { shape: name === "pose" ? (width === 4 ? se2 : se3) : width, values }) as Variables<unknown>] as const);
   for (const [name, table] of made) if (name === "pose") table.fix([0]);
-  return { tables: made.map(([, table]) => table), made: await runCode(code, problem, { ...Object.fromEntries(made), ...scope }) };
+  return { tables: made.map(([, table]) => table), made: await runCode(edited, code, problem, { ...Object.fromEntries(made), ...scope }) };
 }

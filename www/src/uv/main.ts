@@ -1,5 +1,5 @@
 /** The UV page: a mesh, cut along seams and flattened. */
-import { type Engine, type Variables, type Vec2 } from "leastwise";
+import { init, type Engine, type Variables, type Vec2 } from "leastwise";
 import { lscm as energyOfLscm } from "leastwise/energies";
 import { cutAlong, inspect, lscm, tutte, type Cut, type Mesh } from "leastwise/mesh";
 import * as THREE from "three/webgpu";
@@ -10,9 +10,9 @@ import type { Running } from "../shell/loop.js";
 import { say, tell } from "../shell/notices.js";
 import { importsFor } from "../shell/project.js";
 import { colour } from "../shell/theme.js";
-import { hot } from "../scene/colouring.js";
+import { glow, heat } from "../scene/colouring.js";
 import { generate, type MeshId, type Model } from "../scene/meshes.js";
-import { around, line, Plane } from "../scene/plane.js";
+import { around, Plane } from "../scene/plane.js";
 import { View } from "../scene/view.js";
 import { edgesOf, Graph } from "./seams.js";
 
@@ -37,6 +37,10 @@ problem.energy("symmetric Dirichlet",
 mips(problem, mesh, { x: uv, name: "angles" });`;
 /** The share that stays of the first energy, which keeps the scale. */
 const LEAST = 0.02;
+/** Shades of the plane's triangles: those of one are one path, for which a canvas takes a fraction of the time. */
+const SHADES = 24;
+const srgb = (value: number) => Math.round(255 * Math.min(1, value) ** (1 / 2.2));
+const PAINTS = Array.from({ length: SHADES }, (_, k) => `rgb(${glow(k / (SHADES - 1)).map(srgb).join(" ")})`);
 
 class UvPage implements Page<UvState> {
   model: Model = generate("bunny");
@@ -48,11 +52,16 @@ class UvPage implements Page<UvState> {
   seams: readonly (readonly number[])[] = [];
   begun = "";
   #graph!: Graph;
+  /** An engine on the CPU for the start: its linear system is solved there before a GPU has compiled its forty kernels. */
+  #starter: Promise<Engine> | undefined;
   #uv: Variables<Vec2> | undefined;
   #made: Made[] = [];
   #next: { uv: Variables<Vec2>; made: Made[]; cut: Cut; flat: ArrayLike<number> } | undefined;
-  #colours = new Float32Array();
-  #lines: THREE.LineSegments | undefined;
+  /** Distortion of vertices, from 0 to 1. */
+  #heats: Float32Array = new Float32Array();
+  /** Edges of one triangle: both ends of each. */
+  #rim: readonly (readonly [number, number])[] = [];
+  #lines: THREE.LineSegments<THREE.BufferGeometry, THREE.LineBasicMaterial> | undefined;
   #reading = false;
   #texture: THREE.Texture | undefined;
   readonly #left = el("div", { class: "half" });
@@ -81,6 +90,8 @@ class UvPage implements Page<UvState> {
   }
 
   async open(engine: Engine): Promise<void> {
+    this.#starter = engine.device ? init({ backend: "cpu" }) : Promise.resolve(engine);
+    this.#starter.catch(() => {});
     this.view = await View.make(engine, this.#left, "The mesh with a checkerboard", () => this.app.loop ? this.app.loop.draw() : this.view?.surface && this.view.draw(performance.now(), false));
     this.view.look([0.5, 0.95, 2.5], [0, 0.5, 0]);
     let from: { x: number; y: number } | undefined;
@@ -90,28 +101,33 @@ class UvPage implements Page<UvState> {
     if (this.cut) this.#display(this.cut);
   }
 
-  close(): void { this.view.dispose(); this.#lines = undefined; }
+  close(): void {
+    const { engine } = this.app;
+    void this.#starter?.then((one) => { if (one !== engine) one.dispose(); }, () => {});
+    this.view.dispose();
+    this.#lines = undefined;
+  }
   code(): string { return CODE; }
 
   async build(state: UvState): Promise<Running | undefined> {
-    const { mesh } = this.model, engine = this.app.engine!;
+    const { mesh } = this.model, engine = this.app.engine!, starter = await this.#starter!;
     this.seams = state.seams.some((seam) => seam.length) ? state.seams : this.#automatic();
     const cut = cutAlong(mesh, edgesOf(this.#graph, this.seams).flat());
     this.#show(cut);
     const fault = notDisk(cut);
     if (fault) { tell(fault); this.#uv = undefined; this.cut = cut; return undefined; }
     let flat: ArrayLike<number> = new Float64Array(), used = state.start;
-    if (state.start !== "tutte") flat = sized(await lscm(engine, cut), cut);
-    if (state.start === "tutte" || flips(flat, cut.triangles)) { used = "tutte"; flat = sized(await tutte(engine, cut), cut); }
+    if (state.start !== "tutte") flat = sized(await lscm(starter, cut), cut);
+    if (state.start === "tutte" || flips(flat, cut.triangles)) { used = "tutte"; flat = sized(await tutte(starter, cut), cut); }
     if (flips(flat, cut.triangles)) { tell("No start without turned triangles was found: cut the mesh with more seams."); return undefined; }
     this.begun = used;
     const problem = engine.problem();
     try {
       const uv = problem.variables("uv", { shape: 2, values: flat });
       uv.fix([0]);
-      const made = await runCode(state.code || CODE, problem, { uv, x: uv, mesh: cut, lscm: energyOfLscm });
+      const made = await runCode(state.code, CODE, problem, { uv, x: uv, mesh: cut, lscm: energyOfLscm });
       this.#next = { uv, made, cut, flat };
-      return { problem, newSolver: () => problem.solver({ method: "newton", linear: "pcg" }), dispose: () => problem.dispose(), before: () => this.#read(), sampled: () => this.#look() };
+      return { problem, newSolver: () => problem.solver({ method: "newton", linear: "pcg" }), dispose: () => problem.dispose(), before: () => { if (engine.device) this.#read(); }, moved: async () => this.#take(await uv.read()), sampled: () => this.#look() };
     } catch (error) {
       problem.dispose();
       throw error;
@@ -132,6 +148,8 @@ class UvPage implements Page<UvState> {
   }
 
   draw(now: number): void { this.view.draw(now, this.app.loop!.playing && !this.app.loop!.resting); }
+
+  repaint(): void { this.#lines?.material.color.set(colour("handle")); }
 
   show(state: UvState): void {
     this.#controls.mesh.show(state.mesh);
@@ -223,8 +241,9 @@ lw.dispose();
     const surface = this.view.show(Float32Array.from(cut.positions), cut.triangles), { geometry, material } = surface;
     geometry.setAttribute("uv", new THREE.BufferAttribute(new Float32Array((2 * cut.positions.length) / 3), 2));
     Object.assign(material, { map: this.#texture, polygonOffset: true, polygonOffsetFactor: 1, polygonOffsetUnits: 1, needsUpdate: true });
-    this.#colours = new Float32Array(cut.positions.length).fill(0.9);
-    this.view.colours((out) => out.set(this.#colours));
+    this.#heats = new Float32Array(cut.positions.length / 3);
+    this.#rim = boundary(cut.triangles);
+    this.#paintMesh();
     if (this.#lines) { this.view.scene.remove(this.#lines); this.#lines.geometry.dispose(); }
     const { positions } = this.model.mesh, points = edgesOf(this.#graph, this.seams).flat().map((v) => new THREE.Vector3().fromArray(positions, 3 * v));
     this.#lines = new THREE.LineSegments(new THREE.BufferGeometry().setFromPoints(points), new THREE.LineBasicMaterial({ color: colour("handle"), linewidth: 2 }));
@@ -277,32 +296,34 @@ lw.dispose();
       for (let k = 0; k < 3; k++) { sums[cut.triangles[3 * face + k]!]! += stretch - 1; counts[cut.triangles[3 * face + k]!]!++; }
     });
     this.stretch = total / residuals.length;
-    hot(sums.map((sum, v) => Math.min(1, sum / Math.max(1, counts[v]!))), this.#colours);
-    this.view.colours((out) => out.set(this.#colours));
+    this.#heats = heat(sums.map((sum, v) => Math.min(1, sum / Math.max(1, counts[v]!))));
+    this.#paintMesh();
     this.#plane.redraw();
   }
+
+  #paintMesh(): void { this.view.colours((out) => this.#heats.forEach((t, v) => out.set(glow(t), 3 * v))); }
 
   #paint(context: CanvasRenderingContext2D): void {
     const { cut, flat } = this;
     if (!cut || !flat.length || flat.length * 3 !== cut.positions.length * 2) return;
-    const place = Array.from({ length: flat.length / 2 }, (_, v) => this.#plane.to(flat[2 * v]!, flat[2 * v + 1]!));
-    const srgb = (value: number) => Math.round(255 * Math.min(1, value) ** (1 / 2.2));
+    const place = this.#plane.all(flat), { triangles } = cut, shade = (t: number) => Math.round(((this.#heats[triangles[t]!]! + this.#heats[triangles[t + 1]!]! + this.#heats[triangles[t + 2]!]!) / 3) * (SHADES - 1));
+    const move = (v: number) => context.moveTo(place[2 * v]!, place[2 * v + 1]!), go = (v: number) => context.lineTo(place[2 * v]!, place[2 * v + 1]!);
+    const shades = Array.from({ length: SHADES }, () => [] as number[]);
+    for (let t = 0; t < triangles.length; t += 3) shades[shade(t)]!.push(t);
     context.lineWidth = 0.6;
-    for (let t = 0; t < cut.triangles.length; t += 3) {
-      const [a, b, c] = [cut.triangles[t]!, cut.triangles[t + 1]!, cut.triangles[t + 2]!];
-      const mean = (k: number) => (this.#colours[3 * a + k]! + this.#colours[3 * b + k]! + this.#colours[3 * c + k]!) / 3;
-      context.fillStyle = context.strokeStyle = `rgb(${srgb(mean(0))} ${srgb(mean(1))} ${srgb(mean(2))})`;
+    shades.forEach((list, k) => {
+      if (!list.length) return;
+      context.fillStyle = context.strokeStyle = PAINTS[k]!;
       context.beginPath();
-      context.moveTo(...place[a]!);
-      context.lineTo(...place[b]!);
-      context.lineTo(...place[c]!);
-      context.closePath();
+      for (const t of list) { move(triangles[t]!); go(triangles[t + 1]!); go(triangles[t + 2]!); context.closePath(); }
       context.fill();
       context.stroke();
-    }
+    });
     context.strokeStyle = colour("handle");
     context.lineWidth = 1.5;
-    for (const [a, b] of boundary(cut.triangles)) line(context, [place[a]!, place[b]!]);
+    context.beginPath();
+    for (const [a, b] of this.#rim) { move(a); go(b); }
+    context.stroke();
   }
 }
 
