@@ -76,14 +76,16 @@ for (const [network, least, epochs, window] of NETWORKS) {
     assert.equal(tab.workers().length, 1);
     assert.deepEqual(await tab.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => name.endsWith(".wasm"))), []);
     assert.ok((await state(tab)).running, "it went on meanwhile");
-    await tab.waitForFunction((epochs) => window.leastwiseDigits.session().tests.length === epochs, epochs);
+    await tab.waitForFunction((epochs) => window.leastwiseDigits.session().tests.length >= epochs, epochs);
     if (!FULL) await tab.click("#stop");
     await tab.waitForFunction(() => !window.leastwiseDigits.session().running);
     const { curve, smoothed, tests, total, done, submitted } = await state(tab);
     assert.equal(done, FULL);
     assert.ok(FULL ? curve.length === total : curve.length >= total / 3, `${curve.length} of ${total} steps`);
     assert.ok(smoothed.at(-1) < (FULL ? 0.2 : 0.25) * mean(curve.slice(0, 10)), `loss from ${mean(curve.slice(0, 10))} to ${smoothed.at(-1)}`);
-    assert.deepEqual(tests.map(({ epoch }) => epoch), Array.from({ length: epochs }, (_, k) => k + 1));
+    // A training that is stopped may have begun another.
+    assert.ok(FULL ? tests.length === epochs : tests.length >= epochs, `${tests.length} epochs`);
+    assert.deepEqual(tests.map(({ epoch }) => epoch), tests.map((_, k) => k + 1));
     t.diagnostic(`${((performance.now() - started) / 1000).toFixed(1)} s: ${tests.map(({ accuracy }) => `${(100 * accuracy).toFixed(1)} %`).join(", ")}; loss ${smoothed.at(-1).toFixed(3)}`);
     assert.ok(tests.at(-1).accuracy >= least, `${tests.at(-1).accuracy}`);
     assert.deepEqual(submitted, { submissions: 1, readbacks: 1 });

@@ -10,6 +10,11 @@ test("what the module with threads needs is no warning", () => {
   assert.equal(warningsIn(said), "");
 });
 
+test("what wasm-opt is given for the splitter is no warning, and what wasm-pack says is none", () => {
+  const said = `${UNUSED}    Finished \`release\` profile [optimized] target(s) in 1s\nwarning: linking section is present, so this is not a standard wasm file\n[INFO]: Your wasm pkg is ready\n`;
+  assert.equal(warningsIn(said), UNUSED.trim());
+});
+
 test("a warning of our own is kept whole, and nothing else", () => {
   const said = `   Compiling leastwise v0.1.0\n${UNSTABLE}${UNUSED}warning: \`leastwise\` (lib) generated 2 warnings\n    Finished \`release\` profile [optimized] target(s) in 1s`;
   assert.equal(warningsIn(said), UNUSED.trim());
