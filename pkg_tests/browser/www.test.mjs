@@ -231,6 +231,24 @@ test("mesh page: its code is edited, a mistake is told at its line, the chart an
   await photograph(t, tab, "www-mesh-chart");
 });
 
+test("mesh page: an edit waits while a part of the engine is on its way", async (t) => {
+  const context = await none.newContext({ viewport });
+  let ask, give;
+  const asked = new Promise((resolve) => { ask = resolve; }), given = new Promise((resolve) => { give = resolve; });
+  t.after(() => context.close());
+  // What checkpoints are made of: the problem takes no edit until it is there.
+  await context.route(/leastwise_rare/, async (route) => {
+    ask();
+    await given;
+    await route.continue();
+  });
+  const tab = await openPage(t, context, `${address}mesh.html`);
+  await asked;
+  await tab.evaluate(() => window.leastwisePage.app.set({ weights: { rigid: 2 } }));
+  give();
+  await until(tab, () => window.leastwisePage.app.loop.checkpoints, (count) => count >= 1, "a checkpoint");
+});
+
 test("mesh page: every energy runs, and every mesh", async (t) => {
   const tab = await openPage(t, none, `${address}mesh.html`, { viewport });
   const run = () => until(tab, () => { const { loop } = window.leastwisePage.app; return { steps: loop?.progress.steps ?? 0, cost: loop?.progress.cost, error: document.querySelector("#status.error")?.textContent }; },

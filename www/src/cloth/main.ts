@@ -226,15 +226,16 @@ class ClothPage implements Page<ClothState> {
   /** Fixes these vertices and no others; where those are that were not held before is read. */
   #hold(pins: readonly number[]): void {
     const before = this.#pins;
-    this.x?.free();
-    if (pins.length) this.x?.fix(pins);
+    const { x } = this;
+    this.app.loop?.edit(() => { x?.free(); if (pins.length) x?.fix(pins); });
     this.#pins = new Map(pins.flatMap((v) => (before.has(v) ? [[v, before.get(v)!] as const] : [])));
     if (this.#pins.size === pins.length) return;
     void this.positions().then((now) => { this.#pins = new Map(pins.map((v) => [v, this.#pins.get(v) ?? placeOf(now, v)])); this.app.loop?.draw(); }).catch(complain);
   }
 
   #weigh({ stiffness, bending }: ClothState): void {
-    for (const one of this.#made) weigh(one, one.term.name === "bending" ? bending : stiffness);
+    const made = this.#made;
+    this.app.loop?.edit(() => { for (const one of made) weigh(one, one.term.name === "bending" ? bending : stiffness); });
   }
 
   #paint(): void {

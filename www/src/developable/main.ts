@@ -140,7 +140,8 @@ class DevelopablePage implements Page<DevelopableState> {
   apply(state: DevelopableState, before: DevelopableState): boolean {
     if (state.mesh !== before.mesh) this.#choose(state);
     if (state.mesh !== before.mesh || state.energy !== before.energy) return false;
-    this.#stay?.set({ weight: state.stay / this.x!.count });
+    const stay = this.#stay, { count } = this.x!;
+    this.app.loop?.edit(() => stay?.set({ weight: state.stay / count }));
     if (state.colour !== before.colour) void this.app.loop?.ask(() => this.#look()).catch(complain);
     return true;
   }

@@ -179,7 +179,8 @@ class MeshPage implements Page<MeshState> {
       return false;
     }
     if (state.handles !== before.handles) { this.handles = parse(state.handles, this.model.mesh.positions); this.#pulled = true; this.#coloured = ""; }
-    for (const one of this.#made) weigh(one, state.weights[one.term.name] ?? 1);
+    const made = this.#made;
+    this.app.loop?.edit(() => { for (const one of made) weigh(one, state.weights[one.term.name] ?? 1); });
     this.#showWeights();
     this.#knobs();
     if (this.#coloured !== this.#colouring(state)) void this.app.loop?.ask(() => this.#colour()).catch(complain);
@@ -354,7 +355,7 @@ lw.dispose();
     if (shown !== names.join()) {
       this.#weights.dataset.names = names.join();
       this.#sliders = this.#made.map((one) => slider(one.term.name, { min: 1e-3, max: 1e3, log: true, unit: " ×" },
-        (factor) => { const now = this.#made.find(({ term }) => term.name === one.term.name); if (now) { weigh(now, factor); this.app.wake(); } },
+        (factor) => { const now = this.#made.find(({ term }) => term.name === one.term.name); if (now) this.app.loop?.edit(() => weigh(now, factor)); },
         (factor) => this.app.set({ weights: { ...this.app.state.weights, [one.term.name]: Number(factor.toPrecision(3)) } })));
       this.#weights.replaceChildren(...this.#sliders.map(({ element }) => element));
     }

@@ -115,6 +115,12 @@ export class Loop {
     this.#request();
   }
 
+  /** Edits the problem, which takes nothing while it is read: now, or when what is read has come. The next step takes it in. */
+  edit(work: () => void): void {
+    // What ended has no terms any more.
+    void this.ask(async () => { if (!this.#ended) work(); }).then(() => this.wake()).catch((thrown) => this.on.failed(thrown));
+  }
+
   /** Values were written: the page takes them over. */
   taken(): Promise<void> { return this.ask(() => this.#moved()); }
 

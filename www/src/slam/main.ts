@@ -191,8 +191,7 @@ class SlamPage implements Page<SlamState> {
     if (k === undefined) return;
     const weights = this.weights ?? new Float64Array(this.world.count).fill(1);
     weights[k] = weights[k]! > 0.5 ? 0 : 1;
-    this.#weigh(weights);
-    this.app.wake();
+    this.app.loop?.edit(() => this.#weigh(weights));
   }
 
   #suspects(): Made["term"] | undefined { return this.#made.find(({ term }) => term.name === this.world.suspects)?.term; }

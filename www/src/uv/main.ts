@@ -78,7 +78,7 @@ class UvPage implements Page<UvState> {
     this.#controls = {
       mesh: choice("Mesh", MESHES.map(([id, name]) => [id as string, name] as const), (mesh) => app.set({ mesh, seams: [] })),
       start: choice<string>("Start", [["lscm", "conformal (LSCM)"], ["tutte", "Tutte"]], (start) => app.set({ start })),
-      balance: slider("Angles – lengths", { min: 0, max: 1 }, (balance) => { this.#weigh(balance); app.wake(); }, (balance) => app.set({ balance })),
+      balance: slider("Angles – lengths", { min: 0, max: 1 }, (balance) => this.#weigh(balance), (balance) => app.set({ balance })),
     };
     app.controls.append(
       section("Mesh", this.#controls.mesh.element, this.#controls.start.element, this.#facts),
@@ -253,7 +253,7 @@ lw.dispose();
 
   #weigh(balance: number): void {
     const [lengths, angles] = this.#made;
-    if (lengths && angles && !this.app.state.code) { weigh(lengths, Math.max(LEAST, balance)); weigh(angles, 1 - balance); }
+    if (lengths && angles && !this.app.state.code) this.app.loop?.edit(() => { weigh(lengths, Math.max(LEAST, balance)); weigh(angles, 1 - balance); });
   }
 
   /** Reads the map between two frames, as soon as the last one has come. */
