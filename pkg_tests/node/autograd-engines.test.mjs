@@ -124,7 +124,8 @@ test("by default sizes decide that were measured, for each kind of solve, and ev
   const long = (engine) => CompiledFunctions.compile([params[0]], ([x]) => Array.from({ length: 701 }, (_, k) => { let y = V.mul(x, k); for (let j = 1; j < 1000; j++) y = V.add(y, x); return V.square(y); }), { engine });
   const [there, here] = [long(gpu), long(lw)];
   assert.deepEqual([there.backend, there.reason], ["webgpu", "701701 operations are at least 700000: a GPU"]);
-  assert.deepEqual([here.backend, here.reason], ["cpu", "L-BFGS is as fast here as on an engine of the CPU"]);
+  if (lw.backend === "cpu") assert.deepEqual([here.backend, here.reason], ["cpu", "L-BFGS is as fast here as on an engine of the CPU"]);
+  else assert.deepEqual([here.backend, here.reason.split(":")[0]], [lw.backend, "701701 operations are at least 700000"]);
   const { value } = await wide.evaluateSumWithGradientAsync(params);
   assert.equal(value, -1);
   assert.equal(wide.place("evaluation").reason, "one evaluation is faster here than the way to the engine and back");
