@@ -93,7 +93,7 @@ unsafe impl Send for Part {}
 struct Compiled {
     /// What NVRTC compiles, the options first, in a comment.
     source: String,
-    options: [String; 3],
+    options: Vec<String>,
     image: Vec<u8>,
     /// Whether the image is one that was kept.
     kept: bool,
@@ -227,7 +227,9 @@ impl Compiler {
         let written = written(&job.text, self.precision, self.group_size).map_err(|error| error.to_string())?;
         let kernel = written.named(&job.name);
         let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
-        let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific));
+        // In f32 the text itself holds contraction back.
+        let is_exact = self.precision == Precision::F64 && text.contains("_opaque(");
+        let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific), is_exact);
         let source = format!("// {}\n{text}", options.join(" "));
         let cached = self.cached(&source);
         let kept = cached.is_some();
@@ -259,10 +261,13 @@ impl Compiler {
         Ok(Part { module, function, parameters })
     }
 
-    /// What NVRTC is told; what is `specific` to an architecture runs on no later one.
-    fn options(&self, specific: bool) -> [String; 3] {
+    /// Options of NVRTC. Code that is `specific` to an architecture runs on no later one. In `exact` code no product and sum become one
+    /// operation, as they do by default: that is what the text asks for by its function `opaque`.
+    fn options(&self, specific: bool, exact: bool) -> Vec<String> {
         let ((major, minor), suffix) = (self.architecture, if specific { "a" } else { "" });
-        [format!("--gpu-architecture=sm_{major}{minor}{suffix}"), "--std=c++20".into(), "--diag-suppress=177".into()]
+        let mut options = vec![format!("--gpu-architecture=sm_{major}{minor}{suffix}"), "--std=c++20".into(), "--diag-suppress=177".into()];
+        options.extend(exact.then(|| "--fmad=false".into()));
+        options
     }
 
     fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
