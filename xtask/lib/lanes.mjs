@@ -7,6 +7,10 @@ import { seconds, StepError } from "./run.mjs";
  * @typedef {{ name: string, after?: string[], behind?: string[], alone?: boolean, work: (say: (text: string) => void) => Promise<unknown> }} Stage
  */
 
+/** Lines of a failed stage that are repeated at the end of the run: runners list what failed last, and a log is often read from its end. */
+const REPEATED = 60;
+const lastLines = (text) => text.split("\n").slice(-REPEATED - 1).join("\n");
+
 /**
  * Runs all stages but those that come after one that failed: one run tells of all that is wrong. Resolves to the seconds of each, or rejects
  * with the names of those that failed and of those that were left out.
@@ -34,8 +38,9 @@ export async function inLanes(stages, { lanes = 2, say = console.log } = {}) {
       times.push([stage.name, (performance.now() - started) / 1000]);
       say(`\n━━ ${stage.name}\n${said.join("")}━━ ${stage.name}: passed [${seconds(started)}]`);
     } catch (error) {
-      failed.set(stage.name, error);
-      say(`\n━━ ${stage.name}\n${said.join("")}✗ ${stage.name} failed [${seconds(started)}]\n${error instanceof StepError ? error.message : error.stack}`);
+      const why = `✗ ${stage.name} failed [${seconds(started)}]\n${error instanceof StepError ? error.message : error.stack}`;
+      failed.set(stage.name, `${lastLines(said.join(""))}${why}`);
+      say(`\n━━ ${stage.name}\n${said.join("")}${why}`);
     } finally {
       running.delete(stage.name);
     }
@@ -58,6 +63,7 @@ export async function inLanes(stages, { lanes = 2, say = console.log } = {}) {
       await Promise.race(going);
     }
     if (failed.size) {
+      for (const [name, end] of failed) say(`\n━━ ${name}, once more: the end of it\n${end}`);
       throw new StepError(`${failed.size} of ${stages.length} stages failed: ${[...failed.keys()].join(", ")}.${leftOut.length ? ` Not run without them: ${leftOut.join(", ")}.` : ""}`);
     }
     if (waiting.length) throw new Error(`these stages wait for each other: ${waiting.map(({ name }) => name).join(", ")}`);

@@ -20,6 +20,15 @@ test("stages run after those that they need, and a failure leaves out what needs
   assert.deepEqual(ran.sort(), ["behind", "fails", "free"]);
 });
 
+test("the end of what a failed stage said is said once more, last", async () => {
+  const heard = [], { stage } = recorder();
+  const fails = { name: "fails", work: async (say) => { for (let k = 0; k < 100; k++) say(`line ${k}\n`); throw new Error("on purpose"); } };
+  await assert.rejects(inLanes([fails, stage("later", { behind: ["fails"] })], { say: (text) => heard.push(text) }));
+  const last = heard.at(-1);
+  assert.match(last, /^\n━━ fails, once more: the end of it\nline 40\n[^]*line 99\n✗ fails failed [^]*on purpose/);
+  assert.equal(heard.filter((text) => text.includes("line 99")).length, 2);
+});
+
 test("what must be alone has no company", async () => {
   const { stage } = recorder();
   let running = 0, most = 0;
