@@ -330,7 +330,7 @@ impl Device {
         }
     }
 
-    /// Plays on. The CPU works until `deadline_ms` (on [`clock::now_ms`](leastwise_base::clock::now_ms)'s scale) or the end;
+    /// Plays on. The CPU works until `deadline_ms` (on `clock::now_ms`'s scale) or the end;
     /// a GPU submits what it can and never blocks.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
         match (self, play) {

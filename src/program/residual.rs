@@ -389,7 +389,7 @@ impl ResidualPrograms {
         cut.map_or(own, |cut| own.max(*self.in_pieces[cut as usize].get_or_init(|| counted(cut))))
     }
 
-    /// In the order of [`TermKernels`](leastwise_problem::TermKernels).
+    /// In the order of `TermKernels`.
     pub fn all(&self) -> [&Program; 6] {
         [&self.linearize, &self.energy, &self.change, &self.gradient, &self.product, &self.diagonal]
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A buffer of one device. Never reused after [`free`](super::Device::free), so a stale id is an error, not another buffer.
+/// A buffer of one device. Never reused after `Device::free`, so a stale id is an error, not another buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct BufferId(pub u32);
 

@@ -1,6 +1,6 @@
 //! Validation of recordings, in one place before every device.
 //!
-//! [`Device::start`](super::Device::start) and [`Device::enqueue`](super::Device::enqueue) validate all that they are given, so a
+//! `Device::start` and `Device::enqueue` validate all that they are given, so a
 //! recording that any device would refuse is refused by each of them with the same words, by the CPU of the tests too. It takes a few
 //! comparisons a binding, less than the hash of a command, so it is never left out; and devices rely on it: what they play has buffers
 //! and kernels of theirs, slices within their buffers, and every binding that a kernel uses. Only a buffer that was freed since is

@@ -5,7 +5,7 @@
 //! - *On the device*: [`Linear::append`] appends commands that leave s in `work.step` and what is left of the system,
 //!   −g − (JᵀWJ + λD)s, in `work.residual`. λ is `state[DAMPING]`, which only the device knows when the commands are
 //!   recorded. Nothing is read back.
-//! - *On the host* ([`host`]): a step is two recordings. The first one ends after [`Workspace::differentiate`] and the
+//! - *On the host* (`direct`): a step is two recordings. The first one ends after [`Workspace::differentiate`] and the
 //!   assembly of the system, which it reads back (`Phase::Assembling` of the solver); the second one uploads s in place of
 //!   the commands above and goes on with [`Workspace::attempt`]. After a rejected step the values are still there: only λ
 //!   differs, which the host has from the state that every step reads back. A system that cannot be solved raises λ, or
