@@ -209,40 +209,39 @@ class FitPage implements Page<FitState> {
     if (this.#restart) for (const one of data.parameters) one.write([state.start[one.name] ?? 1]);
     this.#restart = false;
     this.report = await data.problem.solve();
-    this.solves++;
     await this.#know(data, grid);
+    this.solves++;
   }
 
-  /** What is known at the solution: errors, correlations, the band, and what each point weighs. */
+  /** What is known at the solution: errors, correlations, the band, and what each point weighs. All of it is shown at once, when the last of it is there. */
   async #know(data: Built, grid: Built): Promise<void> {
-    const { state } = this.app, loss = lossOf(state.loss);
-    this.values = await Promise.all(data.parameters.map(async (one) => (await one.read({ as: "f64" }))[0]!));
-    const n = this.values.length;
-    let covariance: Float64Array | undefined;
+    const { state } = this.app, loss = lossOf(state.loss), { iterations, time, cost, converged, reason } = this.report!;
+    const values = await Promise.all(data.parameters.map(async (one) => (await one.read({ as: "f64" }))[0]!));
+    const n = values.length;
+    let covariance: Float64Array | undefined, verdict: string;
     try {
       const marginals = await data.problem.marginals();
       covariance = Float64Array.from(await marginals.joint(data.parameters));
       marginals.dispose();
-      this.errors = this.values.map((_, k) => Math.sqrt(covariance![k * n + k]!));
-      this.correlations = covariance.map((value, k) => value / (this.errors[Math.floor(k / n)]! * this.errors[k % n]!));
-      this.#verdict.textContent = `${this.report!.converged ? "Converged" : `Ended: ${this.report!.reason}`} after ${this.report!.iterations.length} steps; cost ${this.report!.cost.toPrecision(4)}, σ = ${Math.sqrt(marginals.variance).toPrecision(3)}. ± is one standard error, the band 95 %.`;
+      verdict = `${converged ? "Converged" : `Ended: ${reason}`} after ${iterations.length} steps; cost ${cost.toPrecision(4)}, σ = ${Math.sqrt(marginals.variance).toPrecision(3)}. ± is one standard error, the band 95 %.`;
     } catch (error) {
       if (!(error instanceof LeastwiseError)) throw error;
-      this.errors = [];
-      this.correlations = undefined;
-      this.#verdict.textContent = error.code === "rank-deficient" ? `The points don't determine all parameters: ${error.message}` : error.message;
+      verdict = error.code === "rank-deficient" ? `The points don't determine all parameters: ${error.message}` : error.message;
     }
-    grid.parameters.forEach((one, k) => one.write([this.values[k]!]));
-    const { residuals, jacobian } = await grid.term.evaluate(), ts = this.#gridTimes();
-    this.curve = Array.from(ts, (t, at) => {
+    const errors = covariance ? values.map((_, k) => Math.sqrt(covariance[k * n + k]!)) : [];
+    grid.parameters.forEach((one, k) => one.write([values[k]!]));
+    const { residuals, jacobian } = await grid.term.evaluate(), seen = await data.term.evaluate();
+    this.values = values;
+    this.errors = errors;
+    this.correlations = covariance?.map((value, k) => value / (errors[Math.floor(k / n)]! * errors[k % n]!));
+    this.curve = Array.from(this.#gridTimes(), (t, at) => {
       let variance = 0;
       if (covariance) for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) variance += jacobian[at * n + i]! * covariance[i * n + j]! * jacobian[at * n + j]!;
       return { t, f: residuals[at]!, se: Math.sqrt(Math.max(0, variance)) };
     });
-    const seen = await data.term.evaluate();
     this.weights = Array.from(seen.residuals, (r) => loss.slope(r * r, state.scale));
+    this.#verdict.textContent = verdict;
     this.#tell();
-    const { iterations, time, cost } = this.report!;
     this.app.tellFacts(`${counted(iterations.length, "step")} · ${(time.solveMs / Math.max(1, iterations.length)).toFixed(2)} ms a step · cost ${cost.toPrecision(4)} · ${counted(this.points.length, "point")}`);
     this.#plane.redraw();
   }
