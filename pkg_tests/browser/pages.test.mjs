@@ -124,6 +124,7 @@ test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind
   await tab.click("text=Let go");
   const down = await until(tab, look, ({ high }) => high < 0.4, "it falls to the ground");
   assert.ok(down.low > 0, "the ground holds it");
+  const left = await tab.evaluateHandle(() => window.leastwisePage.app.loop);
   for (const [scene, most] of [["sphere", 1], ["bunny", 24]]) {
     await tab.getByLabel("Scene").selectOption(scene);
     // Distances of all vertices from the nearest ball of the body, of the frame at the latest.
@@ -132,6 +133,7 @@ test("cloth: it falls, its corners stay; a tap pins, letting go drops it; rewind
     assert.ok(draped.nearest > 0, `nothing is in the ${scene}: ${JSON.stringify(draped)}`);
     await photograph(t, tab, `www-cloth-${scene}`);
   }
+  assert.equal(await left.evaluate((loop) => loop.ask(async () => {}).catch(({ message }) => message)), "the page went on with another problem");
   // The steps of a frame are those that were chosen, or what the time allows; the strip says which.
   assert.match(await tab.textContent("#facts"), /frames? a second · \d Newton steps? each \(automatic\)/);
   await tab.getByLabel("Newton steps a frame").selectOption("4");

@@ -6,6 +6,7 @@ import * as THREE from "three/webgpu";
 import { App, expose, type CommonState, type Page } from "../shell/app.js";
 import { runCode, weigh, type Made } from "../shell/code.js";
 import { button, choice, el, note, section, slider, tick } from "../shell/dom.js";
+import { LoopGone } from "../shell/gone.js";
 import type { Running } from "../shell/loop.js";
 import { complain } from "../shell/notices.js";
 import { colour } from "../shell/theme.js";
@@ -159,10 +160,11 @@ class ClothPage implements Page<ClothState> {
     this.#weigh(this.app.state);
   }
 
-  /** Positions as they are, read between two frames. */
+  /** Positions as they are, read between two frames. None while there is no cloth. */
   async positions(): Promise<Float32Array> {
     const { x, app: { loop } } = this;
-    return x && loop ? loop.ask(() => x.read({ as: "f32" })) : new Float32Array();
+    if (!x || !loop) return new Float32Array();
+    return loop.ask(() => x.read({ as: "f32" })).catch((thrown) => { if (thrown instanceof LoopGone) return new Float32Array(); throw thrown; });
   }
 
   async #frame(solver: Solver, stepping: Stepping): Promise<number> {
@@ -230,7 +232,7 @@ class ClothPage implements Page<ClothState> {
     this.app.loop?.edit(() => { x?.free(); if (pins.length) x?.fix(pins); });
     this.#pins = new Map(pins.flatMap((v) => (before.has(v) ? [[v, before.get(v)!] as const] : [])));
     if (this.#pins.size === pins.length) return;
-    void this.positions().then((now) => { this.#pins = new Map(pins.map((v) => [v, this.#pins.get(v) ?? placeOf(now, v)])); this.app.loop?.draw(); }).catch(complain);
+    void this.positions().then((now) => { if (now.length) this.#pins = new Map(pins.map((v) => [v, this.#pins.get(v) ?? placeOf(now, v)])); this.app.loop?.draw(); }).catch(complain);
   }
 
   #weigh({ stiffness, bending }: ClothState): void {

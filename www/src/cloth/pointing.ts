@@ -51,6 +51,7 @@ export function point(view: View, on: Pointed): void {
     if (!tapped) return;
     if (was) return on.tap(was.v, on.pins().get(was.v)!);
     void on.positions().then((positions) => {
+      if (!positions.length) return;
       view.remember(positions);
       aim(at);
       const found = ray.intersectObject(view.surface!, false)[0];

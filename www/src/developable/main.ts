@@ -75,7 +75,7 @@ class DevelopablePage implements Page<DevelopableState> {
       colour: choice<string>("Colour", [["seams", "seams"], ["defect", "angle defect"]], (colour) => app.set({ colour })),
     };
     app.controls.append(
-      section("Mesh", this.#controls.mesh.element, el("div", { class: "buttons" }, button("Open a file…", () => file.click()), file, button("Subdivide and go on", () => void this.subdivide()))),
+      section("Mesh", this.#controls.mesh.element, el("div", { class: "buttons" }, button("Open a file…", () => file.click()), file, button("Subdivide and go on", () => void this.subdivide().catch(complain)))),
       section("Energy", this.#controls.energy.element, this.#about, this.#controls.stay.element),
       section("Look", this.#controls.colour.element),
       this.#controls.onwards.element, note("A vertex is developable where the angles around it sum to 2π. Seams are edges bent by more than 20°."),

@@ -94,7 +94,7 @@ class MeshPage implements Page<MeshState> {
       begin: () => this.app.remember(), select: (selected) => this.app.set({ selected }, { undoable: false }),
       move: (k, by) => this.#change(k, ({ t, ...rest }) => ({ ...rest, t: [t[0] + by.x, t[1] + by.y, t[2] + by.z] })),
       turn: (k, by) => this.#change(k, ({ q, ...rest }) => ({ ...rest, q: by.clone().multiply(new THREE.Quaternion(...q)).normalize().toArray() as unknown as Handle["q"] })),
-      click: (vertex) => { void this.positions().then((now) => this.click(vertex, now)); },
+      click: (vertex) => { void this.positions().then((now) => this.click(vertex, now)).catch(complain); },
       grab: (vertex, now) => { this.#add(this.#around(vertex, now), now, false); return this.handles.length - 1; },
       caught: (vertices, now) => { if (vertices.length) this.#add(vertices, now); else say("There is no vertex in the lasso."); },
       end: () => this.#keep(),

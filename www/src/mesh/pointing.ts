@@ -1,6 +1,7 @@
 /** Pointing at a mesh: handles are dragged and turned, clicks pin, a lasso catches; everything else turns the camera. */
 import * as THREE from "three/webgpu";
 import type { View } from "../scene/view.js";
+import { complain } from "../shell/notices.js";
 import { Knobs } from "./handles.js";
 
 export type Tool = "look" | "grab" | "lasso";
@@ -82,7 +83,7 @@ export function point(view: View, knobs: Knobs, on: Pointed): () => void {
       on.begin();
       on.select(chosen);
       active.last.copy(hit(active.plane, from) ?? place);
-    } else if (kind === "grab") void take(active);
+    } else if (kind === "grab") void take(active).catch(complain);
   };
 
   /** Takes hold of the mesh where it is: the place has to be read first. */
@@ -128,8 +129,8 @@ export function point(view: View, knobs: Knobs, on: Pointed): () => void {
     active = undefined;
     controls.enabled = true;
     if (event.type === "pointercancel") return on.end();
-    if (kind === "click" && distance(from, at) < SLIP) void on.positions().then((positions) => { const found = vertexAt(at, positions); if (found) on.click(found.vertex); });
-    else if (kind === "lasso") void on.positions().then((positions) => { on.caught(inside(positions, path), positions); });
+    if (kind === "click" && distance(from, at) < SLIP) void on.positions().then((positions) => { const found = vertexAt(at, positions); if (found) on.click(found.vertex); }).catch(complain);
+    else if (kind === "lasso") void on.positions().then((positions) => { on.caught(inside(positions, path), positions); }).catch(complain);
     line.setAttribute("points", "");
     if (kind === "move" || kind === "turn") on.end();
   };

@@ -1,5 +1,6 @@
 /** The loop of a page: steps and pictures while something moves, costs a few times a second, checkpoints to go back to. */
 import { LeastwiseError, type Engine, type Problem, type Report, type Solver } from "leastwise";
+import { LoopGone } from "./gone.js";
 import { turn } from "./turn.js";
 
 /** Milliseconds that the CPU works before the page may draw and answer. */
@@ -78,6 +79,7 @@ export class Loop {
   #edited = false;
   #wanted = false;
   #ended = false;
+  #gone = false;
   #waiting: Promise<unknown> = Promise.resolve();
   #busy = 0;
 
@@ -168,10 +170,10 @@ export class Loop {
     return last.note;
   }
 
-  /** Does something with the problem while no step is being enqueued. */
+  /** Does something with the problem while no step is being enqueued. Rejects with {@link LoopGone} where the page went on with another one before. */
   ask<T>(work: () => Promise<T>): Promise<T> {
     this.#busy++;
-    const done = this.#waiting.then(work).finally(() => { this.#busy--; this.draw(); });
+    const done = this.#waiting.then(() => { if (this.#gone) throw new LoopGone(); return work(); }).finally(() => { this.#busy--; this.draw(); });
     this.#waiting = done.catch(() => {});
     return done;
   }
@@ -181,6 +183,7 @@ export class Loop {
     this.#ended = true;
     cancelAnimationFrame(this.#asked);
     await this.#waiting;
+    this.#gone = true;
     this.#solver.dispose();
     this.#running.dispose();
   }

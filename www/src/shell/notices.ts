@@ -1,5 +1,6 @@
 /** The line at the bottom of a page: its state, what went wrong, and what can be done about it. */
 import { byId, el } from "./dom.js";
+import { LoopGone } from "./gone.js";
 
 export { byId } from "./dom.js";
 
@@ -31,8 +32,9 @@ export function settle(): void {
   status.replaceChildren();
 }
 
-/** An error in words; the page goes on as far as it can. */
+/** An error in words; the page goes on as far as it can. What was asked of a problem that the page has left is none. */
 export function complain(thrown: unknown, ...offers: Offer[]): void {
+  if (thrown instanceof LoopGone) return;
   console.warn(thrown);
   tell(`Sorry, this went wrong: ${thrown instanceof Error ? thrown.message : String(thrown)}`, ...offers);
 }
