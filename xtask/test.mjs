@@ -2,7 +2,7 @@
 // has a share of: every size of every kernel, all random programs, all repetitions of the package's tests, and its whole suite on the addon.
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { buildAddon, canBuildAddon } from "./addon.mjs";
+import { buildAddon, buildAddonOfTests, canBuildAddon } from "./addon.mjs";
 import { build, wasmWarnings } from "./build.mjs";
 import { demo, DEMOS } from "./demo.mjs";
 import { docs, testSite } from "./docs.mjs";
@@ -108,12 +108,12 @@ function stages() {
     ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }, { name: "documentation site in the browser", after: ["documentation site"], work: testSite }] : []),
     ...(canBuildAddon() ? [
       { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
-        addon = await buildAddon();
+        addon = await (full ? buildAddon() : buildAddonOfTests());
         await scratchProject("pkg_tests_addon", { tarball, addon, packages: suitePackages, sources: "pkg_tests" });
       } },
       // On machines without a GPU its engine is the one on the CPU. What is about WebGPU, the browser's module or the package is not repeated.
       ...[["addon", testsIn("addon")], ["node", ofAddon]].flatMap(([folder, files]) => nodeStages("addon", `target/pkg_tests_addon/pkg_tests/${folder}`, files,
-        { after: ["build the addon"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu" }), only: folder === "node" ? suitePattern : undefined })),
+        { after: ["build the addon"], alone: ALONE, env: () => ({ ...nodeEnvironment(), LEASTWISE_SUITE: "cuda", LEASTWISE_ADDON: "cpu", ...(!full && { LEASTWISE_ADDON_PROFILE: "tests" }) }), only: folder === "node" ? suitePattern : undefined })),
     ] : []),
   ];
 }

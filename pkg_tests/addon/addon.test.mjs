@@ -31,9 +31,12 @@ async function asUsers(work) {
 test("the package: a binary without the builder's paths, its types, its licences", () => {
   const files = readdirSync(root).sort();
   assert.deepEqual(files, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "doctor.js", "index.d.ts", "index.js", "leastwise-cuda.linux-x64.node", "package.json"]);
-  const binary = readFileSync(join(root, "leastwise-cuda.linux-x64.node"));
-  assert.ok(binary.length < 40 * 2 ** 20, `${binary.length} bytes`);
-  assert.doesNotMatch(binary.toString("latin1"), /\/home\/|\/root\/|\/Users\/|\.cargo\/registry/);
+  // A quick run's is of the Rust tests' profile, which nobody publishes: `npm run test:full` and the kit look at the one that is.
+  if (process.env.LEASTWISE_ADDON_PROFILE !== "tests") {
+    const binary = readFileSync(join(root, "leastwise-cuda.linux-x64.node"));
+    assert.ok(binary.length < 40 * 2 ** 20, `${binary.length} bytes`);
+    assert.doesNotMatch(binary.toString("latin1"), /\/home\/|\/root\/|\/Users\/|\.cargo\/registry/);
+  }
   assert.deepEqual(JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies ?? {}, {}, "it needs no other package than its peer");
 });
 
