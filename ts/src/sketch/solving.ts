@@ -1,0 +1,163 @@
+/** Solves of a sketch: near where it was, and from places nearby where that does not do. */
+import type { Engine } from "../engine.js";
+import type { Report } from "../report.js";
+import type { Constraint } from "./constraint.js";
+import { Diagnoses, type Row } from "./diagnosis.js";
+import type { SparseRow } from "./elimination.js";
+import type { Geometry } from "./geometry.js";
+import type { SketchPlacement, SketchResult } from "./results.js";
+import { segmentsOf } from "./spline.js";
+import { System, type Anchors, type Stage } from "./system.js";
+
+/** Weights of the movement and of the cursor beside constraints, from minimisation to minimisation. At the end constraints are alone. */
+const PLACING: readonly Stage[] = [
+  { movement: 1, drag: 1, isBilinear: true }, { movement: 1e-1, drag: 1e-1, isBilinear: true }, { movement: 1e-2, drag: 1e-2, isBilinear: true },
+  { movement: 1e-2, drag: 1e-2 }, { movement: 1e-4, drag: 1e-4 }, { movement: 0, drag: 0 },
+];
+const DRAGGING: readonly Stage[] = [{ movement: 1e-5, drag: 1e-2 }, { movement: 1e-7, drag: 1e-4 }, { movement: 0, drag: 0 }];
+/** Displacement of points that have nowhere to go, of the sketch's size. */
+const SHAKE = 1e-3;
+/** Golden angle: no two points are displaced in one direction. */
+const GOLDEN = 2.399963;
+
+/** Options, checked. */
+interface Asked { readonly tolerance: number; readonly maxIterations: number; readonly diagnose: boolean }
+
+interface Counting { builds: number; minimisations: number; steps: number }
+
+/** What an attempt came to. */
+interface Attempt { readonly report: Report | undefined; readonly rows: readonly Row[]; readonly residual: number; readonly worst: Row | undefined; readonly collapsed: ReadonlyMap<Constraint, readonly (readonly [number, number])[]> }
+
+/** @internal */
+export class Solving {
+  #system: System | undefined;
+  readonly #dragged = new Map<number, readonly [number, number]>();
+  readonly #diagnoses = new Diagnoses();
+  /** True if the last solve was not of a sketch that can be solved, and only places have moved since. */
+  #conflicts: string | undefined;
+
+  constructor(private readonly lw: Engine, private readonly geometry: Geometry) {}
+
+  forget(): void {
+    this.#system?.dispose();
+    this.#system = undefined;
+  }
+
+  drag(point: number, x: number, y: number): void { this.#dragged.set(point, [x, y]); }
+
+  async solve(constraints: readonly Constraint[], asked: Asked): Promise<SketchPlacement | SketchResult> {
+    const { geometry } = this, counting: Counting = { builds: 0, minimisations: 0, steps: 0 };
+    const dragged = new Map(this.#dragged);
+    this.#dragged.clear();
+    const freedom = 2 * geometry.fixed.filter((is) => !is).length + geometry.scalars.length;
+    if (constraints.length === 0) {
+      for (const [point, [x, y]] of dragged) if (!geometry.fixed[point]) geometry.move(point, x, y);
+      const placement = { solved: true, residual: 0, worst: undefined, report: undefined, counts: { ...counting, components: 0, eliminated: 0, operations: 0 } };
+      return asked.diagnose ? { ...placement, degreesOfFreedom: freedom, redundant: [], partly: [], conflicting: [] } : placement;
+    }
+    const anchors: Anchors = { places: [...geometry.places], scalars: [...geometry.scalars], dragged: new Set(dragged.keys()) };
+    for (const [point, [x, y]] of dragged) [(anchors.places as number[])[2 * point], (anchors.places as number[])[2 * point + 1]] = [x, y];
+    const attempt = await this.#best(constraints, anchors, asked, freedom, counting), { report, rows, residual, collapsed } = attempt;
+    const tolerance = asked.tolerance * this.#system!.size, solved = residual <= tolerance && collapsed.size === 0;
+    const isEnded = freedom === 0 || (report !== undefined && !["max-iterations", "time-limit", "stopped"].includes(report.termination));
+    const placement = { solved, residual, worst: solved ? undefined : (collapsed.keys().next().value ?? attempt.worst!.constraint).name, report };
+    if (!asked.diagnose) return { ...placement, counts: { ...counting, components: 0, eliminated: 0, operations: 0 } };
+    const differences = new Map([...collapsed].map(([made, pairs]) => [made, pairs.flatMap((pair) => this.#differences(pair))]));
+    const { components, eliminated, operations, ...diagnosis } = this.#diagnoses.diagnose(rows, { freedom, unknowns: geometry.places.length + geometry.scalars.length, tolerance, isEnded, collapsed: differences });
+    this.#conflicts = diagnosis.conflicting.length ? this.#signature(constraints) : undefined;
+    return { ...placement, ...diagnosis, counts: { ...counting, components, eliminated, operations } };
+  }
+
+  /** Rows of x and y of the difference of two points. */
+  #differences([p, q]: readonly [number, number]): SparseRow[] {
+    return [0, 1].map((axis) => {
+      const of = [p, q].flatMap((point, k) => (this.geometry.fixed[point] ? [] : [[2 * point + axis, k === 0 ? 1 : -1] as const])).sort(([a], [b]) => a - b);
+      return { unknowns: of.map(([unknown]) => unknown), derivatives: of.map(([, derivative]) => derivative) };
+    });
+  }
+
+  /** What conflicts are about, besides places. */
+  #signature(constraints: readonly Constraint[]): string {
+    return `${constraints.map(({ serial, version }) => `${serial}.${version}`).join()} ${this.geometry.fixed.map(Number).join("")}`;
+  }
+
+  /** The first attempt, or a second one from places nearby if that leaves less. */
+  async #best(constraints: readonly Constraint[], anchors: Anchors, asked: Asked, freedom: number, counting: Counting): Promise<Attempt> {
+    const { geometry } = this;
+    this.#prepare(constraints, counting);
+    if (freedom === 0) return this.#attempt(undefined);
+    const coinciding = this.#system!.coinciding();
+    if (coinciding.length) this.#shake(new Set(coinciding.flat()));
+    const first = await this.#run(constraints, anchors, asked, counting);
+    const isDone = (attempt: Attempt): boolean => attempt.collapsed.size === 0 && attempt.residual <= asked.tolerance * this.#system!.size;
+    // A sketch that is known to be contradictory is not tried twice at every step of a drag.
+    if (isDone(first) || (this.#conflicts !== undefined && this.#conflicts === this.#signature(constraints))) return first;
+    // Points in one place, or on one line, may have nowhere to go.
+    const places = [...geometry.places], scalars = [...geometry.scalars];
+    this.#shake();
+    const second = await this.#run(constraints, anchors, asked, counting);
+    if (isDone(second) || second.collapsed.size < first.collapsed.size || (second.collapsed.size === first.collapsed.size && second.residual < first.residual)) return second;
+    places.forEach((place, k) => { geometry.places[k] = place; });
+    scalars.forEach((scalar, k) => { geometry.scalars[k] = scalar; });
+    this.#system!.update();
+    return this.#attempt(first.report);
+  }
+
+  #prepare(constraints: readonly Constraint[], counting: Counting): void {
+    if (this.#system) return this.#system.update();
+    this.#system = new System(this.lw, this.geometry, constraints);
+    counting.builds++;
+  }
+
+  async #run(constraints: readonly Constraint[], anchors: Anchors, { maxIterations }: Asked, counting: Counting): Promise<Attempt> {
+    for (let turn = 0; ; turn++) {
+      this.#prepare(constraints, counting);
+      const stages = anchors.dragged.size ? DRAGGING : PLACING;
+      const { report, steps } = await this.#system!.minimise(anchors, stages, maxIterations);
+      counting.minimisations += stages.length;
+      counting.steps += steps;
+      await this.#system!.read();
+      if (turn === 16 || !this.#slide(constraints)) return this.#attempt(report);
+    }
+  }
+
+  /** Points that have come to the end of a spline's segment go on in the next one. */
+  #slide(constraints: readonly Constraint[]): boolean {
+    let isMoved = false;
+    for (const made of constraints) {
+      if (!made.curve) continue;
+      const { curve: { controls }, scalars: [k] } = made, t = this.geometry.scalars[k!]!, to = made.curve.segment + (t <= 0 ? -1 : t >= 1 ? 1 : 0);
+      if (to === made.curve.segment || to < 0 || to >= segmentsOf(controls.length)) continue;
+      made.curve.segment = to;
+      made.points = [made.points[0]!, ...controls.slice(to, to + 4)];
+      // Not at the very end, from which it would come back.
+      this.geometry.scalars[k!] = t <= 0 ? 0.99 : 0.01;
+      isMoved = true;
+    }
+    if (isMoved) this.forget();
+    return isMoved;
+  }
+
+  async #attempt(report: Report | undefined): Promise<Attempt> {
+    const system = this.#system!, collapsed = system.collapsed(), { geometry } = this;
+    const places = collapsed.size ? [...geometry.places] : undefined;
+    // Directions of lines without length have no derivatives: they are taken nearby, and not used.
+    if (places) { this.#shake(new Set([...collapsed.values()].flatMap((pairs) => pairs.flat())), 1e-9); system.write(); }
+    const rows = await system.rows();
+    places?.forEach((place, k) => { geometry.places[k] = place; });
+    let worst: Row | undefined;
+    for (const row of rows) if (!worst || Math.abs(row.residual) > Math.abs(worst.residual)) worst = row;
+    return { report, rows, residual: Math.abs(worst?.residual ?? 0), worst, collapsed };
+  }
+
+  /** Displaces free points a little, the same way every time. */
+  #shake(which?: ReadonlySet<number>, by = SHAKE): void {
+    const { geometry } = this, reach = by * this.#system!.size;
+    geometry.fixed.forEach((fixed, point) => {
+      if (fixed || (which && !which.has(point))) return;
+      const turn = GOLDEN * (point + 1);
+      geometry.move(point, geometry.x(point) + reach * Math.cos(turn), geometry.y(point) + reach * Math.sin(turn));
+    });
+    this.#system!.write();
+  }
+}

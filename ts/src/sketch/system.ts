@@ -1,0 +1,248 @@
+/** The engine's problem of a sketch: one term a kind of constraint, and terms that hold points where they were. */
+import { column } from "../data.js";
+import type { Engine } from "../engine.js";
+import { LeastwiseError } from "../errors.js";
+import type { Problem } from "../problem.js";
+import type { Report } from "../report.js";
+import type { Scalar } from "../scalar.js";
+import type { Solver } from "../solver.js";
+import type { Variables } from "../table.js";
+import type { Term } from "../term.js";
+import type { Vec2, Vec4 } from "../vector.js";
+import type { Constraint } from "./constraint.js";
+import type { Row } from "./diagnosis.js";
+import type { Geometry } from "./geometry.js";
+import { KINDS, type Asked, type Kind } from "./kinds.js";
+import { bezierWeights } from "./spline.js";
+
+/** Least lever of an angle, of the sketch's size: shorter lines turn as these would. */
+const LEAST_LEVER = 1e-3;
+/** Length of a line without a direction, of the sketch's size. */
+const NO_LENGTH = 1e-9;
+/** Weight of a parameter's movement beside that of a point. */
+const PARAMETER = 1e-4;
+/** Weight of the change of length of lines that turn: points alone would move least where a line shrinks instead of turning by 90°. */
+const LENGTH = 2;
+
+/** Where points and scalars are to stay, and how strongly. @internal */
+export interface Anchors {
+  /** x and y of each point, and scalars, in the sketch's units. */
+  readonly places: readonly number[];
+  readonly scalars: readonly number[];
+  /** Points that are dragged, whose anchors are the cursor's. */
+  readonly dragged: ReadonlySet<number>;
+}
+
+/** Normalised coordinates: (x − centre) / unit. The unit is a power of two, so that it rounds nothing. */
+interface Frame { readonly centre: readonly [number, number]; readonly unit: number }
+
+interface TermOfKind { readonly term: Term<object>; readonly kind: Kind; readonly of: readonly Constraint[]; levers: Float64Array }
+
+/** Weights of movements and of the cursor beside constraints; and whether products of vectors stand for angles. @internal */
+export interface Stage { readonly movement: number; readonly drag: number; readonly isBilinear?: boolean }
+
+/** @internal */
+export class System {
+  readonly #problem: Problem;
+  readonly #points: Variables<Vec2>;
+  readonly #scalars: Variables<Scalar> | undefined;
+  readonly #terms: TermOfKind[] = [];
+  readonly #hold: { readonly points: Term<object>; readonly scalars: Term<object> | undefined; readonly lengths: Term<object> | undefined };
+  /** Ends of lines that constraints turn, each line once. */
+  readonly #turned: readonly (readonly [number, number])[];
+  readonly #fixed: boolean[];
+  #frame: Frame;
+  #solvers: { readonly rough: Solver; readonly exact: Solver; readonly maxIterations: number } | undefined;
+  #isBilinear = false;
+
+  constructor(lw: Engine, private readonly geometry: Geometry, private readonly constraints: readonly Constraint[]) {
+    this.#frame = this.#framed();
+    const problem = (this.#problem = lw.problem()), { fixed } = geometry, count = geometry.points.length;
+    const points = (this.#points = problem.variables("points", { shape: 2, values: this.#normal(geometry.places) }));
+    this.#fixed = [...fixed];
+    const held = fixed.flatMap((is, point) => (is ? [point] : []));
+    if (held.length) points.fix(held);
+    const scalars = (this.#scalars = geometry.scalars.length ? problem.variables("scalars", { shape: 1, values: this.#normalScalars(geometry.scalars) }) : undefined);
+    scalars?.bound({ lower: 0, upper: geometry.isParameter.map((is) => (is ? 1 : Infinity)) });
+    const turned = constraints.flatMap(({ kind, points: of }) => (kind.isArc ? kind.directions.map(([p, q]) => [Math.min(of[p]!, of[q]!), Math.max(of[p]!, of[q]!)] as const) : []));
+    this.#turned = [...new Map(turned.map((pair) => [pair.join(), pair])).values()];
+    const lengths = new Float64Array(this.#turned.length);
+    this.#hold = {
+      points: problem.residuals("movement", { of: [points], data: { target: column(this.#normal(geometry.places), 2) }, weight: new Float64Array(count) }, ([p], { target }) => p.sub(target)) as unknown as Term<object>,
+      scalars: scalars && problem.residuals("movement of scalars", { of: [scalars], data: { target: this.#normalScalars(geometry.scalars) }, weight: new Float64Array(geometry.scalars.length) }, ([r], { target }) => r.sub(target)) as unknown as Term<object>,
+      lengths: lengths.length ? problem.residuals("change of lengths", { over: Uint32Array.from(this.#turned.flat()), of: [points.at(0), points.at(1)], data: { target: lengths }, weight: lengths }, ([p, q], { target }) => p.sub(q).norm().sub(target)) as unknown as Term<object> : undefined,
+    };
+    for (const kind of Object.values<Kind>(KINDS)) {
+      const of = constraints.filter((made) => made.kind === kind);
+      if (of.length) this.#add(kind, of);
+    }
+  }
+
+  #add(kind: Kind, of: readonly Constraint[]): void {
+    const columns = kind.points + kind.scalars, over = new Uint32Array(columns * of.length);
+    of.forEach((made, i) => over.set([...made.points, ...made.scalars], columns * i));
+    const slots = Array.from({ length: columns }, (_, k) => (k < kind.points ? this.#points : this.#scalars!).at(k));
+    const levers = this.#levers(kind, of);
+    const segments = kind.isOfSegment && Object.fromEntries([0, 1, 2, 3].map((row) => [`segment${row}`, column(of.flatMap(({ curve }) => bezierWeights(curve!.segment, curve!.controls.length)[row]!), 4)]));
+    const data = { value: this.#values(of), side: Float64Array.from(of, (made) => made.side), lever: levers, product: new Float64Array(of.length), ...segments };
+    const term = this.#problem.residuals(kind.name, { over, of: slots as never, data }, ((all: readonly (Vec2 | Scalar)[], row: Omit<Asked, "segment"> & { [name: `segment${number}`]: Vec4 }) =>
+      kind.residual(all.slice(0, kind.points) as Vec2[], all.slice(kind.points) as Scalar[], { value: row.value, side: row.side, lever: row.lever, product: row.product, segment: kind.isOfSegment ? [0, 1, 2, 3].map((k) => row[`segment${k}`]!) : [] })) as never);
+    this.#terms.push({ term: term as unknown as Term<object>, kind, of, levers });
+  }
+
+  /** Sketch's size: its box, or the largest length that is asked for. */
+  #size(): number {
+    const { low, high } = this.geometry.box();
+    const asked = this.constraints.map(({ kind, value }) => (kind.value === "length" || kind.value === "coordinate" ? Math.abs(value!) : 0));
+    return asked.reduce((most, one) => Math.max(most, one), Math.hypot(high[0] - low[0], high[1] - low[1]));
+  }
+
+  get size(): number { return this.#size() || 1; }
+
+  #framed(): Frame {
+    const { low, high } = this.geometry.box(), unit = 2 ** Math.ceil(Math.log2(this.size));
+    const centre = (axis: 0 | 1): number => 2 * unit * Math.round((low[axis] + high[axis]) / 4 / unit);
+    return { centre: [centre(0), centre(1)], unit };
+  }
+
+  #normal(places: readonly number[]): Float64Array { const { centre, unit } = this.#frame; return Float64Array.from(places, (place, k) => (place - centre[k % 2]!) / unit); }
+  #normalScalars(scalars: readonly number[]): Float64Array { return Float64Array.from(scalars, (scalar, k) => (this.geometry.isParameter[k] ? scalar : scalar / this.#frame.unit)); }
+
+  #values(of: readonly Constraint[]): Float64Array {
+    return Float64Array.from(of, ({ kind, value = 0 }) => (kind.value === "length" || kind.value === "coordinate" ? value / this.#frame.unit : value));
+  }
+
+  /** Of angles, the length that turns them into movements: that of the least movement of ends which closes a small angle. */
+  #levers(kind: Kind, of: readonly Constraint[]): Float64Array {
+    if (!kind.isArc) return new Float64Array(of.length).fill(1);
+    return Float64Array.from(of, ({ points }) => {
+      let sum = 0;
+      for (const [p, q] of kind.directions) sum += (this.#frame.unit / this.geometry.apart(points[p]!, points[q]!)) ** 2;
+      return Math.max(LEAST_LEVER, Math.sqrt(1 / sum));
+    });
+  }
+
+  /** Takes values, fixed points and places over. */
+  update(): void {
+    const { geometry } = this, frame = this.#framed(), { centre, unit } = this.#frame;
+    const isMoved = frame.unit !== unit || frame.centre.some((at, axis) => at !== centre[axis]);
+    if (isMoved) this.#frame = frame;
+    for (const made of this.#terms) {
+      made.levers = this.#levers(made.kind, made.of);
+      if (made.kind.value || made.kind.isArc) made.term.set({ ...(made.kind.value && { value: this.#values(made.of) }), ...(made.kind.isArc && { lever: made.levers }) });
+    }
+    const changed = (to: boolean): number[] => geometry.fixed.flatMap((is, point) => (is === to && this.#fixed[point] !== to ? [point] : []));
+    const [held, freed] = [changed(true), changed(false)];
+    if (held.length) this.#points.fix(held);
+    if (freed.length) this.#points.free(freed);
+    geometry.fixed.forEach((is, point) => { this.#fixed[point] = is; });
+    this.write();
+  }
+
+  /** Writes the places to the engine. */
+  write(): void {
+    this.#points.write(this.#normal(this.geometry.places));
+    this.#scalars?.write(this.#normalScalars(this.geometry.scalars));
+  }
+
+  /** Minimises with anchors of decreasing weights, from the places that were written. */
+  async minimise(anchors: Anchors, stages: readonly Stage[], maxIterations: number): Promise<{ report: Report; steps: number }> {
+    if (this.#solvers?.maxIterations !== maxIterations) {
+      this.#solvers?.rough.dispose();
+      this.#solvers?.exact.dispose();
+      this.#solvers = { rough: this.#problem.solver({ maxIterations, costTolerance: 1e-2 }), exact: this.#problem.solver({ maxIterations, costTolerance: 1e-12, gradientTolerance: 1e-15, stepTolerance: 1e-14 }), maxIterations };
+    }
+    const { geometry } = this;
+    this.#hold.points.set({ target: column(this.#normal(anchors.places), 2) } as object);
+    this.#hold.scalars?.set({ target: this.#normalScalars(anchors.scalars) } as object);
+    this.#hold.lengths?.set({ target: Float64Array.from(this.#turned, ([p, q]) => Math.hypot(...[0, 1].map((axis) => anchors.places[2 * p + axis]! - anchors.places[2 * q + axis]!)) / this.#frame.unit) } as object);
+    let report: Report | undefined, steps = 0;
+    for (const { movement, drag, isBilinear = false } of stages) {
+      const solver = movement > 0 ? this.#solvers.rough : this.#solvers.exact;
+      this.#multiply(isBilinear);
+      this.#hold.points.set({ weight: Float64Array.from(geometry.points, (_, point) => (anchors.dragged.has(point) ? drag : movement)) });
+      this.#hold.scalars?.set({ weight: Float64Array.from(geometry.scalars, (_, k) => movement * (geometry.isParameter[k] ? PARAMETER : 1)) });
+      this.#hold.lengths?.set({ weight: new Float64Array(this.#turned.length).fill(LENGTH * movement) });
+      solver.reset();
+      report = await this.#named(() => solver.solve());
+      steps += report.iterations.length;
+    }
+    return { report: report!, steps };
+  }
+
+  /** Lets products of vectors stand for angles, or no longer. */
+  #multiply(isBilinear: boolean): void {
+    if (isBilinear === this.#isBilinear) return;
+    this.#isBilinear = isBilinear;
+    for (const { term, kind, of, levers } of this.#terms) {
+      if (!kind.isEither) continue;
+      const length = (made: Constraint, k: number): number => { const [p, q] = kind.directions[k]!; return Math.max(LEAST_LEVER, this.geometry.apart(made.points[p]!, made.points[q]!) / this.#frame.unit); };
+      term.set({ product: Float64Array.from(of, (made, i) => (isBilinear ? levers[i]! / (length(made, 0) * length(made, 1)) : 0)) } as object);
+    }
+  }
+
+  /** Reads where the engine has left free points and scalars. */
+  async read(): Promise<void> {
+    const { geometry } = this, { centre, unit } = this.#frame;
+    const places = await this.#points.read(new Float64Array(geometry.places.length));
+    geometry.fixed.forEach((fixed, point) => {
+      if (!fixed) geometry.move(point, centre[0] + unit * places[2 * point]!, centre[1] + unit * places[2 * point + 1]!);
+    });
+    const scalars = this.#scalars && await this.#scalars.read(new Float64Array(geometry.scalars.length));
+    scalars?.forEach((scalar, k) => { geometry.scalars[k] = geometry.isParameter[k] ? scalar : unit * scalar; });
+  }
+
+  /** Constraints with a line whose ends are in one place, and these. */
+  collapsed(): Map<Constraint, readonly (readonly [number, number])[]> {
+    const { geometry } = this, least = NO_LENGTH * this.size, found = new Map<Constraint, readonly (readonly [number, number])[]>();
+    for (const made of this.constraints) {
+      const pairs = made.kind.directions.map(([p, q]) => [made.points[p]!, made.points[q]!] as const).filter(([p, q]) => geometry.apart(p, q) <= least);
+      if (pairs.length) found.set(made, pairs);
+    }
+    return found;
+  }
+
+  /** Pairs of points in one place whose distance or direction a constraint is about. */
+  coinciding(): (readonly [number, number])[] {
+    const { geometry } = this, least = NO_LENGTH * this.size;
+    return this.constraints.flatMap(({ kind, points }) => [...kind.directions, ...kind.distances].map(([p, q]) => [points[p]!, points[q]!] as const)).filter(([p, q]) => geometry.apart(p, q) <= least);
+  }
+
+  /** The constraints' rows at the present places, in the order in which they were made; residuals in the sketch's units. */
+  async rows(): Promise<Row[]> {
+    const rows = new Map<Constraint, Row[]>(), first = this.geometry.places.length, { fixed } = this.geometry;
+    for (const { term, kind, of, levers } of this.#terms) {
+      const { rows: count, columns, residuals, jacobian } = await this.#named(() => term.evaluate()), present = this.#levers(kind, of);
+      of.forEach((made, i) => rows.set(made, Array.from({ length: count }, (_, row) => {
+        const place = i * count + row, entries: [number, number][] = [], scale = present[i]! / levers[i]!;
+        const add = (column: number, unknown: number): void => {
+          const derivative = jacobian[place * columns + column]! * scale, known = entries.find(([other]) => other === unknown);
+          if (known) known[1] += derivative; else entries.push([unknown, derivative]);
+        };
+        made.points.forEach((point, slot) => { if (!fixed[point]) for (const c of [0, 1]) add(2 * slot + c, 2 * point + c); });
+        made.scalars.forEach((scalar, slot) => add(2 * kind.points + slot, first + scalar));
+        entries.sort(([a], [b]) => a - b);
+        return { constraint: made, residual: residuals[place]! * scale * this.#frame.unit, unknowns: entries.map(([unknown]) => unknown), derivatives: entries.map(([, derivative]) => derivative) };
+      })));
+    }
+    return this.constraints.flatMap((made) => rows.get(made) ?? []);
+  }
+
+  /** A value that is not finite is a line or a distance without a direction: said of the constraint, not of the term that it is in. */
+  async #named<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const of = error instanceof LeastwiseError && error.code === "non-finite" ? this.#terms.find(({ kind }) => kind.name === error.term)?.of : undefined;
+      const made = of?.[(error as LeastwiseError).instance ?? -1];
+      if (!made) throw error;
+      throw new LeastwiseError("non-finite", `"${made.name}": one of its lines has no length, so it has no direction: move one of its points`);
+    }
+  }
+
+  dispose(): void {
+    this.#solvers?.rough.dispose();
+    this.#solvers?.exact.dispose();
+    this.#problem.dispose();
+  }
+}
