@@ -20,6 +20,9 @@ export interface Diagnosing {
   readonly collapsed: ReadonlyMap<Constraint, readonly SparseRow[]>;
 }
 
+/** Remainder of a dependent row where all is met; and at a least-squares solution, to which steps converge linearly. */
+const MET = 1e-6, CONTRADICTORY = 1e-5;
+
 /** Verdict on a component. */
 interface Verdict { readonly rank: number; readonly redundant: readonly Dependency[]; readonly partly: readonly Dependency[]; readonly conflicting: readonly Dependency[]; readonly operations: number; readonly equations: number }
 
@@ -83,7 +86,7 @@ function componentsOf(rows: readonly Row[], { unknowns, collapsed }: Diagnosing)
 }
 
 function judge(rows: readonly Row[], context: Diagnosing): Verdict {
-  const local = new Map<number, number>();
+  const local = new Map<number, number>(), isSolved = rows.every((row) => isMet(row, context));
   const numbered = ({ unknowns, derivatives }: SparseRow): SparseRow => {
     for (const unknown of unknowns) if (!local.has(unknown)) local.set(unknown, local.size);
     const order = unknowns.map((unknown, k) => [local.get(unknown)!, derivatives[k]!] as const).sort(([a], [b]) => a - b);
@@ -92,7 +95,7 @@ function judge(rows: readonly Row[], context: Diagnosing): Verdict {
   // Lines without a direction say nothing; after all others come the differences of their ends, to see what makes them 0.
   const lines = rows.map((row) => numbered(context.collapsed.has(row.constraint) ? { unknowns: [], derivatives: [] } : row));
   const ends = [...new Set(rows.map(({ constraint }) => constraint))].flatMap((constraint) => (context.collapsed.get(constraint) ?? []).map((row) => ({ constraint, row: numbered(row) })));
-  const { rank, dependent, stationary, lengths, operations } = eliminate([...lines, ...ends.map(({ row }) => row)], local.size);
+  const { rank, dependent, stationary, lengths, operations } = eliminate([...lines, ...ends.map(({ row }) => row)], local.size, isSolved ? MET : CONTRADICTORY);
 
   const because = new Map<Constraint, Set<string>>(), conflicting = new Set<Constraint>(), dependentRows = new Map<Constraint, number>();
   const blame = (constraint: Constraint, factors: Iterable<number>): void => {
@@ -117,7 +120,6 @@ function judge(rows: readonly Row[], context: Diagnosing): Verdict {
   if (context.isEnded) for (const [constraint, pairs] of context.collapsed) if (pairs.length > 0 && held.get(constraint) === pairs.length) conflicting.add(constraint);
   if (context.isEnded) for (const k of stationary) if (k < rows.length && Math.abs(rows[k]!.residual) > context.tolerance) conflicting.add(rows[k]!.constraint);
 
-  const isSolved = rows.every((row) => isMet(row, context));
   const equations = new Map<Constraint, number>();
   for (const { constraint } of rows) equations.set(constraint, (equations.get(constraint) ?? 0) + 1);
   const listed = [...equations].filter(([constraint]) => because.has(constraint) || conflicting.has(constraint));

@@ -21,8 +21,6 @@ export interface Eliminated {
   readonly operations: number;
 }
 
-/** Largest entry that is left of a dependent row, relative to the row's length. */
-export const DEPENDENT = 1e-6;
 /** Entries that count as 0: rounding of rows of length 1. */
 const ROUNDING = 1e-13;
 /** Threshold pivoting: a pivot relative to the largest entry of its column, and of its row. */
@@ -34,10 +32,11 @@ const NEGLIGIBLE = 1e-5;
  * Independent rows are chosen as a greedy pass in the rows' order would: each dependent row is a combination of rows before it.
  * Elimination finds any such set, by sparsity alone; exchanges along the combinations then make it that one.
  *
+ * @param tolerance the largest entry that is left of a dependent row, relative to the row's length
  * @internal
  */
-export function eliminate(rows: readonly SparseRow[], unknowns: number): Eliminated {
-  const work = new Elimination(rows, unknowns);
+export function eliminate(rows: readonly SparseRow[], unknowns: number, tolerance: number): Eliminated {
+  const work = new Elimination(rows, unknowns, tolerance);
   work.run();
   return { rank: work.rank, dependent: makeFirst(work.dependent), stationary: work.stationary, lengths: work.lengths, operations: work.operations };
 }
@@ -61,7 +60,7 @@ class Elimination {
   /** Rank of a row among pivots. */
   private readonly pivotOf: Int32Array;
 
-  constructor(rows: readonly SparseRow[], unknowns: number) {
+  constructor(rows: readonly SparseRow[], unknowns: number, private readonly tolerance: number) {
     this.lengths = new Float64Array(rows.length);
     this.isActive = new Uint8Array(rows.length);
     this.pivotOf = new Int32Array(rows.length).fill(-1);
@@ -195,7 +194,7 @@ class Elimination {
     const { pivots, factors } = this.steps[row]!;
     pivots.push(pivot);
     factors.push(factor);
-    if (greatest > DEPENDENT) return;
+    if (greatest > this.tolerance) return;
     this.isActive[row] = 0;
     for (const column of columns) { this.count[column]!--; changed.add(column); }
     this.dependent.push({ row, factors: this.combination(row) });

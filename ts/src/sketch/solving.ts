@@ -9,12 +9,23 @@ import type { SketchPlacement, SketchResult } from "./results.js";
 import { segmentsOf } from "./spline.js";
 import { System, type Anchors, type Stage } from "./system.js";
 
-/** Weights of the movement and of the cursor beside constraints, from minimisation to minimisation. At the end constraints are alone. */
-const PLACING: readonly Stage[] = [
-  { movement: 1, drag: 1, isBilinear: true }, { movement: 1e-1, drag: 1e-1, isBilinear: true }, { movement: 1e-2, drag: 1e-2, isBilinear: true },
-  { movement: 1e-2, drag: 1e-2 }, { movement: 1e-4, drag: 1e-4 }, { movement: 0, drag: 0 },
+/** Weight of lengths beside movements, and where a line has shrunk instead of turning. */
+const LENGTH = 2, STIFF_LENGTH = 20;
+
+/** Constraints alone, by undamped steps that stay where they are. */
+const RESTORING: Stage = { movement: 1e-10, drag: 1e-10, length: 0, isFromHere: true, solver: "exactUndamped" };
+/** From minimisation to minimisation movements weigh less, and at the end nothing. */
+const placing = (length: number): readonly Stage[] => [
+  ...[1, 1e-1, 1e-2].map((weight): Stage => ({ movement: weight, drag: weight, length, isBilinear: true, solver: "damped" })),
+  { movement: 1e-2, drag: 1e-2, length: LENGTH, solver: "damped" },
+  ...[1e-4, 1e-6].map((weight): Stage => ({ movement: weight, drag: weight, length: LENGTH, solver: "undamped" })),
+  RESTORING,
 ];
-const DRAGGING: readonly Stage[] = [{ movement: 1e-5, drag: 1e-2 }, { movement: 1e-7, drag: 1e-4 }, { movement: 0, drag: 0 }];
+const PLACING = placing(LENGTH), STIFF = placing(STIFF_LENGTH);
+/** The cursor weighs more than movements, and both ever less: what is stiff bends less, and what is loose has followed already. */
+const DRAGGING: readonly Stage[] = [...[1e-2, 1e-4, 1e-6, 1e-8].map((weight): Stage => ({ movement: 1e-3 * weight, drag: weight, length: 0, solver: "undamped" })), RESTORING];
+/** Constraints alone, from wherever it is: to the least squares of those that contradict. */
+const ALONE: Stage = { movement: 0, drag: 0, length: 0, solver: "exact" };
 /** Displacement of points that have nowhere to go, of the sketch's size. */
 const SHAKE = 1e-3;
 /** Golden angle: no two points are displaced in one direction. */
@@ -83,24 +94,32 @@ export class Solving {
 
   /** The first attempt, or a second one from places nearby if that leaves less. */
   async #best(constraints: readonly Constraint[], anchors: Anchors, asked: Asked, freedom: number, counting: Counting): Promise<Attempt> {
-    const { geometry } = this;
     this.#prepare(constraints, counting);
     if (freedom === 0) return this.#attempt(undefined);
     const coinciding = this.#system!.coinciding();
     if (coinciding.length) this.#shake(new Set(coinciding.flat()));
-    const first = await this.#run(constraints, anchors, asked, counting);
-    const isDone = (attempt: Attempt): boolean => attempt.collapsed.size === 0 && attempt.residual <= asked.tolerance * this.#system!.size;
+    const isDragged = anchors.dragged.size > 0;
+    let first = await this.#run(constraints, anchors, asked, counting, isDragged ? DRAGGING : PLACING);
+    if (!isDragged && this.#system!.shrunk(anchors)) {
+      this.#place(anchors);
+      first = await this.#run(constraints, anchors, asked, counting, STIFF);
+    }
     // A sketch that is known to be contradictory is not tried twice at every step of a drag.
-    if (isDone(first) || (this.#conflicts !== undefined && this.#conflicts === this.#signature(constraints))) return first;
+    if (this.#isDone(first, asked) || (this.#conflicts !== undefined && this.#conflicts === this.#signature(constraints))) return first;
     // Points in one place, or on one line, may have nowhere to go.
-    const places = [...geometry.places], scalars = [...geometry.scalars];
+    const places = [...this.geometry.places], scalars = [...this.geometry.scalars];
     this.#shake();
-    const second = await this.#run(constraints, anchors, asked, counting);
-    if (isDone(second) || second.collapsed.size < first.collapsed.size || (second.collapsed.size === first.collapsed.size && second.residual < first.residual)) return second;
-    places.forEach((place, k) => { geometry.places[k] = place; });
-    scalars.forEach((scalar, k) => { geometry.scalars[k] = scalar; });
-    this.#system!.update();
+    const second = await this.#run(constraints, anchors, asked, counting, isDragged ? DRAGGING : PLACING);
+    if (this.#isDone(second, asked) || second.collapsed.size < first.collapsed.size || (second.collapsed.size === first.collapsed.size && second.residual < first.residual)) return second;
+    this.#place({ places, scalars });
     return this.#attempt(first.report);
+  }
+
+  /** Puts everything in its place again. */
+  #place({ places, scalars }: { readonly places: readonly number[]; readonly scalars: readonly number[] }): void {
+    places.forEach((place, k) => { this.geometry.places[k] = place; });
+    scalars.forEach((scalar, k) => { this.geometry.scalars[k] = scalar; });
+    this.#system!.update();
   }
 
   #prepare(constraints: readonly Constraint[], counting: Counting): void {
@@ -109,17 +128,23 @@ export class Solving {
     counting.builds++;
   }
 
-  async #run(constraints: readonly Constraint[], anchors: Anchors, { maxIterations }: Asked, counting: Counting): Promise<Attempt> {
-    for (let turn = 0; ; turn++) {
-      this.#prepare(constraints, counting);
-      const stages = anchors.dragged.size ? DRAGGING : PLACING;
-      const { report, steps } = await this.#system!.minimise(anchors, stages, maxIterations);
-      counting.minimisations += stages.length;
+  async #run(constraints: readonly Constraint[], anchors: Anchors, asked: Asked, counting: Counting, stages: readonly Stage[]): Promise<Attempt> {
+    const minimise = async (of: readonly Stage[]): Promise<Attempt> => {
+      const { report, steps } = await this.#system!.minimise(anchors, of, asked.maxIterations);
+      counting.minimisations += of.length;
       counting.steps += steps;
       await this.#system!.read();
-      if (turn === 16 || !this.#slide(constraints)) return this.#attempt(report);
+      return this.#attempt(report);
+    };
+    for (let turn = 0; ; turn++) {
+      this.#prepare(constraints, counting);
+      const attempt = await minimise(stages);
+      if (turn < 16 && this.#slide(constraints)) continue;
+      return this.#isDone(attempt, asked) ? attempt : minimise([ALONE]);
     }
   }
+
+  #isDone({ residual, collapsed }: Attempt, { tolerance }: Asked): boolean { return collapsed.size === 0 && residual <= tolerance * this.#system!.size; }
 
   /** Points that have come to the end of a spline's segment go on in the next one. */
   #slide(constraints: readonly Constraint[]): boolean {

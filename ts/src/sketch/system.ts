@@ -5,7 +5,7 @@ import { LeastwiseError } from "../errors.js";
 import type { Problem } from "../problem.js";
 import type { Report } from "../report.js";
 import type { Scalar } from "../scalar.js";
-import type { Solver } from "../solver.js";
+import type { SolveOptions, Solver } from "../solver.js";
 import type { Variables } from "../table.js";
 import type { Term } from "../term.js";
 import type { Vec2, Vec4 } from "../vector.js";
@@ -19,10 +19,10 @@ import { bezierWeights } from "./spline.js";
 const LEAST_LEVER = 1e-3;
 /** Length of a line without a direction, of the sketch's size. */
 const NO_LENGTH = 1e-9;
+/** Length of a line that has shrunk instead of turning, relative to what it was. */
+const SHRUNK = 0.05;
 /** Weight of a parameter's movement beside that of a point. */
 const PARAMETER = 1e-4;
-/** Weight of the change of length of lines that turn: points alone would move least where a line shrinks instead of turning by 90°. */
-const LENGTH = 2;
 
 /** Where points and scalars are to stay, and how strongly. @internal */
 export interface Anchors {
@@ -38,8 +38,30 @@ interface Frame { readonly centre: readonly [number, number]; readonly unit: num
 
 interface TermOfKind { readonly term: Term<object>; readonly kind: Kind; readonly of: readonly Constraint[]; levers: Float64Array }
 
-/** Weights of movements and of the cursor beside constraints; and whether products of vectors stand for angles. @internal */
-export interface Stage { readonly movement: number; readonly drag: number; readonly isBilinear?: boolean }
+/** A minimisation: what is weighed beside constraints, and how. @internal */
+export interface Stage {
+  /** Weight of movements from where points were; of the cursor; and of changes of length of lines that turn, beside that of movements. */
+  readonly movement: number;
+  readonly drag: number;
+  /** Points alone would move least where a line shrinks instead of turning by 90°. */
+  readonly length: number;
+  /** True if products of vectors stand for angles, which suit any of two opposite directions. */
+  readonly isBilinear?: boolean;
+  /** True if movements are those from where the stage begins, which biases nothing. */
+  readonly isFromHere?: boolean;
+  readonly solver: keyof typeof SOLVERS;
+}
+
+/**
+ * Solvers of stages. Gauss–Newton is undamped: where weights make JᵀJ regular it does not have to wait for Levenberg–Marquardt's damping to
+ * become smaller than they are.
+ */
+const SOLVERS = {
+  damped: { method: "lm", costTolerance: 1e-2, gradientTolerance: 1e-14, stepTolerance: 1e-14 },
+  undamped: { method: "gauss-newton", costTolerance: 1e-2, gradientTolerance: 1e-14, stepTolerance: 1e-14 },
+  exactUndamped: { method: "gauss-newton", costTolerance: 1e-15, gradientTolerance: 1e-15, stepTolerance: 1e-14 },
+  exact: { method: "lm", costTolerance: 1e-15, gradientTolerance: 1e-15, stepTolerance: 1e-14 },
+} as const satisfies Record<string, SolveOptions>;
 
 /** @internal */
 export class System {
@@ -52,7 +74,8 @@ export class System {
   readonly #turned: readonly (readonly [number, number])[];
   readonly #fixed: boolean[];
   #frame: Frame;
-  #solvers: { readonly rough: Solver; readonly exact: Solver; readonly maxIterations: number } | undefined;
+  readonly #solvers: { -readonly [name in keyof typeof SOLVERS]?: Solver } = {};
+  #maxIterations: number | undefined;
   #isBilinear = false;
 
   constructor(lw: Engine, private readonly geometry: Geometry, private readonly constraints: readonly Constraint[]) {
@@ -147,24 +170,23 @@ export class System {
 
   /** Minimises with anchors of decreasing weights, from the places that were written. */
   async minimise(anchors: Anchors, stages: readonly Stage[], maxIterations: number): Promise<{ report: Report; steps: number }> {
-    if (this.#solvers?.maxIterations !== maxIterations) {
-      this.#solvers?.rough.dispose();
-      this.#solvers?.exact.dispose();
-      this.#solvers = { rough: this.#problem.solver({ maxIterations, costTolerance: 1e-2 }), exact: this.#problem.solver({ maxIterations, costTolerance: 1e-12, gradientTolerance: 1e-15, stepTolerance: 1e-14 }), maxIterations };
-    }
     const { geometry } = this;
+    if (this.#maxIterations !== maxIterations) this.#disposeSolvers();
+    this.#maxIterations = maxIterations;
     this.#hold.points.set({ target: column(this.#normal(anchors.places), 2) } as object);
     this.#hold.scalars?.set({ target: this.#normalScalars(anchors.scalars) } as object);
     this.#hold.lengths?.set({ target: Float64Array.from(this.#turned, ([p, q]) => Math.hypot(...[0, 1].map((axis) => anchors.places[2 * p + axis]! - anchors.places[2 * q + axis]!)) / this.#frame.unit) } as object);
     let report: Report | undefined, steps = 0;
-    for (const { movement, drag, isBilinear = false } of stages) {
-      const solver = movement > 0 ? this.#solvers.rough : this.#solvers.exact;
+    for (const { movement, drag, length, isBilinear = false, isFromHere = false, solver: name } of stages) {
       this.#multiply(isBilinear);
+      if (isFromHere) this.#hold.points.set({ target: column(await this.#points.read(new Float64Array(geometry.places.length)), 2) } as object);
+      if (isFromHere && this.#scalars) this.#hold.scalars!.set({ target: await this.#scalars.read(new Float64Array(geometry.scalars.length)) } as object);
+      const solver = (this.#solvers[name] ??= this.#problem.solver({ ...SOLVERS[name], maxIterations }));
       this.#hold.points.set({ weight: Float64Array.from(geometry.points, (_, point) => (anchors.dragged.has(point) ? drag : movement)) });
       this.#hold.scalars?.set({ weight: Float64Array.from(geometry.scalars, (_, k) => movement * (geometry.isParameter[k] ? PARAMETER : 1)) });
-      this.#hold.lengths?.set({ weight: new Float64Array(this.#turned.length).fill(LENGTH * movement) });
+      this.#hold.lengths?.set({ weight: new Float64Array(this.#turned.length).fill(isFromHere ? 0 : length * movement) });
       solver.reset();
-      report = await this.#named(() => solver.solve());
+      report = await this.#named(() => solver.solve()) as Report;
       steps += report.iterations.length;
     }
     return { report: report!, steps };
@@ -190,6 +212,15 @@ export class System {
     });
     const scalars = this.#scalars && await this.#scalars.read(new Float64Array(geometry.scalars.length));
     scalars?.forEach((scalar, k) => { geometry.scalars[k] = geometry.isParameter[k] ? scalar : unit * scalar; });
+  }
+
+  /** Lines that constraints turn and that have become much shorter than they were. */
+  shrunk({ places }: Anchors): number {
+    const least = SHRUNK * LEAST_LEVER * this.#frame.unit;
+    return this.#turned.filter(([p, q]) => {
+      const before = Math.hypot(places[2 * p]! - places[2 * q]!, places[2 * p + 1]! - places[2 * q + 1]!);
+      return before > least && this.geometry.apart(p, q) < SHRUNK * before;
+    }).length;
   }
 
   /** Constraints with a line whose ends are in one place, and these. */
@@ -240,9 +271,15 @@ export class System {
     }
   }
 
+  #disposeSolvers(): void {
+    for (const name of Object.keys(SOLVERS) as (keyof typeof SOLVERS)[]) {
+      this.#solvers[name]?.dispose();
+      delete this.#solvers[name];
+    }
+  }
+
   dispose(): void {
-    this.#solvers?.rough.dispose();
-    this.#solvers?.exact.dispose();
+    this.#disposeSolvers();
     this.#problem.dispose();
   }
 }
