@@ -82,7 +82,7 @@ test("leastwise/nn", async (t) => {
   });
   refuses(() => layer(), "invalid-option", "layer(parameters, forward): parameters must be an array of tensors, not undefined");
   refuses(() => layer([one]), "invalid-option", "layer(parameters, forward): forward must be a function of the parameters and a tensor, not undefined");
-  refuses(() => linear({}, 1, 1, { seed }), "invalid-option", "linear(lw, inputs, outputs): lw must be an engine, as init() makes one, not a Object");
+  refuses(() => linear({}, 1, 1, { seed }), "invalid-option", "linear(lw, inputs, outputs): lw must be an engine, as init() makes one, not an Object");
   refuses(() => trainer(model, loss), "invalid-option", "trainer(model, loss, optimizer): optimizer must have a method step, as adam() has, not undefined");
   assert.equal(sequential(module(), (x) => x).parameters().length, 0);
   for (const value of [ODD["a Proxy that throws"], ODD["a revoked Proxy"]]) assert.equal(lw.scope(() => value), value);
@@ -103,7 +103,7 @@ test("leastwise/sketch", async (t) => {
   refuses(() => s.point(Symbol("s"), 0), "invalid-option", "point(a symbol, 0): two finite numbers");
   refuses(() => s.circle(a, Symbol("s")), "invalid-option", "circle(centre, a symbol): the radius must be a positive number");
   refuses(() => s.move(a, 0, Symbol("s")), "invalid-option", "move(point, 0, a symbol): two finite numbers");
-  refuses(() => sketch({}), "invalid-option", "sketch(lw): lw must be an engine, as init() makes one, not a Object");
+  refuses(() => sketch({}), "invalid-option", "sketch(lw): lw must be an engine, as init() makes one, not an Object");
 });
 
 test("leastwise/mesh, leastwise/three, init and manifolds", async (t) => {

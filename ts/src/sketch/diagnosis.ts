@@ -117,7 +117,7 @@ function judge(rows: readonly Row[], context: Diagnosing): Verdict {
   }
   // Directions that rows of ends took are still free.
   const freed = ends.length - [...held.values()].reduce((sum, count) => sum + count, 0);
-  if (context.isEnded) for (const [constraint, pairs] of context.collapsed) if (pairs.length > 0 && held.get(constraint) === pairs.length) conflicting.add(constraint);
+  for (const [constraint, pairs] of context.collapsed) if (pairs.length > 0 && held.get(constraint) === pairs.length) conflicting.add(constraint);
   if (context.isEnded) for (const k of stationary) if (k < rows.length && Math.abs(rows[k]!.residual) > context.tolerance) conflicting.add(rows[k]!.constraint);
 
   const equations = new Map<Constraint, number>();
@@ -127,7 +127,7 @@ function judge(rows: readonly Row[], context: Diagnosing): Verdict {
     listed.filter(([constraint, count]) => of(constraint, count)).map(([constraint]) => ({ constraint: constraint.name, because: [...(because.get(constraint) ?? [])] }));
   const isConflict = (constraint: Constraint): boolean => !isSolved && conflicting.has(constraint);
   // Elsewhere than at a solution dependencies are those of a place that nobody asked for.
-  if (!isSolved && !context.isEnded) return { rank: rank - freed, redundant: [], partly: [], conflicting: [], operations, equations: rows.length };
+  if (!isSolved && !context.isEnded) return { rank: rank - freed, redundant: [], partly: [], conflicting: list(isConflict), operations, equations: rows.length };
   return {
     rank: rank - freed,
     redundant: list((constraint, count) => !isConflict(constraint) && dependentRows.get(constraint) === count),

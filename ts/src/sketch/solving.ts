@@ -7,7 +7,7 @@ import type { SparseRow } from "./elimination.js";
 import type { Geometry } from "./geometry.js";
 import type { SketchPlacement, SketchResult } from "./results.js";
 import { segmentsOf } from "./spline.js";
-import { System, type Anchors, type Stage } from "./system.js";
+import { System, type Anchors, type Curvature, type Stage } from "./system.js";
 
 /** Weight of lengths beside movements, and where a line has shrunk instead of turning. */
 const LENGTH = 2, STIFF_LENGTH = 20;
@@ -19,7 +19,8 @@ const placing = (length: number): readonly Stage[] => [
   ...[1, 1e-1, 1e-2].map((weight): Stage => ({ movement: weight, drag: weight, length, isBilinear: true, solver: "damped" })),
   { movement: 1e-2, drag: 1e-2, length: LENGTH, solver: "damped" },
   ...[1e-4, 1e-6].map((weight): Stage => ({ movement: weight, drag: weight, length: LENGTH, solver: "undamped" })),
-  RESTORING,
+  // What 10⁻⁶ has left of stiff constraints takes two.
+  RESTORING, RESTORING,
 ];
 const PLACING = placing(LENGTH), STIFF = placing(STIFF_LENGTH);
 /** The cursor weighs more than movements, and both ever less: what is stiff bends less, and what is loose has followed already. */
@@ -42,6 +43,7 @@ interface Attempt { readonly report: Report | undefined; readonly rows: readonly
 /** @internal */
 export class Solving {
   #system: System | undefined;
+  #curvature: Curvature = "gauss-newton";
   readonly #dragged = new Map<number, readonly [number, number]>();
   readonly #diagnoses = new Diagnoses();
   /** True if the last solve was not of a sketch that can be solved, and only places have moved since. */
@@ -52,6 +54,7 @@ export class Solving {
   forget(): void {
     this.#system?.dispose();
     this.#system = undefined;
+    this.#curvature = "gauss-newton";
   }
 
   drag(point: number, x: number, y: number): void { this.#dragged.set(point, [x, y]); }
@@ -95,7 +98,7 @@ export class Solving {
   /** The first attempt, or a second one from places nearby if that leaves less. */
   async #best(constraints: readonly Constraint[], anchors: Anchors, asked: Asked, freedom: number, counting: Counting): Promise<Attempt> {
     this.#prepare(constraints, counting);
-    if (freedom === 0) return this.#attempt(undefined);
+    if (freedom === 0) return this.#attempt(undefined, asked);
     const coinciding = this.#system!.coinciding();
     if (coinciding.length) this.#shake(new Set(coinciding.flat()));
     const isDragged = anchors.dragged.size > 0;
@@ -112,35 +115,42 @@ export class Solving {
     const second = await this.#run(constraints, anchors, asked, counting, isDragged ? DRAGGING : PLACING);
     if (this.#isDone(second, asked) || second.collapsed.size < first.collapsed.size || (second.collapsed.size === first.collapsed.size && second.residual < first.residual)) return second;
     this.#place({ places, scalars });
-    return this.#attempt(first.report);
+    return this.#attempt(first.report, asked);
   }
 
   /** Puts everything in its place again. */
   #place({ places, scalars }: { readonly places: readonly number[]; readonly scalars: readonly number[] }): void {
     places.forEach((place, k) => { this.geometry.places[k] = place; });
     scalars.forEach((scalar, k) => { this.geometry.scalars[k] = scalar; });
-    this.#system!.update();
+    this.#system?.update();
   }
 
   #prepare(constraints: readonly Constraint[], counting: Counting): void {
     if (this.#system) return this.#system.update();
-    this.#system = new System(this.lw, this.geometry, constraints);
+    this.#system = new System(this.lw, this.geometry, constraints, this.#curvature);
     counting.builds++;
   }
 
   async #run(constraints: readonly Constraint[], anchors: Anchors, asked: Asked, counting: Counting, stages: readonly Stage[]): Promise<Attempt> {
-    const minimise = async (of: readonly Stage[]): Promise<Attempt> => {
-      const { report, steps } = await this.#system!.minimise(anchors, of, asked.maxIterations);
+    const from = { places: [...this.geometry.places], scalars: [...this.geometry.scalars] };
+    const minimise = async (of: readonly Stage[]): Promise<Attempt | undefined> => {
+      const { report, steps, isStuck } = await this.#system!.minimise(anchors, of, asked.maxIterations);
       counting.minimisations += of.length;
       counting.steps += steps;
+      if (isStuck) return undefined;
       await this.#system!.read();
-      return this.#attempt(report);
+      return this.#attempt(report, asked);
     };
     for (let turn = 0; ; turn++) {
       this.#prepare(constraints, counting);
-      const attempt = await minimise(stages);
-      if (turn < 16 && this.#slide(constraints)) continue;
-      return this.#isDone(attempt, asked) ? attempt : minimise([ALONE]);
+      let attempt = await minimise(stages);
+      if (attempt && turn < 16 && this.#slide(constraints)) continue;
+      if (attempt && attempt.residual > asked.tolerance * this.#system!.size) attempt = await minimise([ALONE]);
+      if (attempt) return attempt;
+      // From the beginning with the stiffness of what is stretched, and in later solves as well.
+      this.forget();
+      this.#curvature = "full";
+      this.#place(from);
     }
   }
 
@@ -163,15 +173,15 @@ export class Solving {
     return isMoved;
   }
 
-  async #attempt(report: Report | undefined): Promise<Attempt> {
-    const system = this.#system!, collapsed = system.collapsed(), { geometry } = this;
+  async #attempt(report: Report | undefined, { tolerance }: Asked): Promise<Attempt> {
+    const system = this.#system!, collapsed = system.collapsed(tolerance * system.size), { geometry } = this;
     const places = collapsed.size ? [...geometry.places] : undefined;
     // Directions of lines without length have no derivatives: they are taken nearby, and not used.
     if (places) { this.#shake(new Set([...collapsed.values()].flatMap((pairs) => pairs.flat())), 1e-9); system.write(); }
     const rows = await system.rows();
     places?.forEach((place, k) => { geometry.places[k] = place; });
     let worst: Row | undefined;
-    for (const row of rows) if (!worst || Math.abs(row.residual) > Math.abs(worst.residual)) worst = row;
+    for (const row of rows) if (!collapsed.has(row.constraint) && (!worst || Math.abs(row.residual) > Math.abs(worst.residual))) worst = row;
     return { report, rows, residual: Math.abs(worst?.residual ?? 0), worst, collapsed };
   }
 

@@ -38,6 +38,17 @@ interface Frame { readonly centre: readonly [number, number]; readonly unit: num
 
 interface TermOfKind { readonly term: Term<object>; readonly kind: Kind; readonly of: readonly Constraint[]; levers: Float64Array }
 
+/**
+ * Matrix of residuals: JᵀJ, or the whole Hessian, whose further part is the stiffness of what is stretched. A taut chain can't be turned
+ * without it, nor what contradicts be balanced; where constraints can be met it is no help, and costs steps.
+ *
+ * @internal
+ */
+export type Curvature = "gauss-newton" | "full";
+
+/** Greatest number of steps without that stiffness. */
+const PATIENCE = 60;
+
 /** A minimisation: what is weighed beside constraints, and how. @internal */
 export interface Stage {
   /** Weight of movements from where points were; of the cursor; and of changes of length of lines that turn, beside that of movements. */
@@ -58,7 +69,7 @@ export interface Stage {
  */
 const SOLVERS = {
   damped: { method: "lm", costTolerance: 1e-2, gradientTolerance: 1e-14, stepTolerance: 1e-14 },
-  undamped: { method: "gauss-newton", costTolerance: 1e-2, gradientTolerance: 1e-14, stepTolerance: 1e-14 },
+  undamped: { method: "gauss-newton", costTolerance: 1e-3, gradientTolerance: 1e-14, stepTolerance: 1e-14 },
   exactUndamped: { method: "gauss-newton", costTolerance: 1e-15, gradientTolerance: 1e-15, stepTolerance: 1e-14 },
   exact: { method: "lm", costTolerance: 1e-15, gradientTolerance: 1e-15, stepTolerance: 1e-14 },
 } as const satisfies Record<string, SolveOptions>;
@@ -78,7 +89,7 @@ export class System {
   #maxIterations: number | undefined;
   #isBilinear = false;
 
-  constructor(lw: Engine, private readonly geometry: Geometry, private readonly constraints: readonly Constraint[]) {
+  constructor(lw: Engine, private readonly geometry: Geometry, private readonly constraints: readonly Constraint[], readonly curvature: Curvature) {
     this.#frame = this.#framed();
     const problem = (this.#problem = lw.problem()), { fixed } = geometry, count = geometry.points.length;
     const points = (this.#points = problem.variables("points", { shape: 2, values: this.#normal(geometry.places) }));
@@ -108,7 +119,7 @@ export class System {
     const levers = this.#levers(kind, of);
     const segments = kind.isOfSegment && Object.fromEntries([0, 1, 2, 3].map((row) => [`segment${row}`, column(of.flatMap(({ curve }) => bezierWeights(curve!.segment, curve!.controls.length)[row]!), 4)]));
     const data = { value: this.#values(of), side: Float64Array.from(of, (made) => made.side), lever: levers, product: new Float64Array(of.length), ...segments };
-    const term = this.#problem.residuals(kind.name, { over, of: slots as never, data }, ((all: readonly (Vec2 | Scalar)[], row: Omit<Asked, "segment"> & { [name: `segment${number}`]: Vec4 }) =>
+    const term = this.#problem.residuals(kind.name, { over, of: slots as never, data, curvature: this.curvature }, ((all: readonly (Vec2 | Scalar)[], row: Omit<Asked, "segment"> & { [name: `segment${number}`]: Vec4 }) =>
       kind.residual(all.slice(0, kind.points) as Vec2[], all.slice(kind.points) as Scalar[], { value: row.value, side: row.side, lever: row.lever, product: row.product, segment: kind.isOfSegment ? [0, 1, 2, 3].map((k) => row[`segment${k}`]!) : [] })) as never);
     this.#terms.push({ term: term as unknown as Term<object>, kind, of, levers });
   }
@@ -120,10 +131,11 @@ export class System {
     return asked.reduce((most, one) => Math.max(most, one), Math.hypot(high[0] - low[0], high[1] - low[1]));
   }
 
-  get size(): number { return this.#size() || 1; }
+  /** Present size, that of a sketch in one place not quite 0. */
+  get size(): number { return Math.max(this.#size(), NO_LENGTH * this.#frame.unit); }
 
   #framed(): Frame {
-    const { low, high } = this.geometry.box(), unit = 2 ** Math.ceil(Math.log2(this.size));
+    const { low, high } = this.geometry.box(), unit = 2 ** Math.ceil(Math.log2(this.#size() || 1));
     const centre = (axis: 0 | 1): number => 2 * unit * Math.round((low[axis] + high[axis]) / 4 / unit);
     return { centre: [centre(0), centre(1)], unit };
   }
@@ -169,27 +181,30 @@ export class System {
   }
 
   /** Minimises with anchors of decreasing weights, from the places that were written. */
-  async minimise(anchors: Anchors, stages: readonly Stage[], maxIterations: number): Promise<{ report: Report; steps: number }> {
+  async minimise(anchors: Anchors, stages: readonly Stage[], maxIterations: number): Promise<{ report: Report; steps: number; isStuck: boolean }> {
     const { geometry } = this;
     if (this.#maxIterations !== maxIterations) this.#disposeSolvers();
     this.#maxIterations = maxIterations;
     this.#hold.points.set({ target: column(this.#normal(anchors.places), 2) } as object);
     this.#hold.scalars?.set({ target: this.#normalScalars(anchors.scalars) } as object);
     this.#hold.lengths?.set({ target: Float64Array.from(this.#turned, ([p, q]) => Math.hypot(...[0, 1].map((axis) => anchors.places[2 * p + axis]! - anchors.places[2 * q + axis]!)) / this.#frame.unit) } as object);
-    let report: Report | undefined, steps = 0;
+    const patience = this.curvature === "full" ? maxIterations : Math.min(maxIterations, PATIENCE);
+    let report: Report | undefined, steps = 0, isStuck = false;
     for (const { movement, drag, length, isBilinear = false, isFromHere = false, solver: name } of stages) {
       this.#multiply(isBilinear);
       if (isFromHere) this.#hold.points.set({ target: column(await this.#points.read(new Float64Array(geometry.places.length)), 2) } as object);
       if (isFromHere && this.#scalars) this.#hold.scalars!.set({ target: await this.#scalars.read(new Float64Array(geometry.scalars.length)) } as object);
-      const solver = (this.#solvers[name] ??= this.#problem.solver({ ...SOLVERS[name], maxIterations }));
+      const solver = (this.#solvers[name] ??= this.#problem.solver({ ...SOLVERS[name], maxIterations: patience }));
       this.#hold.points.set({ weight: Float64Array.from(geometry.points, (_, point) => (anchors.dragged.has(point) ? drag : movement)) });
       this.#hold.scalars?.set({ weight: Float64Array.from(geometry.scalars, (_, k) => movement * (geometry.isParameter[k] ? PARAMETER : 1)) });
       this.#hold.lengths?.set({ weight: new Float64Array(this.#turned.length).fill(isFromHere ? 0 : length * movement) });
       solver.reset();
       report = await this.#named(() => solver.solve()) as Report;
       steps += report.iterations.length;
+      isStuck ||= patience < maxIterations && report.termination === "max-iterations";
+      if (isStuck) break;
     }
-    return { report: report!, steps };
+    return { report: report!, steps, isStuck };
   }
 
   /** Lets products of vectors stand for angles, or no longer. */
@@ -223,9 +238,9 @@ export class System {
     }).length;
   }
 
-  /** Constraints with a line whose ends are in one place, and these. */
-  collapsed(): Map<Constraint, readonly (readonly [number, number])[]> {
-    const { geometry } = this, least = NO_LENGTH * this.size, found = new Map<Constraint, readonly (readonly [number, number])[]>();
+  /** Constraints with a line whose ends are no farther apart than this, and these. */
+  collapsed(least: number): Map<Constraint, readonly (readonly [number, number])[]> {
+    const { geometry } = this, found = new Map<Constraint, readonly (readonly [number, number])[]>();
     for (const made of this.constraints) {
       const pairs = made.kind.directions.map(([p, q]) => [made.points[p]!, made.points[q]!] as const).filter(([p, q]) => geometry.apart(p, q) <= least);
       if (pairs.length) found.set(made, pairs);
