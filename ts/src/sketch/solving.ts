@@ -2,8 +2,9 @@
 import type { Engine } from "../engine.js";
 import type { Report } from "../report.js";
 import type { Constraint } from "./constraint.js";
-import { Diagnoses, type Row } from "./diagnosis.js";
+import { Diagnoses, type Counted } from "./diagnosis.js";
 import type { SparseRow } from "./elimination.js";
+import type { Equations } from "./equations.js";
 import type { Geometry } from "./geometry.js";
 import type { SketchPlacement, SketchResult } from "./results.js";
 import { segmentsOf } from "./spline.js";
@@ -38,7 +39,7 @@ interface Asked { readonly tolerance: number; readonly maxIterations: number; re
 interface Counting { builds: number; minimisations: number; steps: number }
 
 /** What an attempt came to. */
-interface Attempt { readonly report: Report | undefined; readonly rows: readonly Row[]; readonly residual: number; readonly worst: Row | undefined; readonly collapsed: ReadonlyMap<Constraint, readonly (readonly [number, number])[]> }
+interface Attempt { readonly report: Report | undefined; readonly equations: Equations; readonly residual: number; readonly worst: Constraint | undefined; readonly collapsed: ReadonlyMap<Constraint, readonly (readonly [number, number])[]> }
 
 /** @internal */
 export class Solving {
@@ -46,8 +47,8 @@ export class Solving {
   #curvature: Curvature = "gauss-newton";
   readonly #dragged = new Map<number, readonly [number, number]>();
   readonly #diagnoses = new Diagnoses();
-  /** True if the last solve was not of a sketch that can be solved, and only places have moved since. */
-  #conflicts: string | undefined;
+  /** Last verdict, and what it is about besides places. */
+  #known: { readonly about: string; readonly signature: string; readonly verdict: Counted; readonly isContradictory: boolean } | undefined;
 
   constructor(private readonly lw: Engine, private readonly geometry: Geometry) {}
 
@@ -71,15 +72,19 @@ export class Solving {
     }
     const anchors: Anchors = { places: [...geometry.places], scalars: [...geometry.scalars], dragged: new Set(dragged.keys()) };
     for (const [point, [x, y]] of dragged) [(anchors.places as number[])[2 * point], (anchors.places as number[])[2 * point + 1]] = [x, y];
-    const attempt = await this.#best(constraints, anchors, asked, freedom, counting), { report, rows, residual, collapsed } = attempt;
+    const attempt = await this.#best(constraints, anchors, asked, freedom, counting), { report, equations, residual, worst, collapsed } = attempt;
     const tolerance = asked.tolerance * this.#system!.size, solved = residual <= tolerance && collapsed.size === 0;
     const isEnded = freedom === 0 || (report !== undefined && !["max-iterations", "time-limit", "stopped"].includes(report.termination));
-    const placement = { solved, residual, worst: solved ? undefined : (collapsed.keys().next().value ?? attempt.worst!.constraint).name, report };
+    const placement = { solved, residual, worst: solved ? undefined : (collapsed.keys().next().value ?? worst!).name, report };
     if (!asked.diagnose) return { ...placement, counts: { ...counting, components: 0, eliminated: 0, operations: 0 } };
-    const differences = new Map([...collapsed].map(([made, pairs]) => [made, pairs.flatMap((pair) => this.#differences(pair))]));
-    const { components, eliminated, operations, ...diagnosis } = this.#diagnoses.diagnose(rows, { freedom, unknowns: geometry.places.length + geometry.scalars.length, tolerance, isEnded, collapsed: differences });
-    this.#conflicts = diagnosis.conflicting.length ? this.#signature(constraints) : undefined;
-    return { ...placement, ...diagnosis, counts: { ...counting, components, eliminated, operations } };
+    const about = `${solved} ${isEnded} ${this.#signature(constraints)}`, isKnown = collapsed.size === 0 && this.#known?.about === about;
+    if (!isKnown) {
+      const differences = new Map([...collapsed].map(([made, pairs]) => [made, pairs.flatMap((pair) => this.#differences(pair))]));
+      const verdict = this.#diagnoses.diagnose(equations.rows(constraints, geometry), { freedom, unknowns: geometry.places.length + geometry.scalars.length, tolerance, isEnded, collapsed: differences });
+      this.#known = { about, verdict, isContradictory: verdict.conflicting.length > 0, signature: this.#signature(constraints) };
+    }
+    const { components, eliminated, operations, ...diagnosis } = this.#known!.verdict;
+    return { ...placement, ...diagnosis, counts: { ...counting, ...(isKnown ? { components: 0, eliminated: 0, operations: 0 } : { components, eliminated, operations }) } };
   }
 
   /** Rows of x and y of the difference of two points. */
@@ -90,7 +95,7 @@ export class Solving {
     });
   }
 
-  /** What conflicts are about, besides places. */
+  /** What a verdict is about, besides places: constraints, their values, and fixed points. */
   #signature(constraints: readonly Constraint[]): string {
     return `${constraints.map(({ serial, version }) => `${serial}.${version}`).join()} ${this.geometry.fixed.map(Number).join("")}`;
   }
@@ -108,7 +113,7 @@ export class Solving {
       first = await this.#run(constraints, anchors, asked, counting, STIFF);
     }
     // A sketch that is known to be contradictory is not tried twice at every step of a drag.
-    if (this.#isDone(first, asked) || (this.#conflicts !== undefined && this.#conflicts === this.#signature(constraints))) return first;
+    if (this.#isDone(first, asked) || (this.#known?.isContradictory && this.#known.signature === this.#signature(constraints))) return first;
     // Points in one place, or on one line, may have nowhere to go.
     const places = [...this.geometry.places], scalars = [...this.geometry.scalars];
     this.#shake();
@@ -178,11 +183,9 @@ export class Solving {
     const places = collapsed.size ? [...geometry.places] : undefined;
     // Directions of lines without length have no derivatives: they are taken nearby, and not used.
     if (places) { this.#shake(new Set([...collapsed.values()].flatMap((pairs) => pairs.flat())), 1e-9); system.write(); }
-    const rows = await system.rows();
+    const equations = await system.evaluate(), { residual, constraint: worst } = equations.worst(collapsed);
     places?.forEach((place, k) => { geometry.places[k] = place; });
-    let worst: Row | undefined;
-    for (const row of rows) if (!collapsed.has(row.constraint) && (!worst || Math.abs(row.residual) > Math.abs(worst.residual))) worst = row;
-    return { report, rows, residual: Math.abs(worst?.residual ?? 0), worst, collapsed };
+    return { report, equations, residual, worst, collapsed };
   }
 
   /** Displaces free points a little, the same way every time. */

@@ -10,7 +10,7 @@ import type { Variables } from "../table.js";
 import type { Term } from "../term.js";
 import type { Vec2, Vec4 } from "../vector.js";
 import type { Constraint } from "./constraint.js";
-import type { Row } from "./diagnosis.js";
+import { Equations, type EquationsOfKind } from "./equations.js";
 import type { Geometry } from "./geometry.js";
 import { KINDS, type Asked, type Kind } from "./kinds.js";
 import { bezierWeights } from "./spline.js";
@@ -254,24 +254,14 @@ export class System {
     return this.constraints.flatMap(({ kind, points }) => [...kind.directions, ...kind.distances].map(([p, q]) => [points[p]!, points[q]!] as const)).filter(([p, q]) => geometry.apart(p, q) <= least);
   }
 
-  /** The constraints' rows at the present places, in the order in which they were made; residuals in the sketch's units. */
-  async rows(): Promise<Row[]> {
-    const rows = new Map<Constraint, Row[]>(), first = this.geometry.places.length, { fixed } = this.geometry;
+  /** Equations of all constraints at the places that were written; residuals in the sketch's units. */
+  async evaluate(): Promise<Equations> {
+    const terms: EquationsOfKind[] = [];
     for (const { term, kind, of, levers } of this.#terms) {
-      const { rows: count, columns, residuals, jacobian } = await this.#named(() => term.evaluate()), present = this.#levers(kind, of);
-      of.forEach((made, i) => rows.set(made, Array.from({ length: count }, (_, row) => {
-        const place = i * count + row, entries: [number, number][] = [], scale = present[i]! / levers[i]!;
-        const add = (column: number, unknown: number): void => {
-          const derivative = jacobian[place * columns + column]! * scale, known = entries.find(([other]) => other === unknown);
-          if (known) known[1] += derivative; else entries.push([unknown, derivative]);
-        };
-        made.points.forEach((point, slot) => { if (!fixed[point]) for (const c of [0, 1]) add(2 * slot + c, 2 * point + c); });
-        made.scalars.forEach((scalar, slot) => add(2 * kind.points + slot, first + scalar));
-        entries.sort(([a], [b]) => a - b);
-        return { constraint: made, residual: residuals[place]! * scale * this.#frame.unit, unknowns: entries.map(([unknown]) => unknown), derivatives: entries.map(([, derivative]) => derivative) };
-      })));
+      const evaluation = await this.#named(() => term.evaluate()), present = kind.isArc ? this.#levers(kind, of) : levers;
+      terms.push({ ...evaluation, kind, of, scales: kind.isArc ? present.map((lever, i) => lever / levers[i]!) : undefined });
     }
-    return this.constraints.flatMap((made) => rows.get(made) ?? []);
+    return new Equations(terms, this.#frame.unit);
   }
 
   /** A value that is not finite is a line or a distance without a direction: said of the constraint, not of the term that it is in. */
