@@ -310,7 +310,7 @@ test("options that throw, that are none, and that are inherited", async () => {
   class Inherited { get maxIterations() { return 1; } }
   const odd = {
     "a revoked Proxy": [() => revoked({}), /can't be read|that can't be read/], "a Proxy that throws": [() => new Proxy({ a: 1 }, { ownKeys: throwing, get: throwing, getPrototypeOf: throwing }), /can't be read: boom|that can't be read/],
-    "an array": [() => [1], /must be an object, not an array/], "a Map": [() => new Map(), /must be a plain object, not a Map/], "an instance": [() => new Inherited(), /must be a plain object, not a Inherited/],
+    "an array": [() => [1], /must be an object, not an array/], "a Map": [() => new Map(), /must be a plain object, not a Map/], "an instance": [() => new Inherited(), /must be a plain object, not an Inherited/],
     "a string": [() => "lm", /must be an object, not a string/], "a number": [() => 5, /must be an object, not a number/], "a symbol": [() => Symbol("s"), /must be an object, not a symbol/], "a function": [() => () => 1, /must be an object, not a function/], "null": [() => null, /must be an object, not null/],
   };
   for (const [name, [, meant, work]] of Object.entries(TAKES_OPTIONS)) {

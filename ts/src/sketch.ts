@@ -164,7 +164,7 @@ export function sketch(lw: Engine): Sketch {
  *
  * @throws `invalid-option` for what is no such data, naming the place
  * @example
- * const text = JSON.stringify(s);
+ * const text = JSON.stringify(sketch(lw));
  * const { sketch: copy, points } = sketchFromJSON(lw, text);
  */
 export function sketchFromJSON(lw: Engine, json: SketchJSON | string): ReadSketch {

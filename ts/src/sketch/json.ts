@@ -1,5 +1,5 @@
 /** Sketches as plain data. */
-import { LeastwiseError } from "../errors.js";
+import { LeastwiseError, reading } from "../errors.js";
 import { describe } from "../expression.js";
 import { isList } from "../arrays.js";
 import { shownValue } from "../instruction.js";
@@ -13,7 +13,7 @@ import type { SketchArc, SketchCircle, SketchEllipse, SketchGroup, SketchLine, S
  * Constraints have the names of the methods that make them.
  *
  * @example
- * const json: SketchJSON = s.toJSON();
+ * const json: SketchJSON = sketch(lw).toJSON();
  * console.log(json.points.length, json.constraints[0]?.type);
  */
 export interface SketchJSON {
@@ -45,7 +45,7 @@ export interface SketchJSON {
  * A sketch that was read, with what is in it in the order of the data.
  *
  * @example
- * const { sketch: copy, points }: ReadSketch = sketchFromJSON(lw, JSON.stringify(s));
+ * const { sketch: copy, points }: ReadSketch = sketchFromJSON(lw, JSON.stringify(sketch(lw)));
  */
 export interface ReadSketch {
   readonly sketch: Sketch;
@@ -105,10 +105,12 @@ export function readJSON(sketch: SketchOf, given: unknown): ReadSketch {
   return { sketch, points, shapes, constraints, groups };
 }
 
+/** A plain copy of the data, each part of which is read once. */
 function parsed(given: unknown): unknown {
-  if (typeof given !== "string") return given;
+  const text = typeof given === "string" ? given : reading("sketchFromJSON(lw, json): json", () => JSON.stringify(given) as string | undefined);
+  if (text === undefined) return undefined;
   try {
-    return JSON.parse(given);
+    return JSON.parse(text);
   } catch (thrown) {
     return refuse(`the text is not JSON: ${(thrown as Error).message}`);
   }

@@ -3,7 +3,7 @@ import type { Engine } from "../engine.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../expression.js";
 import { shownValue } from "../instruction.js";
-import { isList } from "../arrays.js";
+import { listOf } from "../arrays.js";
 import { checked, flag, given, real, whole } from "../options.js";
 import type { Named, Sketch, SketchConstraint } from "../sketch.js";
 import type { Constraint } from "./constraint.js";
@@ -98,8 +98,7 @@ export class SketchOf implements Sketch {
 
   spline(controls: readonly SketchPoint[], options: Drawing = {}): SketchSpline {
     this.#changed();
-    if (!isList(controls)) return refuse(`spline(points): a list of points, not ${describe(controls)}`);
-    const of = [...controls], points = of.map((point) => this.#point("spline", point)), drawing = this.#drawing("spline", options);
+    const of = listOf("spline(points): points", controls, "must be a list of points") as readonly SketchPoint[], points = of.map((point) => this.#point("spline", point)), drawing = this.#drawing("spline", options);
     if (points.length < 4) refuse(`spline(points): at least 4 control points, not ${points.length}`);
     return this.geometry.shape("spline", { points }, { points: Object.freeze(of) }, drawing);
   }
@@ -108,8 +107,8 @@ export class SketchOf implements Sketch {
     this.#alive();
     if (typeof name !== "string" || name === "") refuse(`group(name, members): the name must be a string that is not empty, not ${shownValue(name)}`);
     if (this.groups.some((group) => group.name === name)) refuse(`group("${name}", members): the sketch has a group of this name already`);
-    if (!isList(members)) return refuse(`group(name, members): a list of geometry, not ${describe(members)}`);
-    const { geometry } = this, all = new Set([...members].flatMap((member) => geometry.parts("group(name, members)", member, "point", "line", "circle", "arc", "ellipse", "spline").points));
+    const list = listOf("group(name, members): members", members, "must be a list of geometry");
+    const { geometry } = this, all = new Set(list.flatMap((member) => geometry.parts("group(name, members)", member, "point", "line", "circle", "arc", "ellipse", "spline").points));
     const points = Object.freeze([...all].map((index) => geometry.points[index]!));
     const group: SketchGroup = Object.freeze({
       name, points,

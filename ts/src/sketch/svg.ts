@@ -13,7 +13,7 @@ import { beziersOf } from "./spline.js";
  * Geometry that path data of SVG drew, in its order.
  *
  * @example
- * const { lines, arcs }: ReadPaths = s.addSVG("M0 0 H4 V3 Z");
+ * const { lines, arcs }: ReadPaths = sketch(lw).addSVG("M0 0 H4 V3 Z");
  */
 export interface ReadPaths {
   /** Points that the path goes through, each once. */
