@@ -17,12 +17,12 @@ test("options that a call does not take are refused, with where they belong", as
   const index = await lw.compress(Float32Array.from({ length: 64 }, (_, k) => Math.sin(k)), { dim: 2 });
   const tensor = lw.tensor([1]);
   const belongs = "a solver's options are given when it is made, to problem.solver(options)";
-  await rejects(solver.solve({ maxIterations: 1 }), "invalid-option", `solver.solve() takes no arguments, but argument 1 is a Object: ${belongs}`);
-  await rejects(solver.step({ foo: 1 }), "invalid-option", `solver.step() takes no arguments, but argument 1 is a Object: ${belongs}`);
-  await rejects(pull.checkGradients({ steps: 1 }), "invalid-option", 'term "pull": checkGradients() takes no arguments, but argument 1 is a Object', { term: "pull" });
+  await rejects(solver.solve({ maxIterations: 1 }), "invalid-option", `solver.solve() takes no arguments, but argument 1 is an Object: ${belongs}`);
+  await rejects(solver.step({ foo: 1 }), "invalid-option", `solver.step() takes no arguments, but argument 1 is an Object: ${belongs}`);
+  await rejects(pull.checkGradients({ steps: 1 }), "invalid-option", 'term "pull": checkGradients() takes no arguments, but argument 1 is an Object', { term: "pull" });
   refuses(() => lw.problem({ precision: "f64" }), "invalid-option",
-    "lw.problem() takes no arguments, but argument 1 is a Object: options of solves are given to problem.solve(options), and those of the engine to init(options)");
-  refuses(() => weld([0, 0, 0], { tolerance: 1 }), "invalid-option", "weld(positions) takes one argument, but argument 2 is a Object: vertices become one where they are at exactly the same place");
+    "lw.problem() takes no arguments, but argument 1 is an Object: options of solves are given to problem.solve(options), and those of the engine to init(options)");
+  refuses(() => weld([0, 0, 0], { tolerance: 1 }), "invalid-option", "weld(positions) takes one argument, but argument 2 is an Object: vertices become one where they are at exactly the same place");
   refuses(() => x.fix([0], [0], true), "invalid-option", '"x".fix(which, components) takes 2 arguments, but argument 3 is a boolean');
 
   // Every call, given all that it takes and one thing more.
@@ -49,7 +49,7 @@ test("options that a call does not take are refused, with where they belong", as
     }
     assert.equal(code(error), "invalid-option", `${name}: ${error?.stack}`);
     const count = ["no arguments", "one argument", `${takes.length} arguments`][Math.min(takes.length, 2)];
-    assert.ok(error.message.includes(` takes ${count}, but argument ${takes.length + 1} is a Object`), `${name}: ${error.message}`);
+    assert.ok(error.message.includes(` takes ${count}, but argument ${takes.length + 1} is an Object`), `${name}: ${error.message}`);
   }
   // What is undefined was not given, and what was refused has done nothing.
   const report = await solver.solve(undefined);

@@ -173,7 +173,7 @@ test("a function that returns no residual", async (t) => {
   const it = await four(t);
   const { problem, x } = it;
   const advice = "return a scalar, a vector, a matrix, a quaternion, or an array of them (is a `return` missing?)";
-  const returns = { undefined: undefined, "a number": 0, null: null, "a promise": Promise.resolve(), "an empty array": [], "a Object": {}, "a string": "r", "a Bool": "bool" };
+  const returns = { undefined: undefined, "a number": 0, null: null, "a promise": Promise.resolve(), "an empty array": [], "an Object": {}, "a string": "r", "a Bool": "bool" };
   for (const [name, value] of Object.entries(returns)) {
     refuses(() => problem.residuals("t", { of: [x] }, ([a]) => (value === "bool" ? a.x.gt(0) : value)), "no-residual", `the residual "t" returned ${name}: ${advice}`, { term: "t" });
   }
@@ -244,7 +244,7 @@ test("shapes that do not go together, for callers without types", async (t) => {
   refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
   refuses(() => column([1, 2], 0), "shape", "column(values, shape): the shape is a number of scalars (1, 2, 3, …), a manifold such as quaternion or sphere(3), or a record of these such as { q: quaternion, t: 3 }, not 0");
   refuses(() => x.at(-1), "shape", '"x".at(-1): a column of `over` is 0, 1, 2, …');
-  for (const [column, said] of [[undefined, "undefined"], [null, "null"], ["0", "a string"], [{}, "a Object"], [true, "a boolean"]]) {
+  for (const [column, said] of [[undefined, "undefined"], [null, "null"], ["0", "a string"], [{}, "an Object"], [true, "a boolean"]]) {
     refuses(() => x.at(column), "shape", `"x".at(…) takes a column of \`over\` (0, 1, 2, …) or an array of indices, one for each of the term's instances, not ${said}`);
   }
   await stillSolves(it);
@@ -293,7 +293,7 @@ test("options that cannot be", async (t) => {
 test("options of another kind, for callers without types", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
-  for (const [given, said] of [[null, "null"], ["2", "a string"], [true, "a boolean"], [{}, "a Object"]]) {
+  for (const [given, said] of [[null, "null"], ["2", "a string"], [true, "a boolean"], [{}, "an Object"]]) {
     const place = (name) => [`term "${name}": weight must be a number, or an array with one for each instance, not ${said}`, { term: name }];
     refuses(() => problem.residuals("t", { of: [x], weight: given }, ([a]) => a), "invalid-option", ...place("t"));
     refuses(() => term.set({ weight: given }), "invalid-option", ...place("pull"));
@@ -447,7 +447,7 @@ test("what is no options object, no signal, no function is refused by its name",
   const x = problem.variables("x", { shape: 1, values: [1] });
   const term = problem.residuals("t", { of: [x] }, ([a]) => a);
   refuses(() => term.set(null), "invalid-option", 'term "t": set(changes): changes must be an object, not null', { term: "t" });
-  await rejects(problem.solve({ signal: {} }), "invalid-option", "signal must be an AbortSignal, not a Object");
+  await rejects(problem.solve({ signal: {} }), "invalid-option", "signal must be an AbortSignal, not an Object");
   await rejects(problem.solve({ onIteration: 1 }), "invalid-option", "onIteration must be a function, not a number");
   const solver = problem.solver();
   refuses(() => solver.advance(null), "invalid-option", "advance(options): options must be an object, not null");
@@ -511,7 +511,7 @@ test("a module that can't be loaded: from where, what came back, and what to do;
     assert.match(message.slice(start.length), words, name);
   }
   const kinds = "an address (a string or a URL), a Request, a Response, the bytes, a WebAssembly.Module, or a promise of one of these, not ";
-  const refused = Object.entries({ number: "a number", late: "a number", object: "a Object", null: "null", list: "an array", call: "a function" });
+  const refused = Object.entries({ number: "a number", late: "a number", object: "an Object", null: "null", list: "an array", call: "a function" });
   assert.deepEqual(refused.map(([name]) => told[name]), refused.map(([, kind]) => ["invalid-option", `wasm: ${kinds}${kind}`]));
   assert.deepEqual(told.odd, ["invalid-option", `wasm, a promise: ${kinds}a number`]);
   assert.deepEqual(told.transferred, ["invalid-option", "wasm can't be read: Cannot perform Construct on a detached ArrayBuffer"]);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { concat, grad, init, LeastwiseError, manifold, preload, stack, subset } from "leastwise";
 import { edges, stars, weld } from "leastwise/mesh";
 import { adam, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
-import { sketch } from "leastwise/sketch";
+import { sketch, sketchFromJSON } from "leastwise/sketch";
 import { bindAttribute } from "leastwise/three";
 import { encodeNpy, formatOf, fromHalf, half, Half, npyHeader, openVectors, toHalf } from "leastwise/vectors";
 import { open, refuses, rejects } from "./support.mjs";
@@ -82,7 +82,7 @@ test("leastwise/nn", async (t) => {
   });
   refuses(() => layer(), "invalid-option", "layer(parameters, forward): parameters must be an array of tensors, not undefined");
   refuses(() => layer([one]), "invalid-option", "layer(parameters, forward): forward must be a function of the parameters and a tensor, not undefined");
-  refuses(() => linear({}, 1, 1, { seed }), "invalid-option", "linear(lw, inputs, outputs): lw must be an engine, as init() makes one, not a Object");
+  refuses(() => linear({}, 1, 1, { seed }), "invalid-option", "linear(lw, inputs, outputs): lw must be an engine, as init() makes one, not an Object");
   refuses(() => trainer(model, loss), "invalid-option", "trainer(model, loss, optimizer): optimizer must have a method step, as adam() has, not undefined");
   assert.equal(sequential(module(), (x) => x).parameters().length, 0);
   for (const value of [ODD["a Proxy that throws"], ODD["a revoked Proxy"]]) assert.equal(lw.scope(() => value), value);
@@ -93,17 +93,23 @@ test("leastwise/nn", async (t) => {
 test("leastwise/sketch", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const s = sketch(lw), a = s.point(0, 0), b = s.point(1, 0), c = s.point(3, 3), line = s.line(a, b), other = s.line(b, c), circle = s.circle(a, 1);
-  const held = ["coincident", "midpoint", "collinear", "parallel", "perpendicular", "angle", "equalLength", "pointOnLine", "horizontal", "vertical", "symmetric", "distance", "radius", "equalRadius", "pointOnCircle", "concentric", "tangent"];
+  const arc = s.arc(c, a, b), ellipse = s.ellipse(a, c, 1), spline = s.spline([a, b, c, a]);
+  const held = ["coincident", "midpoint", "collinear", "parallel", "perpendicular", "angle", "equalLength", "pointOnLine", "horizontal", "vertical", "symmetric", "distance", "radius", "equalRadius", "pointOnCircle", "concentric", "tangent", "equalAngle", "ratio", "horizontalDistance", "verticalDistance", "pointOnEllipse", "pointOnSpline", "tangentAt"];
   await throwsOursOf({
     "sketch": (v) => sketch(v), "point(x)": (v) => s.point(v, 0), "point(x, y)": (v) => s.point(0, v), "line(from)": (v) => s.line(v, b), "line(from, to)": (v) => s.line(a, v), "circle(centre)": (v) => s.circle(v, 1), "circle(centre, radius)": (v) => s.circle(a, v),
+    "arc": (v) => s.arc(v, a, b), "arc(from)": (v) => s.arc(a, v, b), "ellipse": (v) => s.ellipse(v, b, 1), "ellipse(vertex)": (v) => s.ellipse(a, v, 1), "ellipse(radius)": (v) => s.ellipse(a, b, v), "spline": (v) => s.spline(v), "spline([point])": (v) => s.spline([a, b, c, v]),
+    "drawing": (v) => s.line(a, b, v), "construction": (v) => s.circle(a, 1, { construction: v }), "group": (v) => s.group(v, [a]), "members": (v) => s.group("g", v), "members[0]": (v) => s.group("g", [v]), "group.move": (v) => s.group("moved", [a]).move(v, 0),
+    "drag": (v) => s.drag(v, 0, 0), "drag(point, x)": (v) => s.drag(a, v, 0), "addSVG": (v) => s.addSVG(v), "addSVG(path, options)": (v) => s.addSVG("M0 0", v), "json": (v) => sketchFromJSON(lw, v), "json.points": (v) => sketchFromJSON(lw, { format: "leastwise-sketch", version: 1, points: v, shapes: [], constraints: [] }),
+    "json.shapes": (v) => sketchFromJSON(lw, { format: "leastwise-sketch", version: 1, points: [[0, 0], v], shapes: [v, { type: v, points: v }], constraints: [v] }), "json.constraints": (v) => sketchFromJSON(lw, { format: "leastwise-sketch", version: 1, points: [[0, 0]], shapes: [], constraints: [{ type: v, of: v }] }),
+    "point.x": (v) => { a.x = v; }, "radius": (v) => { circle.radius = v; }, "diagnose": (v) => s.solve({ diagnose: v }),
     "move": (v) => s.move(v, 0, 0), "move(point, x)": (v) => s.move(a, v, 0), "move(point, x, y)": (v) => s.move(a, 0, v), "fix": (v) => s.fix(v), "free": (v) => s.free(v), "name": (v) => s.coincident(a, b, { name: v }), "solve": (v) => s.solve({ tolerance: v }),
-    ...Object.fromEntries(held.flatMap((name) => [[name, (v) => s[name](v, v, v, v)], [`${name} of a point`, (v) => s[name](a, v, v, v)], [`${name} of a line`, (v) => s[name](line, v, v, v)], [`${name} of a circle`, (v) => s[name](circle, v, v, v)]])),
+    ...Object.fromEntries(held.flatMap((name) => [[name, (v) => s[name](v, v, v, v)], [`${name} of a point`, (v) => s[name](a, v, v, v)], [`${name} of a line`, (v) => s[name](line, v, v, v)], [`${name} of a circle`, (v) => s[name](circle, v, v, v)], [`${name} of an arc`, (v) => s[name](arc, v, v, v)], [`${name} of an ellipse`, (v) => s[name](ellipse, v, v, v)], [`${name} of a spline`, (v) => s[name](spline, v, v, v)]])),
     "angle(a, b, value)": (v) => s.angle(line, other, v), "value": (v) => { s.distance(a, b, 1).value = v; },
   });
   refuses(() => s.point(Symbol("s"), 0), "invalid-option", "point(a symbol, 0): two finite numbers");
   refuses(() => s.circle(a, Symbol("s")), "invalid-option", "circle(centre, a symbol): the radius must be a positive number");
   refuses(() => s.move(a, 0, Symbol("s")), "invalid-option", "move(point, 0, a symbol): two finite numbers");
-  refuses(() => sketch({}), "invalid-option", "sketch(lw): lw must be an engine, as init() makes one, not a Object");
+  refuses(() => sketch({}), "invalid-option", "sketch(lw): lw must be an engine, as init() makes one, not an Object");
 });
 
 test("leastwise/mesh, leastwise/three, init and manifolds", async (t) => {

@@ -22,7 +22,7 @@ test("what was meant is said: `of: x`, a misspelt name of data or of a slot, an 
     + 'The data "t" are an array literal of 4 numbers, which is one vector for all 4 instances: for one number an instance give new Float64Array(t)', place);
   refuses(() => own.residuals("r", { of: [position], data: { t: new Array(2000).fill(1) } }, ([a], { t }) => a.mul(t)), "shape",
     'term "r": data column "t" is an array literal of 2000 numbers: that is one vector for all instances, of 1 to 1024 numbers; for one number an instance give new Float64Array(values)', place);
-  refuses(() => own.residuals("r", { of: [position], data: { t: Int32Array.of(1, 2, 3, 4) } }, ([a], { t }) => a.mul(t)), "shape", /, not a Int32Array: Float64Array\.from\(values\) gives one number an instance$/, place);
+  refuses(() => own.residuals("r", { of: [position], data: { t: Int32Array.of(1, 2, 3, 4) } }, ([a], { t }) => a.mul(t)), "shape", /, not an Int32Array: Float64Array\.from\(values\) gives one number an instance$/, place);
   // What JavaScript itself looks for is no mistake.
   own.residuals("r", { of: { a: position }, data: { target: [0, 0, 0] } }, (slots, data) => {
     assert.equal(Object.prototype.toString.call(data), "[object Object]");

@@ -310,7 +310,7 @@ test("options that throw, that are none, and that are inherited", async () => {
   class Inherited { get maxIterations() { return 1; } }
   const odd = {
     "a revoked Proxy": [() => revoked({}), /can't be read|that can't be read/], "a Proxy that throws": [() => new Proxy({ a: 1 }, { ownKeys: throwing, get: throwing, getPrototypeOf: throwing }), /can't be read: boom|that can't be read/],
-    "an array": [() => [1], /must be an object, not an array/], "a Map": [() => new Map(), /must be a plain object, not a Map/], "an instance": [() => new Inherited(), /must be a plain object, not a Inherited/],
+    "an array": [() => [1], /must be an object, not an array/], "a Map": [() => new Map(), /must be a plain object, not a Map/], "an instance": [() => new Inherited(), /must be a plain object, not an Inherited/],
     "a string": [() => "lm", /must be an object, not a string/], "a number": [() => 5, /must be an object, not a number/], "a symbol": [() => Symbol("s"), /must be an object, not a symbol/], "a function": [() => () => 1, /must be an object, not a function/], "null": [() => null, /must be an object, not null/],
   };
   for (const [name, [, meant, work]] of Object.entries(TAKES_OPTIONS)) {
@@ -398,10 +398,10 @@ test("small things that were bare TypeErrors", async () => {
   refuses(() => lw.scope(5), "invalid-option", "scope(work): work must be a function, not a number");
   refuses(() => lw.scope(), "invalid-option", "scope(work): work must be a function, not undefined");
   await rejects(x.read([1, 2, 3, 4]), "shape", '"x".read(out): out must be a Float32Array or a Float64Array, not an array');
-  await rejects(x.read(new Int32Array(4)), "shape", '"x".read(out): out must be a Float32Array or a Float64Array, not a Int32Array');
+  await rejects(x.read(new Int32Array(4)), "shape", '"x".read(out): out must be a Float32Array or a Float64Array, not an Int32Array');
   refuses(() => x.write([1, 2, 3, 4], null), "invalid-option", '"x".write(values, options): options must be an object, not null');
   await rejects(pull.worst(10n), "invalid-option", 'term "pull".worst(count): count must be a number that is not negative, not a bigint', { term: "pull" });
-  await rejects(problem.solve({ signal: { addEventListener() {} } }), "invalid-option", "signal must be an AbortSignal, not a Object");
+  await rejects(problem.solve({ signal: { addEventListener() {} } }), "invalid-option", "signal must be an AbortSignal, not an Object");
   await rejects(problem.solve({ signal: new Proxy(new AbortController().signal, { get: throwing }) }), "invalid-option", 'solve options: "signal" can\'t be read: boom');
   refuses(() => tensor.add(revoked({})), "invalid-option", /operand must be a tensor or a number/);
   refuses(() => problem.residuals("revoked", { of: [x] }, () => revoked([1])), "no-residual", /an object that can't be read/, { term: "revoked" });

@@ -12,7 +12,7 @@ test("shapes", async (t) => {
   refuses(make("quaternion"), "shape", `"v": the shape is ${ANY}, not a string`);
   refuses(make(undefined), "shape", `"v": the shape is ${ANY}, not undefined`);
   refuses(make([quaternion, 3]), "shape", `"v": the shape is ${ANY}, not an array`);
-  refuses(make({}), "shape", `"v": the shape is ${ANY}, not a Object`);
+  refuses(make({}), "shape", `"v": the shape is ${ANY}, not an Object`);
   refuses(make(1.5), "shape", `"v": the shape is ${ANY}, not 1.5`);
   refuses(make({ q: quaternion, t: -3 }), "shape", `"v": its field "t" is ${ANY}, not -3`);
   refuses(make({ q: quaternion, t: sphere }), "shape", `"v": its field "t" is ${ANY}, not a function`);

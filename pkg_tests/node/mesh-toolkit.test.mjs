@@ -356,6 +356,6 @@ test("whatever is given, the answer is a result or an error of ours", () => {
 test("an argument too many is refused, and an option that there is none of", () => {
   const flat = { positions: [0, 0, 0, 1, 0, 0, 0, 1, 0], triangles: [0, 1, 2] };
   const calls = [...OF_TRIANGLES.map((name) => [name, flat.triangles]), ...OF_TRIANGLES_AND_COUNT.map((name) => [name, flat.triangles, 3]), ...OF_MESH.map((name) => [name, flat]), ...OF_MESH_AND_OPTIONS.map((name) => [name, flat, {}]), ["cutAlong", flat, []], ["edgeLengths", flat, [0, 1]], ["grid", { columns: 1 }], ["disk", { rings: 1 }], ["icosphere", { subdivisions: 0 }]];
-  for (const [name, ...takes] of calls) refuses(() => mesh[name](...takes, { foo: 1 }), "invalid-option", / takes (one|2) arguments?, but argument \d is a Object/);
+  for (const [name, ...takes] of calls) refuses(() => mesh[name](...takes, { foo: 1 }), "invalid-option", / takes (one|2) arguments?, but argument \d is an Object/);
   for (const name of OF_MESH_AND_OPTIONS) refuses(() => mesh[name](flat, { fooo: 1 }), "invalid-option", new RegExp(`^${name}\\(mesh, options\\): options have no "fooo"`));
 });

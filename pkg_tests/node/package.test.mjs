@@ -97,7 +97,7 @@ test("what is exported", () => {
     "Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "GraphBuilder", "Losses", "Matrix3x3", "Optimizer", "Parser", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "computeGradients", "differentiate", "generateCode", "generateGradientCode", "generateGradientFunction",
     "generateMathNotation", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync", "parse", "simplify",
   ]);
-  assert.deepEqual(Object.keys(sketch).sort(), ["sketch"]);
+  assert.deepEqual(Object.keys(sketch).sort(), ["sketch", "sketchFromJSON"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "toHalf"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());

@@ -2,6 +2,8 @@
 import { column, cos, exp, huber, init, LeastwiseError, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
 import type { Bool, Constants, Marginals, DeviceView, Each, Engine, ErrorCode, F32, F64, Mat3, Report, Scalar, Values, Variables, Vec, Vec2, Vec3, Vec4 } from "leastwise";
 import { edges, weld } from "leastwise/mesh";
+import { sketch, sketchFromJSON } from "leastwise/sketch";
+import type { Sketch, SketchPlacement } from "leastwise/sketch";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -390,4 +392,19 @@ export function timeStepping(lw: Engine) {
   x.copyFrom([[2]]);
   const solver = problem.solver({ method: "newton" });
   solver.reset();
+}
+
+export async function sketches(lw: Engine) {
+  const s: Sketch = sketch(lw), a = s.point(0, 0), b = s.point(1, 0), arc = s.arc(a, b, s.point(0, 1)), spline = s.spline([a, b, a, b], { construction: true });
+  const { degreesOfFreedom, partly, counts } = await s.solve(), placed = await s.solve({ diagnose: false });
+  is<Same<typeof degreesOfFreedom, number>>(); is<Same<typeof placed, SketchPlacement>>();
+  // @ts-expect-error nothing was diagnosed
+  console.log(placed.degreesOfFreedom, partly, counts.steps);
+  // @ts-expect-error points are moved by move and drag
+  a.x = 7;
+  // @ts-expect-error a spline has no radius
+  s.radius(spline, 2);
+  s.tangent(arc, s.circle(a, 2));
+  const { points } = sketchFromJSON(lw, s.toJSON());
+  return points[0]!.x + s.addSVG("M0 0H1").lines.length;
 }

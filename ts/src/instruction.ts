@@ -61,13 +61,16 @@ export function describe(what: unknown): string {
     return what instanceof Expression ? what.what
       : what === null ? "null"
       : Array.isArray(what) ? "an array"
-      : typeof what === "object" ? `a ${nameOf(what) ?? "object"}`
+      : typeof what === "object" ? withArticle(nameOf(what) ?? "object")
       : what === undefined ? "undefined"
       : `a ${typeof what}`;
   } catch {
     return "an object that can't be read";
   }
 }
+
+/** A noun with its article; Uint8Array and URL begin with the sound of a consonant. */
+const withArticle = (noun: string): string => `${/^[AEIO]/i.test(noun) ? "an" : "a"} ${noun}`;
 
 /** The name of an object's class. */
 function nameOf(what: object): string | undefined {

@@ -4,6 +4,7 @@ import { COVARIANCE, MarginalsOf, SPACE, type CovarianceOptions, type Marginals,
 import type { Columns, Row } from "./data.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, type Output } from "./expression.js";
+import { shownValue } from "./instruction.js";
 import { GRADUATED, GraduatedReportOf, packSuspects, type GraduatedOptions, type GraduatedReport } from "./graduated.js";
 import { BACKWARD, GradientsOf, packCotangents, type BackwardOptions, type Cotangent, type Gradients } from "./gradients.js";
 import { checked, given, takesNoMore, whole, type Checked } from "./options.js";
@@ -193,7 +194,7 @@ export class ProblemOf implements Problem {
     checkName("a term", name);
     const to = reading(`term "${name}": \`to\``, () => (options as { to?: unknown } | null | undefined)?.to, { term: name });
     if (to !== "=0" && to !== "<=0" && to !== ">=0") {
-      throw new LeastwiseError("invalid-option", `term "${name}": \`to\` says what a constraint is compared with: "=0", "<=0" or ">=0", not ${describe(to)}`, { term: name });
+      throw new LeastwiseError("invalid-option", `term "${name}": \`to\` says what a constraint is compared with: "=0", "<=0" or ">=0", not ${shownValue(to)}`, { term: name });
     }
     return this.#term(name, options, constraint as never, to) as Constraint<D>;
   }

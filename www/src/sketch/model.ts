@@ -56,21 +56,51 @@ export function measure(model: Model, kind: Kind, refs: readonly string[]): numb
 
 export interface Solved { readonly result: SketchResult; readonly model: Model }
 
-/** Solves a model near where its points are; `held` is a point that stays, being dragged. */
-export async function solveModel(lw: Engine, model: Model, held?: number): Promise<Solved> {
-  const s = sketch(lw);
+/** The sketch of the last model: while only places, values and fixed points change, nothing is built anew. */
+interface Kept {
+  readonly engine: Engine;
+  readonly structure: string;
+  readonly sketch: Sketch;
+  readonly points: readonly SketchPoint[];
+  readonly circles: readonly SketchCircle[];
+  readonly constraints: readonly SketchConstraint[];
+}
+
+let kept: Kept | undefined;
+
+/** What a sketch is built of; of circles the radii, which can't be set. */
+const structureOf = ({ points, lines, circles, constraints }: Model): string => JSON.stringify([points.length, lines, circles, constraints.map(([kind, refs]) => [kind, refs])]);
+
+function keep(engine: Engine, model: Model): Kept {
+  const structure = structureOf(model);
+  if (kept?.engine === engine && kept.structure === structure) return kept;
+  // An engine that is gone has taken its problems along.
+  if (kept?.engine === engine) kept.sketch.dispose();
+  kept = undefined;
+  const s = sketch(engine);
   try {
     const points = model.points.map(([x, y]) => s.point(x, y)), lines = model.lines.map(([a, b]) => s.line(points[a]!, points[b]!)), circles = model.circles.map(([at, radius]) => s.circle(points[at]!, radius));
-    model.points.forEach(([, , fixed], k) => { if (fixed || k === held) s.fix(points[k]!); });
-    model.constraints.forEach((constraint, k) => add(s, { points, lines, circles }, constraint, nameOf(k, constraint)));
-    const result = await s.solve();
-    return {
-      result,
-      model: { ...model, points: points.map(({ x, y }, k) => [x, y, model.points[k]![2]]), circles: circles.map(({ radius }, k) => [model.circles[k]![0], radius]) },
-    };
-  } finally {
+    const constraints = model.constraints.map((constraint, k) => add(s, { points, lines, circles }, constraint, nameOf(k, constraint)));
+    return (kept = { engine, structure, sketch: s, points, circles, constraints });
+  } catch (error) {
     s.dispose();
+    throw error;
   }
+}
+
+/** Solves a model near where its points are; `held` is a point that is dragged, from where it was to where it is in the model. */
+export async function solveModel(lw: Engine, model: Model, held?: number): Promise<Solved> {
+  const made = keep(lw, model), { sketch: s, points, circles, constraints } = made;
+  model.points.forEach(([x, y, fixed], k) => {
+    const point = points[k]!;
+    if (fixed) s.fix(point); else s.free(point);
+    if (k === held) s.drag(point, x, y); else if (point.x !== x || point.y !== y) s.move(point, x, y);
+  });
+  model.constraints.forEach(([, , value], k) => { if (value !== null && constraints[k]!.value !== value) constraints[k]!.value = value; });
+  const result = await s.solve();
+  const solved: Model = { ...model, points: points.map(({ x, y }, k) => [x, y, model.points[k]![2]]), circles: circles.map(({ radius }, k) => [model.circles[k]![0], radius]) };
+  if (kept === made) kept = { ...made, structure: structureOf(solved) };
+  return { result, model: solved };
 }
 
 function add(s: Sketch, made: { points: SketchPoint[]; lines: SketchLine[]; circles: SketchCircle[] }, [kind, refs, value]: Model["constraints"][number], name: string): SketchConstraint {
