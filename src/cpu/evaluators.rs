@@ -201,6 +201,6 @@ fn program(body: &Body) -> Option<&BlockProgram> {
     match body {
         Body::Program(program) => Some(program),
         Body::Tiles(tiles) => Some(tiles.block()),
-        Body::Twin(_) | Body::Fused(_) => None,
+        Body::Twin(_) | Body::Fused(_) | Body::Reduced(_) => None,
     }
 }
