@@ -155,8 +155,8 @@ impl Options {
         };
         let known = Linear::ALL.map(|linear| (linear.name(), Some(linear)));
         let mut linear = one_of("linear", &self.linear, &[&[("auto", None)], &known[..]].concat())?;
-        if self.eliminate.is_some() && *linear.get_or_insert(Linear::Schur) != Linear::Schur {
-            let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
+        if self.eliminate.is_some() && !linear.get_or_insert(Linear::Schur).eliminates() {
+            let message = "eliminate: only linear \"schur\" and \"schur-pcg\" eliminate variables; leave linear out, or say one of them";
             return Err(Error::InvalidOption(message.into()));
         }
         let known = Preconditioner::ALL.iter().map(|&preconditioner| (preconditioner.name(), Some(preconditioner)));

@@ -45,8 +45,9 @@ fn factor<R: Real>(
                 value -= l[row_start(r) + k] * l[row_start(c) + k];
             }
             l[row_start(r) + c] = if r == c {
-                let pivot = (value + damping(r)).max(tiny * whole(r));
-                if moves(r) { pivot.max(R::ZERO).sqrt() } else { R::ZERO }
+                let (pivot, least) = (value + damping(r), tiny * whole(r));
+                let pivot = if pivot > least { pivot } else { least };
+                if moves(r) && pivot > R::ZERO { pivot.sqrt() } else { R::ZERO }
             } else {
                 let pivot = l[row_start(c) + c];
                 if pivot > R::ZERO { value / pivot } else { R::ZERO }

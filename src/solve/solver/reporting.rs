@@ -111,13 +111,13 @@ impl Solver {
 
     /// Schedules of products, where there are any.
     fn products(&self, problem: &Problem) -> Vec<ProductReport> {
-        let batches = problem.enabled_batches().filter(|_| self.resources.choice.linear == Linear::Pcg);
+        let batches = problem.enabled_batches().filter(|_| self.resources.choice.linear.multiplies());
         batches.map(ProductReport::of).collect()
     }
 
     /// Evaluators of programs, where there is a choice.
     fn evaluators(&self, device: &Device, problem: &Problem) -> Vec<EvaluatorReport> {
-        let product = self.resources.choice.linear == Linear::Pcg;
+        let product = self.resources.choice.linear.multiplies();
         problem.enabled_batches().flat_map(|batch| EvaluatorReport::of(device, batch, product)).collect()
     }
 
