@@ -1,7 +1,5 @@
 // x = −C⁻¹(product + gradient) for the variables of an eliminated table, with or without the gradient. One item is one variable.
 
-#import state/solver
-
 struct Args {
     // First element of the table's vectors.
     vector: u32,

@@ -97,9 +97,8 @@ impl ReducedProgram {
             }
             rows.into_iter().map(|(entries, values)| if entries.is_empty() { zero } else { graph.dot(&entries, &values) }).collect()
         };
-        let kept = along(&mut graph, &|graph, slot, component| {
-            (slot != eliminated).then(|| graph.leaf(Leaf::Direction { slot, component }))
-        });
+        let kept =
+            along(&mut graph, &|graph, slot, component| (slot != eliminated).then(|| graph.leaf(Leaf::Direction { slot, component })));
         let u = weighting.rows(&mut graph, &kept);
         // w is what the kernel around the program makes.
         let given = along(&mut graph, &|graph, slot, component| (slot == eliminated).then(|| graph.leaf(Leaf::Row(component))));
@@ -185,9 +184,8 @@ impl SchurDiagonalProgram {
         let mut maps = vec![ColumnMap::default(); signature.slots.len()];
         for slot in signature.moving().filter(|slot| *slot != eliminated) {
             let (first, rows) = (place(slot), signature.slots[slot as usize].tangent() as usize);
-            let blocks: Vec<Vec<Expr>> = (first..first + rows)
-                .map(|i| (0..width as usize).map(|a| normal.entry(&mut graph, i, own + a)).collect())
-                .collect();
+            let blocks: Vec<Vec<Expr>> =
+                (first..first + rows).map(|i| (0..width as usize).map(|a| normal.entry(&mut graph, i, own + a)).collect()).collect();
             let solved: Vec<Vec<Expr>> = blocks
                 .iter()
                 .map(|row| {

@@ -330,7 +330,10 @@ pub enum Gathered {
     Product(Slice),
     Blocks,
     /// Diagonal blocks that are not the workspace's, of columns that may not be either.
-    BlocksIn { blocks: Slice, columns: Slice },
+    BlocksIn {
+        blocks: Slice,
+        columns: Slice,
+    },
 }
 
 /// A generated kernel over a chunk, with the chunk's own buffers and those given.

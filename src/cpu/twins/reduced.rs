@@ -14,8 +14,8 @@ pub fn invert<R: Real>(work: &Workgroups, args: kernels::reduced::Invert, bindin
     let (mut inverse, lambda) = (Pieces::new(bindings.inverse), bindings.state[DAMPING as usize]);
     let free = (args.masked != 0).then_some(bindings.free);
     let packed = row_start(width);
-    let tasks = threads::cut_by(work.items(), packed)
-        .map(|items| (inverse.take(first + items.start * packed..first + items.end * packed), items));
+    let tasks =
+        threads::cut_by(work.items(), packed).map(|items| (inverse.take(first + items.start * packed..first + items.end * packed), items));
     threads::each(tasks.collect(), work.items().len() * packed, |(inverse, items)| {
         for (variable, inverse) in items.zip(inverse.chunks_exact_mut(packed)) {
             let [at, unknown] = [first + variable * packed, vector + variable * width];
@@ -80,8 +80,8 @@ pub fn substitute<R: Real>(work: &Workgroups, args: kernels::reduced::Substitute
     let [vector, width, first] = [args.vector, args.width, args.block].map(|word| word as usize);
     let (product, gradient, inverse) = (bindings.product, bindings.gradient, bindings.inverse);
     let (mut x, packed) = (Pieces::new(bindings.x), row_start(width));
-    let tasks = threads::cut_by(work.items(), packed)
-        .map(|items| (x.take(vector + items.start * width..vector + items.end * width), items));
+    let tasks =
+        threads::cut_by(work.items(), packed).map(|items| (x.take(vector + items.start * width..vector + items.end * width), items));
     threads::each(tasks.collect(), work.items().len() * packed, |(x, items)| {
         for (variable, x) in items.zip(x.chunks_exact_mut(width)) {
             let unknown = vector + variable * width;

@@ -1,6 +1,5 @@
 //! The report of a solve: the last recording, and the account that is made of what it reads back.
 
-use super::super::linear::Linear;
 use super::super::{EvaluatorReport, ProductReport, Refinement, Report, Termination, state};
 use super::Solver;
 use super::history::{Returned, Unreported};

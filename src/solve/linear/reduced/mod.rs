@@ -18,9 +18,7 @@ pub use plan::{Plan, plan};
 use super::super::workspace::{Gathered, launch};
 use super::super::{Workspace, state};
 use super::{DeviceSolver, pcg};
-use leastwise_device::{
-    Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernels, binding::*,
-};
+use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::{pcg as kernels, reduced, system};
 use leastwise_problem::{Batch, Incidence, ListWords, Problem, Registry, Table};
@@ -134,7 +132,11 @@ impl Making<'_> {
         let known = problem.batches().iter().map(Batch::longest_scratch).max().unwrap_or(0);
         let is_longer = scratch > u64::from(known);
         let columns = is_longer.then(|| self.slice(Kind::Real, scratch, "columns of the Schur complement")).transpose()?;
-        Ok(Diagonals { blocks: self.slice(Kind::Real, problem.total_blocks_len().into(), "diagonal blocks of the Schur complement")?, columns, passes })
+        Ok(Diagonals {
+            blocks: self.slice(Kind::Real, problem.total_blocks_len().into(), "diagonal blocks of the Schur complement")?,
+            columns,
+            passes,
+        })
     }
 
     fn all(&mut self, problem: &Problem, plan: Plan) -> Result<SchurComplement, Error> {
@@ -180,7 +182,12 @@ impl SchurComplement {
 
     /// The tables that are eliminated, or those that are kept.
     fn tables<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
-        problem.tables().iter().zip(&self.eliminated).filter(move |(table, is_gone)| table.moving && **is_gone == gone).map(|(table, _)| table)
+        problem
+            .tables()
+            .iter()
+            .zip(&self.eliminated)
+            .filter(move |(table, is_gone)| table.moving && **is_gone == gone)
+            .map(|(table, _)| table)
     }
 
     /// The parts of a vector that belong to these tables, as few as they are: tables next to each other are one.
@@ -248,8 +255,7 @@ impl SchurComplement {
         for table in self.tables(problem, true) {
             let (vector, width, block) = (table.vector, table.tangent, table.block);
             let args = reduced::Substitute { vector, width, block, whole: u32::from(whole), guard };
-            let bindings =
-                reduced::SubstituteBindings { product, gradient: work.gradient, x, inverse: work.inverse, state: work.state };
+            let bindings = reduced::SubstituteBindings { product, gradient: work.gradient, x, inverse: work.inverse, state: work.state };
             commands.push(self.fixed(args, table.count, bindings));
         }
     }
@@ -291,9 +297,9 @@ impl SchurComplement {
         }
         // What only eliminated variables are in is in C alone.
         let keeps = |batch: &Batch| {
-            (0..).zip(&batch.signature().slots).any(|(slot, shape)| {
-                shape.vector.is_some() && !self.eliminated[problem.slot_of(batch, slot).0 as usize]
-            })
+            (0..)
+                .zip(&batch.signature().slots)
+                .any(|(slot, shape)| shape.vector.is_some() && !self.eliminated[problem.slot_of(batch, slot).0 as usize])
         };
         let others = problem.batches().iter().enumerate().filter(|(number, batch)| batch.enabled && !is_linking(*number) && keeps(batch));
         others.for_each(|(_, batch)| work.multiply_batch(batch, work.q, commands));
@@ -368,7 +374,9 @@ impl DeviceSolver for SchurComplement {
         self.clear(work.p, &kept, commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
         let mut first = 0;
-        for (table, z) in self.tables(problem, true).map(|table| (table, work.p)).chain(self.tables(problem, false).map(|table| (table, work.z))) {
+        for (table, z) in
+            self.tables(problem, true).map(|table| (table, work.p)).chain(self.tables(problem, false).map(|table| (table, work.z)))
+        {
             first += self.start(work, table, [work.gradient, z], first, commands);
         }
         commands.push(Command::Clear { slice: part(work.inner_partials, (0, first)) });

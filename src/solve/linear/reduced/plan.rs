@@ -1,7 +1,7 @@
 //! What a Schur complement on the device is made of, without a device: the tables that go, programs, tiles and lists.
 
 use super::super::{self as linear, Planning, Preconditioner};
-use super::refused;
+use super::{OF_SUMS, refused};
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Device, Reals};
 use leastwise_error::Error;
@@ -146,6 +146,9 @@ impl Plan {
         (limits, given, preconditioner): (Limits, Option<&[u32]>, Preconditioner),
         pace: &Pace,
     ) -> Result<Result<Self, Error>, Stopped> {
+        if links.has_sums() {
+            return Ok(Err(refused(OF_SUMS)));
+        }
         let linked = linked(links, pace).await?;
         let tables = match chosen(links, &linked, given) {
             Ok(tables) => tables,
