@@ -202,9 +202,9 @@ impl SchurDiagonalProgram {
                 })
                 .collect();
             let mut codes = Vec::new();
-            for i in 0..rows {
-                for j in 0..=i {
-                    let taken = graph.dot(&solved[i], &blocks[j]);
+            for (i, solved) in solved.iter().enumerate() {
+                for block in &blocks[..=i] {
+                    let taken = graph.dot(solved, block);
                     let taken = graph.neg(taken);
                     codes.push(distinct.code(&graph, taken));
                 }
