@@ -17,9 +17,10 @@ use super::{ColumnMap, NEGATIVE, OwnerProgram, Program, ResidualPrograms, Signat
 use crate::{Access, binding};
 use leastwise_expr::{Expr, Graph, Leaf};
 use leastwise_kernels::ARGUMENT_WORDS;
+use std::hash::{Hash, Hasher};
 
-/// The kernel of a product S p.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// The kernel of a product S p. Equal kernels have equal programs over the same column.
+#[derive(Clone, Debug)]
 pub struct ReducedProgram {
     /// Stores J_eᵀu in the first columns of the tile, then what crosses from the first column on; w is handed to it.
     pub program: Program,
@@ -35,6 +36,26 @@ pub struct ReducedProgram {
     pub crossing_columns: u32,
     /// For every slot whose part crosses, where it is; empty for the others.
     pub crossing: Vec<ColumnMap>,
+}
+
+impl ReducedProgram {
+    fn identity(&self) -> (&Program, [u32; 2]) {
+        (&self.program, [self.column, self.width])
+    }
+}
+
+impl PartialEq for ReducedProgram {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for ReducedProgram {}
+
+impl Hash for ReducedProgram {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.program.hash(state);
+    }
 }
 
 /// The arguments of a product with a Schur complement: `struct Args` of its text.
@@ -145,9 +166,9 @@ impl ReducedProgram {
         let tiles = |values: &mut dyn Iterator<Item = Expr>| (0..).map(Store::Tile).zip(values).collect::<Vec<_>>();
         let stores = [tiles(&mut own.into_iter()), tiles(&mut columns.iter().map(|column| column.1))];
         let guard = programs.product.guard;
-        let name = programs.product.name.replace("product", "product with a Schur complement");
-        let parts = stores.each_ref().map(|stores| signature.program(&name, &graph, stores, guard));
-        let program = signature.program(&name, &graph, &stores.concat(), guard);
+        let name = format!("{}, with a Schur complement", programs.product.name);
+        let made = |stores: &[(Store, Expr)]| signature.program(&name, &graph, stores, guard);
+        let (parts, program) = ([made(&stores[0]), made(&stores[1])], made(&stores.concat()));
         let column = signature.slots[eliminated as usize].arena.column;
         let made = Self { program, parts, column, width, tile, crossing_columns: columns.len() as u32, crossing };
         wgsl::is_small(&made.program, cut).then_some(made)

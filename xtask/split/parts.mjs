@@ -31,7 +31,7 @@ const RULES = [
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
-  ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::(block::reduced|twins::(reduced|(of|in_single)::Reduced\w+))\b/],
+  ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::twins::(reduced|(of|in_single)::Reduced\w+)\b/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|(of|in_single)::(Descent|LineSearch)\w+)\b/],
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],

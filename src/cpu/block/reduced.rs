@@ -47,6 +47,12 @@ impl ReducedTiles {
         }
     }
 
+    /// The first of its programs, which may be run by a module; the other one is where this is.
+    #[cfg(target_arch = "wasm32")]
+    pub fn block(&self) -> &BlockProgram {
+        &self.before
+    }
+
     /// Computes the tiles of `work`, a workgroup each.
     pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let groups = work.groups.start as usize..work.groups.end as usize;
@@ -66,22 +72,22 @@ impl ReducedTiles {
         let items = starts[0]..starts[groups.len()];
         let mut handed_on = Pieces::new(bindings.write(VECTOR_OUT));
         let mut tasks: Vec<Rows<R>> = Vec::new();
-        let mut first = items.start;
+        let mut begin = items.start;
         for &end in &starts[1..] {
-            if end - first < PART && end < items.end || end == first {
+            if end - begin < PART && end < items.end || end == begin {
                 continue;
             }
-            tasks.push(Rows { crossing: handed_on.take(first * self.crossing..end * self.crossing), items: first..end });
-            first = end;
+            tasks.push(Rows { crossing: handed_on.take(begin * self.crossing..end * self.crossing), items: begin..end });
+            begin = end;
         }
-        let compiled = self.before.compiled(evaluator, precision::<R>());
-        let steps = self.before.steps(&compiled) + self.after.steps(&None);
+        let [first, second] = [&self.before, &self.after].map(|program| program.compiled(evaluator, precision::<R>()));
+        let steps = self.before.steps(&first) + self.after.steps(&second);
         parts::each(tasks, items.len() * steps, |rows| {
             TILE.with_borrow_mut(|words| {
                 let len = (self.width + self.crossing) * rows.items.len();
                 words.resize(words.len().max((len * size_of::<R>()).div_ceil(8)), 0);
                 let (own, crossing) = bytemuck::cast_slice_mut(words)[..len].split_at_mut(self.width * rows.items.len());
-                self.before.compute(&before, part(&self.before, own, rows.items.clone()), &compiled);
+                self.before.compute(&before, part(&self.before, own, rows.items.clone()), &first);
                 self.eliminate(own, &owners[rows.items.clone()], inverse);
                 // The columns that are handed to it begin with the part's first instance, so the others must, too.
                 let length = rows.items.len();
@@ -96,7 +102,7 @@ impl ReducedTiles {
                     views: views.collect(),
                     ..after
                 };
-                self.after.compute(&inputs, part(&self.after, crossing, 0..length), &None);
+                self.after.compute(&inputs, part(&self.after, crossing, 0..length), &second);
                 for (instance, values) in rows.crossing.chunks_exact_mut(self.crossing).enumerate() {
                     values.iter_mut().enumerate().for_each(|(column, value)| *value = crossing[column * length + instance]);
                 }

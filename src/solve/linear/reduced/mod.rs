@@ -18,7 +18,7 @@ pub use plan::{Plan, plan};
 use super::super::workspace::{Gathered, launch};
 use super::super::{Workspace, state};
 use super::{DeviceSolver, pcg};
-use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernels, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernel, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::{pcg as kernels, reduced, system};
 use leastwise_problem::{Batch, Incidence, ListWords, Problem, Registry, Table};
@@ -37,7 +37,8 @@ pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of va
 pub struct SchurComplement {
     eliminated: Vec<bool>,
     batches: Vec<BatchPlan>,
-    kernels: StaticKernels,
+    /// `invert` and `substitute`.
+    kernels: [KernelId; 2],
     tiled: Option<Vec<TiledProduct>>,
     diagonals: Option<Diagonals>,
     uploads: Vec<Command>,
@@ -141,7 +142,9 @@ impl Making<'_> {
 
     fn all(&mut self, problem: &Problem, plan: Plan) -> Result<SchurComplement, Error> {
         let Plan { eliminated, batches, tiled, diagonals } = plan;
-        let kernels = StaticKernels::request(self.device, reduced::ALL, KernelSource::of_inner)?;
+        let source = |kernel: StaticKernel| KernelSource::of_static(kernel).of_inner();
+        let numbers = self.device.kernels(&[source(reduced::Invert::KERNEL), source(reduced::Substitute::KERNEL)])?;
+        let kernels = [numbers[0], numbers[1]];
         let tiled = match tiled {
             None => None,
             Some(plans) => {
@@ -176,10 +179,6 @@ fn part(of: Slice, (offset, len): (u32, u32)) -> Slice {
 }
 
 impl SchurComplement {
-    fn fixed<K: Arguments>(&self, args: K, count: u32, bindings: K::Bindings<Slice>) -> Command {
-        Command::Dispatch(self.kernels.dispatch(args, count, bindings))
-    }
-
     /// The tables that are eliminated, or those that are kept.
     fn tables<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
         problem
@@ -223,7 +222,7 @@ impl SchurComplement {
                 inverse: work.inverse,
                 state: work.state,
             };
-            commands.push(self.fixed(args, table.count, bindings));
+            commands.push(Command::Dispatch(Dispatch::of(self.kernels[0], args, table.count, bindings)));
         }
     }
 
@@ -256,7 +255,7 @@ impl SchurComplement {
             let (vector, width, block) = (table.vector, table.tangent, table.block);
             let args = reduced::Substitute { vector, width, block, whole: u32::from(whole), guard };
             let bindings = reduced::SubstituteBindings { product, gradient: work.gradient, x, inverse: work.inverse, state: work.state };
-            commands.push(self.fixed(args, table.count, bindings));
+            commands.push(Command::Dispatch(Dispatch::of(self.kernels[1], args, table.count, bindings)));
         }
     }
 
@@ -314,13 +313,15 @@ impl SchurComplement {
     fn iteration(&self, work: &Workspace, problem: &Problem) -> Vec<Command> {
         let (kept, mut body) = (self.ranges(problem, false), Vec::new());
         for &range in &kept {
-            let [scale, z, p, q] = [work.scale, work.z, work.p, work.q].map(|vector| part(vector, range));
-            body.push(work.fixed(kernels::Direction, range.1, kernels::DirectionBindings { scale, z, p, q, state: work.state }));
+            let of = |vector: Slice| part(vector, range);
+            let bindings =
+                kernels::DirectionBindings { scale: of(work.scale), z: of(work.z), p: of(work.p), q: of(work.q), state: work.state };
+            body.push(work.fixed(kernels::Direction, range.1, bindings));
         }
         self.multiply(work, problem, &kept, &mut body);
         let mut alongs = 0;
         for &range in &kept {
-            let [p, q] = [work.p, work.q].map(|vector| part(vector, range));
+            let (p, q) = (part(work.p, range), part(work.q, range));
             let (curvature, more) = work.partial(
                 kernels::Curvature { elements: range.1, partial: work.partial_distance + alongs },
                 range.1,
@@ -363,14 +364,14 @@ impl DeviceSolver for SchurComplement {
     }
 
     fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let [kept, gone] = [false, true].map(|gone| self.ranges(problem, gone));
+        let (kept, gone) = (self.ranges(problem, false), self.ranges(problem, true));
         let whole = (0, problem.vector_len());
-        let unsolved = Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } };
+        let unsolved = || Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } };
         self.invert(work, problem, true, work.blocks, commands);
         self.precondition(work, problem, commands)?;
 
         // The gradient of what is left: g_b + E y with y = −C⁻¹g_c, which is in p. The greatest |g| is that of all.
-        commands.push(unsolved.clone());
+        commands.push(unsolved());
         self.clear(work.p, &kept, commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
         let mut first = 0;
@@ -394,7 +395,7 @@ impl DeviceSolver for SchurComplement {
         commands.push(Command::Repeat { body: self.iteration(work, problem), max: most, until: (work.state.buffer, state::SOLVED) });
 
         // Back: s_c = −C⁻¹(g_c + Eᵀ s_b), which leaves nothing of its rows.
-        commands.push(unsolved);
+        commands.push(unsolved());
         self.clear(work.step, &gone, commands);
         commands.push(Command::Copy { from: part(work.step, whole), to: part(work.p, whole) });
         self.clear(work.q, &gone, commands);
