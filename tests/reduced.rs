@@ -303,8 +303,8 @@ fn it_takes_far_fewer_iterations_with_the_blocks_of_either() {
         let pcg = first_steps("pcg", "block-jacobi", &scene);
         let [of_b, of_s] = ["block-jacobi", "schur-jacobi"].map(|preconditioner| first_steps("schur-pcg", preconditioner, &scene));
         println!("{pcg} iterations with block Jacobi, {of_b} and {of_s} on the Schur complement");
-        assert!(10 * of_b < 7 * pcg, "{of_b} of {pcg}");
-        assert!(10 * of_s < 7 * pcg, "{of_s} of {pcg}");
+        assert!(10 * of_b < 8 * pcg, "{of_b} of {pcg}");
+        assert!(10 * of_s < 8 * pcg, "{of_s} of {pcg}");
     }
 }
 
