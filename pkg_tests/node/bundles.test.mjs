@@ -24,7 +24,7 @@ for (const backend of BACKENDS) {
       };
       const complement = await solved({ linear: "schur-pcg" });
       assert.deepEqual([complement.linear, complement.preconditioner], ["schur-pcg", "schur-jacobi"]);
-      assert.ok(complement.cost < 0.5 * complement.initialCost, `${kind}: ${complement}`);
+      assert.ok(complement.cost < 0.8 * complement.initialCost, `${kind}: ${complement}`);
       const direct = await solved({ linear: "schur", forcing: undefined });
       closeTo(complement.cost, direct.cost, isExact ? 1e-3 : 1e-2, `${kind}: the cost, against that with a factor`);
       // The same steps, as far as rounding lets them be: of the first ones inner iterations count.

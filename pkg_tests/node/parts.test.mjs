@@ -28,7 +28,7 @@ const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"
 const BESIDE = ["constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "open"];
 
 /** What a quick run does on WebGPU as well: gates are the same there, but for what is beside it on the CPU. */
-const ON_WEBGPU = ["pcg", "auto", "constrained", "doubles", "normals", "tensors", "index"];
+const ON_WEBGPU = ["pcg", "complement", "auto", "constrained", "doubles", "normals", "tensors", "index"];
 
 for (const backend of ["cpu", "webgpu"]) {
   test(`every call loads its own parts, which are enough, on ${backend}`, { concurrency: 2 }, async (t) => {

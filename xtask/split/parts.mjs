@@ -8,7 +8,7 @@ const RULES = [
   // What calls that wait for nothing may come to, whatever is loaded: devices are made and freed, options checked, bounds kept.
   ["", /^<?leastwise_cpu::(CpuDevice|half|evaluators::Evaluators::new)\b/],
   ["", /leastwise_program::wgsl::split::(columns|cost|is_small)\b/],
-  ["", /leastwise_solve::(active_set|descent::rules?|descent::Descent::pairs)\b|leastwise_solve::linear::(two_level|reduced)::refused/],
+  ["", /leastwise_solve::(active_set|descent::rules?|descent::Descent::pairs)\b|leastwise_solve::linear::two_level::refused/],
   ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b/],
   // WGSL, by the folders of `shaders/`.
   ["vectors", /leastwise_kernels::texts::(clustering|search)\b/],

@@ -171,7 +171,7 @@ impl BlockProgram {
 
     /// What is read: columns of `count` items.
     fn inputs<'a, R: Real>(&self, bindings: &mut Bindings<'a, R>, index: &'a [u32], jacobian: &'a [R], count: usize) -> Inputs<'a, R> {
-        let [arena, vector, data] = [ARENA, VECTOR_IN, DATA].map(|slot| bindings.read(slot));
+        let (arena, vector, data) = (bindings.read(ARENA), bindings.read(VECTOR_IN), bindings.read(DATA));
         self.inputs_of([arena, vector, data], index, jacobian, count)
     }
 

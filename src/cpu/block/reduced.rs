@@ -36,14 +36,13 @@ struct Rows<'a, R> {
 impl ReducedTiles {
     /// The interpreter's form of a product.
     pub fn new(reduced: &ReducedProgram) -> Self {
-        let [before, after] = reduced.parts.each_ref().map(BlockProgram::new);
         Self {
             header: reduced.program.header as usize,
             column: reduced.column as usize,
             width: reduced.width as usize,
             crossing: reduced.crossing_columns as usize,
-            before,
-            after,
+            before: BlockProgram::new(&reduced.parts[0]),
+            after: BlockProgram::new(&reduced.parts[1]),
         }
     }
 
@@ -80,7 +79,8 @@ impl ReducedTiles {
             tasks.push(Rows { crossing: handed_on.take(begin * self.crossing..end * self.crossing), items: begin..end });
             begin = end;
         }
-        let [first, second] = [&self.before, &self.after].map(|program| program.compiled(evaluator, precision::<R>()));
+        let compiled = |program: &BlockProgram| program.compiled(evaluator, precision::<R>());
+        let (first, second) = (compiled(&self.before), compiled(&self.after));
         let steps = self.before.steps(&first) + self.after.steps(&second);
         parts::each(tasks, items.len() * steps, |rows| {
             TILE.with_borrow_mut(|words| {

@@ -123,7 +123,6 @@ pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
     let has_sums = problem.terms().any(|term| term.enabled && term.entries.is_some());
     match wanted.linear.filter(|linear| has_sums && linear.is_on_host()) {
         Some(linear) => Err(direct::not_assembled(linear)),
-        None if has_sums && named_linear(wanted) == Some(Linear::SchurPcg) => Err(reduced::refused(reduced::OF_SUMS)),
         None if has_sums && wanted.preconditioner == Some(Preconditioner::TwoLevel) => Err(two_level::refused(two_level::OF_SUMS)),
         None => Ok(()),
     }

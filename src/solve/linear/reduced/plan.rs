@@ -8,7 +8,6 @@ use leastwise_error::Error;
 use leastwise_problem::{Contributions, LinkedBatch, Links, ListWords, Problem, distinct, runs};
 use leastwise_program::wgsl::Cut;
 use leastwise_program::{ColumnMap, ReducedProgram, Rows, SchurDiagonalProgram, Signature};
-use std::collections::HashMap;
 
 /// A Schur complement before it has buffers.
 pub struct Plan {
@@ -69,8 +68,8 @@ impl Limits {
 /// Begins the plan for a problem; `given` are the numbers of the tables to eliminate, which are found where there are none.
 pub fn plan(device: &Device, problem: &Problem, given: Option<Vec<u32>>, preconditioner: Preconditioner) -> Planning {
     let (links, limits) = (Links::new(problem), Limits::of(device));
-    let signatures: HashMap<usize, Signature> =
-        links.batches.iter().map(|batch| (batch.number, problem.batches()[batch.number].signature().clone())).collect();
+    // In the order of the links' batches.
+    let signatures: Vec<Signature> = links.batches.iter().map(|batch| problem.batches()[batch.number].signature().clone()).collect();
     Task::new(move |pace| async move {
         let plan = Plan::new(&links, &signatures, (limits, given.as_deref(), preconditioner), &pace).await?;
         Ok(plan.map(|plan| Box::new(plan) as Box<dyn linear::Plan>))
@@ -142,7 +141,7 @@ fn chosen(links: &Links, linked: &[[u32; 2]], given: Option<&[u32]>) -> Result<V
 impl Plan {
     async fn new(
         links: &Links,
-        signatures: &HashMap<usize, Signature>,
+        signatures: &[Signature],
         (limits, given, preconditioner): (Limits, Option<&[u32]>, Preconditioner),
         pace: &Pace,
     ) -> Result<Result<Self, Error>, Stopped> {
@@ -157,12 +156,12 @@ impl Plan {
         let mut eliminated = vec![false; links.tables.len()];
         tables.iter().for_each(|&table| eliminated[table as usize] = true);
         // Batches that link what is kept with what goes, and the slot of that.
-        let mut linking: Vec<(&LinkedBatch, u32, u32)> = Vec::new();
-        for batch in &links.batches {
+        let mut linking: Vec<(&LinkedBatch, &Signature, u32, u32)> = Vec::new();
+        for (batch, signature) in links.batches.iter().zip(signatures) {
             let (gone, kept): (Vec<_>, Vec<_>) = batch.moving_slots().into_iter().partition(|(_, table, _)| eliminated[*table as usize]);
             match (&gone[..], &kept[..]) {
                 ([], _) | (_, []) => {}
-                ([(slot, table, _)], _) => linking.push((batch, *slot, *table)),
+                ([(slot, table, _)], _) => linking.push((batch, signature, *slot, *table)),
                 _ => {
                     let what = "has an eliminated variable in two of its slots";
                     return Ok(Err(refused(&format!("term \"{}\" {what}", batch.name))));
@@ -170,9 +169,9 @@ impl Plan {
             }
         }
         let mut tiled = Some(Vec::new());
-        for &(batch, slot, table) in &linking {
-            let alone = linking.iter().filter(|other| other.2 == table).count() == 1;
-            let plan = if alone { TilePlan::new(links, batch, &signatures[&batch.number], slot, limits, pace).await? } else { None };
+        for &(batch, signature, slot, table) in &linking {
+            let alone = linking.iter().filter(|other| other.3 == table).count() == 1;
+            let plan = if alone { TilePlan::new(links, batch, signature, slot, limits, pace).await? } else { None };
             match (&mut tiled, plan) {
                 (Some(plans), Some(plan)) => plans.push(plan),
                 _ => {
@@ -184,8 +183,8 @@ impl Plan {
         let mut diagonals = None;
         if preconditioner == Preconditioner::SchurJacobi {
             let mut plans = Vec::new();
-            for &(batch, slot, _) in &linking {
-                let program = SchurDiagonalProgram::new(&batch.name, &batch.programs, &signatures[&batch.number], slot);
+            for &(batch, signature, slot, _) in &linking {
+                let program = SchurDiagonalProgram::new(&batch.name, &batch.programs, signature, slot);
                 let from = Contributions { product: &[], diagonal: &program.maps, distance: 1 };
                 let mut lists = Vec::new();
                 for &(first, count) in &batch.chunks {
@@ -195,7 +194,7 @@ impl Plan {
             }
             diagonals = Some(plans);
         }
-        let batches = linking.into_iter().map(|(batch, _, table)| BatchPlan { batch: batch.number, table }).collect();
+        let batches = linking.into_iter().map(|(batch, .., table)| BatchPlan { batch: batch.number, table }).collect();
         Ok(Ok(Self { eliminated, batches, tiled, diagonals }))
     }
 }
