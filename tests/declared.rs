@@ -170,7 +170,7 @@ fn methods_and_preconditioners_are_named_everywhere() {
     let mut text = String::new();
     for preconditioner in Preconditioner::ALL {
         let lines = preconditioner.description().join("\n   *   ");
-        writeln!(text, "   * - `\"{}\"`, for {}: {lines}", preconditioner.name(), linears(preconditioner, " and ")).unwrap();
+        writeln!(text, "   * - `\"{}\"`, for {}: {lines}", preconditioner.name(), linears(preconditioner, ", ")).unwrap();
     }
     writeln!(text, "   *\n   * @defaultValue `\"auto\"`\n   */\n  preconditioner?: {};", quoted(&preconditioners, " | ")).unwrap();
     hold_lines(

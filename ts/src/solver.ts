@@ -79,7 +79,7 @@ export interface SolveOptions {
    * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
    * - `"auto"`: chosen from the problem's structure and size; `report.preconditionerReason` says why.
-   * - `"block-jacobi"`, for `"pcg"`, `"assembled-pcg"` and `"schur-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
+   * - `"block-jacobi"`, for `"pcg"`, `"assembled-pcg"`, `"schur-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
    * - `"two-level"`, for `"pcg"`: the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner
    *   iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,
    *   patches move as rigid bodies. It refuses terms made by `sumOver`, and more than 6 degrees of freedom without points.
