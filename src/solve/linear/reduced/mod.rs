@@ -380,6 +380,10 @@ impl DeviceSolver for SchurComplement {
         {
             first += self.start(work, table, [work.gradient, z], first, commands);
         }
+        // The forcing term is a part of what the whole system's residual is at first: rᵀz with M⁻¹ and C⁻¹.
+        commands.push(work.reduce_inner(kernels::Begin { partial_count: first, distance: work.partial_distance }));
+        let (begun, kept_aside) = (part(work.state, (state::RZ_START, 1)), part(work.inner_partials, (2 * work.partial_distance, 1)));
+        commands.push(Command::Copy { from: begun, to: kept_aside });
         commands.push(Command::Clear { slice: part(work.inner_partials, (0, first)) });
         for batch in &self.batches {
             work.multiply_batch(&problem.batches()[batch.batch], work.q, commands);
@@ -391,6 +395,7 @@ impl DeviceSolver for SchurComplement {
         }
         commands.push(Command::Clear { slice: part(work.inner_partials, (work.partial_distance + first, last - first)) });
         commands.push(work.reduce_inner(kernels::Begin { partial_count: last, distance: work.partial_distance }));
+        commands.push(Command::Copy { from: kept_aside, to: begun });
 
         commands.push(Command::Repeat { body: self.iteration(work, problem), max: most, until: (work.state.buffer, state::SOLVED) });
 
