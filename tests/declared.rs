@@ -118,7 +118,7 @@ fn the_page_of_losses_has_a_line_for_each() {
 
 /// A list of names in quotes.
 fn quoted(names: &[&str], between: &str) -> String {
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(between)
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 /// The same, each as code.
@@ -135,8 +135,8 @@ fn preconditioners() -> Vec<&'static str> {
 }
 
 /// The linear solvers of a preconditioner, each as code.
-fn linears(preconditioner: &Preconditioner, between: &str) -> String {
-    preconditioner.linears().iter().map(|linear| format!("`\"{}\"`", linear.name())).collect::<Vec<_>>().join(between)
+fn linears(preconditioner: &Preconditioner) -> String {
+    preconditioner.linears().iter().map(|linear| format!("`\"{}\"`", linear.name())).collect::<Vec<_>>().join(", ")
 }
 
 // One test, since tests run side by side and two would write the same files.
@@ -170,7 +170,7 @@ fn methods_and_preconditioners_are_named_everywhere() {
     let mut text = String::new();
     for preconditioner in Preconditioner::ALL {
         let lines = preconditioner.description().join("\n   *   ");
-        writeln!(text, "   * - `\"{}\"`, for {}: {lines}", preconditioner.name(), linears(preconditioner, " and ")).unwrap();
+        writeln!(text, "   * - `\"{}\"`, for {}: {lines}", preconditioner.name(), linears(preconditioner)).unwrap();
     }
     writeln!(text, "   *\n   * @defaultValue `\"auto\"`\n   */\n  preconditioner?: {};", quoted(&preconditioners, " | ")).unwrap();
     hold_lines(
@@ -184,7 +184,7 @@ fn methods_and_preconditioners_are_named_everywhere() {
     hold_lines("docs/METHODS.md", "| `\"dogleg\"` |", "", &Rule::TABLE.iter().map(row).collect::<String>());
     let row = |preconditioner: &Preconditioner| {
         let [inverse, good_for] = preconditioner.row();
-        format!("| `\"{}\"` | {inverse} | {} | {good_for} |\n", preconditioner.name(), linears(preconditioner, ", "))
+        format!("| `\"{}\"` | {inverse} | {} | {good_for} |\n", preconditioner.name(), linears(preconditioner))
     };
     let rows: String = Preconditioner::ALL.iter().map(row).collect();
     hold_lines("docs/SOLVERS.md", "| `preconditioner` | M⁻¹ |", "", &format!("|---|---|---|---|\n{rows}"));

@@ -47,6 +47,7 @@ mod measure;
 mod methods;
 mod normals;
 mod products;
+mod reduced;
 #[path = "refined/main.rs"]
 mod refined;
 mod reports;

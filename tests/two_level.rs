@@ -350,7 +350,7 @@ fn what_has_no_coarse_space_is_refused_with_the_reason() {
         assert!(why.contains(linear) && why.contains(preconditioner), "{why}");
     }
     let why = refused(&mut session, problem, &options("ilu"));
-    assert!(why.contains("\"ilu\" is not one of \"auto\", \"block-jacobi\", \"two-level\", \"frozen-factor\""), "{why}");
+    assert!(why.contains("\"ilu\" is not one of \"auto\", \"block-jacobi\", \"two-level\", \"schur-jacobi\", \"frozen-factor\""), "{why}");
 }
 
 #[test]

@@ -254,16 +254,16 @@ test("options that cannot be", async (t) => {
   const it = await four(t);
   const { problem, x, term } = it;
   await rejects(problem.solve({ method: "newtons" }), "invalid-option", 'method: "newtons" is not one of "lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"');
-  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"');
+  await rejects(problem.solve({ linear: "cholesky" }), "invalid-option", 'linear: "cholesky" is not one of "auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur", "schur-pcg"');
   await rejects(problem.solve({ costTolerance: -1 }), "invalid-option", "costTolerance must be a number that is not negative, not -1");
   await rejects(problem.solve({ maxIterations: NaN }), "invalid-option", "maxIterations must be a number that is not negative, not NaN");
   await rejects(problem.solve({ maxIteration: 3 }), "invalid-option",
     'solve options have no "maxIteration": did you mean "maxIterations"? (they have: method, dogleg, linear, preconditioner, eliminate, decays, memory, learningRate, feasibilityTolerance, penalty, maxOuterIterations, nonmonotone, maxInnerIterations, forcing, maxIterations, timeLimitMs, costTolerance, gradientTolerance, stepTolerance, signal, onIteration)');
   await rejects(problem.solve({ eliminate: x }), "invalid-option", "eliminate must be a list of variables, not a TableOf");
   await rejects(problem.solve({ eliminate: ["x"] }), "invalid-option", "eliminate[0] must be variables of this problem, not a string");
-  await rejects(problem.solve({ preconditioner: "ilu" }), "invalid-option", 'preconditioner: "ilu" is not one of "auto", "block-jacobi", "two-level", "frozen-factor"');
+  await rejects(problem.solve({ preconditioner: "ilu" }), "invalid-option", 'preconditioner: "ilu" is not one of "auto", "block-jacobi", "two-level", "schur-jacobi", "frozen-factor"');
   await rejects(problem.solve({ linear: "dense", preconditioner: "two-level" }), "invalid-option", 'preconditioner: "two-level" is one of linear "pcg", not of "dense"; leave one of the two out');
-  await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" eliminates variables; leave linear out, or say "schur"');
+  await rejects(problem.solve({ linear: "pcg", eliminate: [x] }), "invalid-option", 'eliminate: only linear "schur" and "schur-pcg" eliminate variables; leave linear out, or say one of them');
   await rejects(problem.solve({ eliminate: [x] }), "invalid-option", "eliminate: name some of the problem's variables, but not all");
   await rejects(problem.solver({ maxIterations: 0 }).step(), "no-step", "no step was made: maxIterations = 0 steps were tried");
   refuses(() => problem.solver().advance({ iterations: -1 }), "invalid-option", "advance(options): iterations: -1 is not an integer from 0 to 4294967295");

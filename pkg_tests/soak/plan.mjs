@@ -80,13 +80,13 @@ function solveOptions(draw, model, sizes) {
   const kinds = Object.values(model.terms).map(({ kind }) => kind), isConstrained = kinds.includes("constraint");
   const method = draw.chance(0.5) ? draw.pick(["lm", "gauss-newton", "newton", "dogleg", ...(isConstrained ? [] : ["lbfgs", "nonlinear-cg", "gradient-descent", "adam"])]) : undefined;
   const hasSystem = !["lbfgs", "nonlinear-cg", "gradient-descent", "adam"].includes(method);
-  const linear = hasSystem && draw.chance(0.5) ? draw.pick(["auto", ...(model.n <= 60 ? ["dense", "dense"] : []), "sparse-cholesky", "pcg", "assembled-pcg", "schur"]) : undefined;
+  const linear = hasSystem && draw.chance(0.5) ? draw.pick(["auto", ...(model.n <= 60 ? ["dense", "dense"] : []), "sparse-cholesky", "pcg", "assembled-pcg", "schur", "schur-pcg"]) : undefined;
   const preconditioner = hasSystem && !linear && draw.chance(0.3) ? draw.pick(["auto", "block-jacobi", "two-level", "frozen-factor"]) : undefined;
   const moving = Object.keys(model.tables).filter((name) => !model.tables[name].constant);
   return {
     ...(method && { method }), ...(linear && { linear }), ...(preconditioner && { preconditioner }),
     ...(method === "dogleg" && draw.chance(0.5) && { dogleg: "subspace" }),
-    ...(linear === "schur" && draw.chance(0.5) && { eliminate: [draw.pick(moving)] }),
+    ...(linear?.startsWith("schur") && draw.chance(0.5) && { eliminate: [draw.pick(moving)] }),
     ...(method === "lbfgs" && draw.chance(0.5) && { memory: 1 + draw.below(20) }),
     ...(draw.chance(0.1) && hasSystem && { nonmonotone: 3 }), ...(draw.chance(0.1) && hasSystem && { forcing: draw.pick([0.5, 0.01]) }),
     ...((draw.chance(0.6) || !hasSystem || isConstrained) && { maxIterations: draw.pick(sizes.iterations) }),

@@ -37,6 +37,7 @@ export async function solveOnce(lw: Engine, signal: AbortSignal): Promise<string
   // @ts-expect-error constants are not solved for, so they can't be eliminated
   await problem.solve({ linear: "schur", eliminate: [fixed] });
   await problem.solve({ preconditioner: "two-level" });
+  await problem.solve({ linear: "schur-pcg", preconditioner: "schur-jacobi" });
   // @ts-expect-error there is no such preconditioner
   await problem.solve({ preconditioner: "ilu" });
   // @ts-expect-error there is no such linear solver

@@ -1,6 +1,6 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
-use crate::block::{BlockProgram, FusedProgram, TileProgram};
+use crate::block::{BlockProgram, FusedProgram, ReducedTiles, TileProgram};
 use crate::real::Real;
 use crate::twins;
 use leastwise_kernels::Slots;
@@ -112,6 +112,8 @@ pub enum Body {
     Program(Arc<BlockProgram>),
     /// Product JᵀWJ·p by owners, tile by tile.
     Tiles(Arc<TileProgram>),
+    /// Product with a Schur complement, tile by tile.
+    Reduced(Arc<ReducedTiles>),
     /// Fused kernel of tensors.
     Fused(Arc<FusedProgram>),
 }
@@ -123,6 +125,7 @@ impl Body {
             Structure::Static(kernel) => Self::Twin(twins::of(*kernel)),
             Structure::Program(program) => Self::Program(BlockProgram::new(program).into()),
             Structure::Owner(owner) => Self::Tiles(TileProgram::new(owner).into()),
+            Structure::Reduced(reduced) => Self::Reduced(ReducedTiles::new(reduced).into()),
             Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),
             Structure::Text(_) => return None,
         })

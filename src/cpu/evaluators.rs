@@ -192,7 +192,11 @@ impl CpuDevice {
 /// The items of a dispatch; what is counted of one by tiles are its workgroups.
 #[cfg(target_arch = "wasm32")]
 fn items(body: &Body, dispatch: &Dispatch) -> u32 {
-    if matches!(body, Body::Tiles(_)) { leastwise_program::OwnerArguments::of(dispatch.words).instances } else { dispatch.count }
+    match body {
+        Body::Tiles(_) => leastwise_program::OwnerArguments::of(dispatch.words).instances,
+        Body::Reduced(_) => leastwise_program::ReducedArguments::of(dispatch.words).instances,
+        _ => dispatch.count,
+    }
 }
 
 /// The program that a kernel runs, if modules may.
@@ -201,6 +205,7 @@ fn program(body: &Body) -> Option<&BlockProgram> {
     match body {
         Body::Program(program) => Some(program),
         Body::Tiles(tiles) => Some(tiles.block()),
+        Body::Reduced(tiles) => Some(tiles.block()),
         Body::Twin(_) | Body::Fused(_) => None,
     }
 }

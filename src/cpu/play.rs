@@ -196,7 +196,7 @@ impl CpuDevice {
         let is_heavy = match body {
             Body::Twin(twin) => twin.heavy,
             Body::Fused(program) => program.is_heavy(),
-            Body::Program(_) | Body::Tiles(_) => false,
+            Body::Program(_) | Body::Tiles(_) | Body::Reduced(_) => false,
         };
         let evaluator = self.evaluator(body, dispatch);
         while play.group < groups {
@@ -271,6 +271,7 @@ impl Body {
             Body::Twin(twin) => (twin.f32)(work, bindings),
             Body::Program(program) => program.run(work, bindings, evaluator),
             Body::Tiles(program) => program.run(work, bindings, evaluator),
+            Body::Reduced(program) => program.run(work, bindings, evaluator),
             Body::Fused(program) => program.run(work, bindings),
         }
     }
@@ -280,6 +281,7 @@ impl Body {
             Body::Twin(twin) => (twin.f64)(work, bindings),
             Body::Program(program) => program.run(work, bindings, evaluator),
             Body::Tiles(program) => program.run(work, bindings, evaluator),
+            Body::Reduced(program) => program.run(work, bindings, evaluator),
             Body::Fused(program) => program.run(work, bindings),
         }
     }

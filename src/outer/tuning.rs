@@ -236,7 +236,7 @@ impl Programs {
         }
         work.differentiate(problem, &mut prepare)?;
         work.sum_batches(problem, |batch| batch.kernels.change, problem.arenas()?.1, &mut prepare);
-        problem.enabled_batches().for_each(|batch| work.multiply_batch(batch, &mut prepare));
+        problem.enabled_batches().for_each(|batch| work.multiply_batch(batch, work.q, &mut prepare));
         let mut known = BTreeSet::new();
         let programs = prepare.iter().filter_map(|command| {
             let key = device.evaluation_of(dispatched(command)?)?.key;
@@ -269,7 +269,7 @@ impl Stage {
         let batch = &problem.batches()[number];
         self.work.linearize(batch, problem.arenas()?.0, &mut prepare);
         let mut body = Vec::new();
-        self.work.multiply_batch(batch, &mut body);
+        self.work.multiply_batch(batch, self.work.q, &mut body);
         prepare.extend(body.iter().cloned());
         self.measure = Some(Measurement::new(prepare, body, self.samples.repeats, self.work.state));
         Ok(())

@@ -439,7 +439,9 @@ impl Signature {
                 let shape = self.columns[column as usize];
                 if shape.shared { Load::Shared(shape.offset + component) } else { Load::Data(shape.offset + component) }
             }
-            Leaf::Row(_) | Leaf::Literal(_) => unreachable!("replaced before a program is written"),
+            // Only kernels that make something themselves have rows left.
+            Leaf::Row(number) => Load::Given(number),
+            Leaf::Literal(_) => unreachable!("replaced before a program is written"),
         };
         lower(graph, stores, load, &mut program);
         program.keep_used_addresses();

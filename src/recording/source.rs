@@ -3,7 +3,7 @@
 use super::{Access, DeviceError, Elements, KernelText, Reals, binding};
 use leastwise_kernels::{StaticKernel, doubles};
 use leastwise_program::wgsl::{self, Cut, Format};
-use leastwise_program::{Fused, OwnerProgram, Program};
+use leastwise_program::{Fused, OwnerProgram, Program, ReducedProgram};
 use std::sync::Arc;
 
 /// The structure that a kernel's text is written of.
@@ -15,6 +15,8 @@ pub enum Structure {
     Program(Arc<Program>),
     /// A product by owners.
     Owner(Arc<OwnerProgram>),
+    /// A product with a Schur complement.
+    Reduced(Arc<ReducedProgram>),
     /// A kernel of tensors.
     Fused(Arc<Fused>),
     /// A module that is there already. The CPU has no use for it.
@@ -89,6 +91,11 @@ impl KernelSource {
         Self::made_of(&owner.program.name.clone(), Structure::Owner(owner.into()))
     }
 
+    /// The kernel of a product with a Schur complement.
+    pub fn of_reduced(reduced: &ReducedProgram) -> Self {
+        Self::made_of(&reduced.program.name.clone(), Structure::Reduced(reduced.clone().into()))
+    }
+
     /// The kernel of a stage of tensors.
     pub fn of_fused(fused: &Fused) -> Self {
         Self::made_of(&fused.name, Structure::Fused(fused.clone().into()))
@@ -141,6 +148,7 @@ impl KernelSource {
             (Structure::Static(kernel), Format::Double) => doubles::text_of(*kernel).map(|text| vec![text]).ok_or_else(none),
             (Structure::Program(program), _) => wgsl::modules(program, format),
             (Structure::Owner(owner), _) => wgsl::owner_module(owner, format).map(|text| vec![text]),
+            (Structure::Reduced(reduced), _) => wgsl::reduced_module(reduced, format).map(|text| vec![text]),
             (Structure::Fused(fused), Format::Single) => Ok(vec![wgsl::fused_module(fused)]),
             (Structure::Text(text), _) if text.is_double == self.doubles => Ok(vec![text.clone()]),
             (Structure::Fused(_) | Structure::Text(_), _) => Err(none()),
@@ -164,6 +172,7 @@ impl KernelSource {
             Structure::Static(kernel) => kernel.elements(),
             Structure::Text(text) => declared(&text.wgsl),
             Structure::Program(_) | Structure::Owner(_) => self.elements_but(|_| false),
+            Structure::Reduced(_) => self.elements_but(|slot| slot == binding::ARENA),
             Structure::Fused(fused) => self.elements_but(|slot| fused.has_halves(slot)),
         }
     }
@@ -190,6 +199,7 @@ impl KernelSource {
                 access
             }
             Structure::Owner(owner) => owner.access(),
+            Structure::Reduced(reduced) => reduced.access(),
             Structure::Fused(fused) => fused.access(),
             Structure::Text(text) => text.access,
         }

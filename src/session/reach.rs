@@ -9,15 +9,15 @@ use leastwise_solve::{Options, Settings};
 
 impl Session {
     /// What a solve of this problem with these options may run: linear solvers on the host, the preconditioner of two levels, methods
-    /// without a linear system, multipliers of constraints, and second derivatives; each 0 or 1.
+    /// without a linear system, multipliers of constraints, second derivatives, and Schur complements on the device; each 0 or 1.
     pub fn reach(&mut self, problem: u32, options: &Options) -> Result<Vec<u32>, Error> {
         let Settings { method, linear, .. } = options.settings()?;
         let (entry, devices) = self.entry(problem)?;
         let descends = method.descent().is_some();
-        let Reach { host, two_level } = Reach::new(&linear, &entry.problem, devices.main.profile());
+        let Reach { host, two_level, reduced } = Reach::new(&linear, &entry.problem, devices.main.profile());
         let is_constrained = entry.problem.enabled_constraints().next().is_some();
         let is_curved = entry.problem.terms().any(Term::is_curved);
-        Ok([host && !descends, two_level && !descends, descends, is_constrained, is_curved].map(u32::from).to_vec())
+        Ok([host && !descends, two_level && !descends, descends, is_constrained, is_curved, reduced && !descends].map(u32::from).to_vec())
     }
 
     /// A solver that is set up by its first task, whatever the problem's size; else as [`Session::solver`] makes it.

@@ -61,8 +61,9 @@ impl Lengths {
             blocks: problem.blocks_len(),
             total_blocks: problem.total_blocks_len(),
             scratch: scratch.unwrap_or(1),
-            // A preconditioner of two levels has partial sums over all unknowns behind those over tables.
-            partial_distance: over_terms.max(over_tables + reduction.groups(vector)),
+            // A preconditioner of two levels has partial sums over all unknowns behind those over tables, a Schur complement others over
+            // what is kept.
+            partial_distance: over_terms.max(over_tables + over_tables.max(reduction.groups(vector))),
             shared: shared.map(|chunk| limits.align(chunk.count)).sum(),
             bounded: problem.bounds().is_some_and(|known| known.bounds.is_some()),
             mixed: device.reals() == Reals::Mixed && !needs.descends,

@@ -23,11 +23,12 @@ pub struct Options {
     /// `"traditional"` or `"subspace"`: where the method `"dogleg"` looks for its steps.
     pub dogleg: Option<String>,
     /// `"auto"`; `"dense"`, `"sparse-cholesky"` or `"schur"`: factors on the host; `"pcg"`: conjugate gradients on
-    /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the matrix.
+    /// JᵀWJ + λD, preconditioned by its diagonal blocks; `"assembled-pcg"`: the same on the host, with the
+    /// matrix; `"schur-pcg"`: the same on a Schur complement, on the device.
     pub linear: Option<String>,
     /// `"auto"`, or the name of a [`Preconditioner`].
     pub preconditioner: Option<String>,
-    /// The tables that `"schur"` eliminates; default: the best.
+    /// The tables that `"schur"` and `"schur-pcg"` eliminate; default: the best.
     pub eliminate: Option<Vec<u32>>,
     /// Steps in a row that may end above the lowest cost so far; default: 0. Ceres' usual number is 5.
     pub nonmonotone: Option<f64>,
@@ -155,8 +156,8 @@ impl Options {
         };
         let known = Linear::ALL.map(|linear| (linear.name(), Some(linear)));
         let mut linear = one_of("linear", &self.linear, &[&[("auto", None)], &known[..]].concat())?;
-        if self.eliminate.is_some() && *linear.get_or_insert(Linear::Schur) != Linear::Schur {
-            let message = "eliminate: only linear \"schur\" eliminates variables; leave linear out, or say \"schur\"";
+        if self.eliminate.is_some() && !linear.get_or_insert(Linear::Schur).eliminates() {
+            let message = "eliminate: only linear \"schur\" and \"schur-pcg\" eliminate variables; leave linear out, or say one of them";
             return Err(Error::InvalidOption(message.into()));
         }
         let known = Preconditioner::ALL.iter().map(|&preconditioner| (preconditioner.name(), Some(preconditioner)));

@@ -7,7 +7,7 @@
 
 use super::workspace::{Gathered, launch};
 use super::{Workspace, state};
-use leastwise_device::{Command, Dispatch, binding::*};
+use leastwise_device::{Command, Dispatch, Slice, binding::*};
 use leastwise_problem::{Batch, Chunk, Problem, Tiles};
 use leastwise_program::OwnerArguments;
 
@@ -15,39 +15,39 @@ impl Workspace {
     /// q += JᵀWJ·p for p and q of the workspace, J being that of the accepted point. Nothing is done where the system is solved.
     pub fn multiply(&self, problem: &Problem, commands: &mut Vec<Command>) {
         self.clear_sums(problem, commands);
-        problem.enabled_batches().for_each(|batch| self.multiply_batch(batch, commands));
+        problem.enabled_batches().for_each(|batch| self.multiply_batch(batch, self.q, commands));
         self.mask(self.q, state::SOLVED, problem, commands);
     }
 
-    /// The part of a batch.
-    pub fn multiply_batch(&self, batch: &Batch, commands: &mut Vec<Command>) {
+    /// The part of a batch, added to a vector.
+    pub fn multiply_batch(&self, batch: &Batch, total: Slice, commands: &mut Vec<Command>) {
         self.forward(batch, commands);
         for chunk in &batch.chunks {
             match &chunk.tiles {
-                Some(tiles) => self.multiply_by_owners(batch, chunk, tiles, commands),
+                Some(tiles) => self.multiply_by_owners((batch, chunk, tiles), total, commands),
                 None => {
                     commands.push(self.generated_into(self.inner_scratch, batch.product.kernel, chunk, self.point, self.p));
-                    self.gather(chunk, Gathered::Product(self.q), state::SOLVED, commands);
+                    self.gather(chunk, Gathered::Product(total), state::SOLVED, commands);
                 }
             }
         }
-        self.backward(batch, self.q, state::SOLVED, commands);
+        self.backward(batch, total, state::SOLVED, commands);
     }
 
-    fn multiply_by_owners(&self, batch: &Batch, chunk: &Chunk, tiles: &Tiles, commands: &mut Vec<Command>) {
+    fn multiply_by_owners(&self, (batch, chunk, tiles): (&Batch, &Chunk, &Tiles), total: Slice, commands: &mut Vec<Command>) {
         let mut bindings = chunk.bindings().to_vec();
         bindings.extend([
             (ARENA, self.point),
             (VECTOR_IN, self.p),
             (VECTOR_OUT, self.inner_scratch),
             (STATE, self.state),
-            (PARTIALS, self.q),
+            (PARTIALS, total),
         ]);
         // A workgroup is a tile.
         let args = OwnerArguments { instances: chunk.count, tiles: tiles.first, starts: tiles.starts };
         let product = launch(batch.product.kernel, tiles.count * self.group_size(), &bindings);
         commands.push(Command::Dispatch(Dispatch { words: args.words(), ..product }));
         // An instance's contributions lie next to each other.
-        self.gather_lists(&tiles.crossing, 1, Gathered::Product(self.q), state::SOLVED, commands);
+        self.gather_lists(&tiles.crossing, 1, Gathered::Product(total), state::SOLVED, commands);
     }
 }

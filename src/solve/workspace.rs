@@ -228,9 +228,11 @@ impl Workspace {
             let (width, map, base, total, which) = match to {
                 Gathered::Vector(total) | Gathered::Product(total) => (list.width, list.gradient_map, list.vector, total, 0),
                 Gathered::Blocks => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, self.blocks, 1),
+                Gathered::BlocksIn { blocks, .. } => (list.width * (list.width + 1) / 2, list.diagonal_map, list.block, blocks, 1),
             };
             let (gather, scratch) = match to {
                 Gathered::Product(_) => (self.inner_gather, self.inner_scratch),
+                Gathered::BlocksIn { columns, .. } => (self.gather_kernel(), columns),
                 _ => (self.gather_kernel(), self.scratch),
             };
             if list.rows > 0 {
@@ -327,6 +329,11 @@ pub enum Gathered {
     /// A vector of inner iterations.
     Product(Slice),
     Blocks,
+    /// Diagonal blocks that are not the workspace's, of columns that may not be either.
+    BlocksIn {
+        blocks: Slice,
+        columns: Slice,
+    },
 }
 
 /// A generated kernel over a chunk, with the chunk's own buffers and those given.

@@ -150,7 +150,7 @@ fn check(name: &str, report: &Report, linear: &str) {
     let steps = report.iterations.len() as u64;
     let rejected = report.iterations.iter().rev().skip(1).filter(|step| !step.accepted).count() as u64;
     // A system comes back once a linearisation: after a rejected step it is there already.
-    let expected = if linear == "pcg" { 0 } else { steps - rejected };
+    let expected = if ["pcg", "schur-pcg"].contains(&linear) { 0 } else { steps - rejected };
     assert_eq!(report.counters.matrix_readbacks, expected, "{name}, {linear}: {steps} steps, {rejected} rejected");
 }
 
@@ -169,7 +169,7 @@ fn agree(name: &str, linears: &[&str], tolerance: f64, mut solved: impl FnMut(&s
 #[test]
 fn bundles_come_to_the_same_cost_with_every_solver() {
     for (name, mut session, tolerance) in backends() {
-        agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg"], tolerance, |linear| {
+        agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg", "schur-pcg"], tolerance, |linear| {
             let problem = bundle(&mut session, &mut Random::new(5), None);
             solve(&mut session, problem, &options(linear))
         });
@@ -184,7 +184,7 @@ fn outliers_are_weighed_down_with_every_solver() {
             losses.reverse();
         }
         for loss in repeated(&losses, if name.starts_with("webgpu") { 1 } else { 2 }) {
-            agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg"], tolerance, |linear| {
+            agree(name, &["dense", "sparse-cholesky", "schur", "assembled-pcg", "pcg", "schur-pcg"], tolerance, |linear| {
                 let problem = bundle(&mut session, &mut Random::new(7), Some(loss.clone()));
                 solve(&mut session, problem, &options(linear))
             });
@@ -196,7 +196,7 @@ fn outliers_are_weighed_down_with_every_solver() {
 fn meshes_come_to_the_same_cost_with_every_solver() {
     let mesh = Mesh::icosphere(2).normalized();
     for (name, mut session, tolerance) in backends() {
-        agree(name, &["sparse-cholesky", "schur", "dense", "assembled-pcg", "pcg"], 10.0 * tolerance, |linear| {
+        agree(name, &["sparse-cholesky", "schur", "dense", "assembled-pcg", "pcg", "schur-pcg"], 10.0 * tolerance, |linear| {
             let (problem, _) = arap(&mut session, &mesh);
             solve(&mut session, problem, &options(linear))
         });
@@ -228,7 +228,7 @@ fn the_same_bits_come_of_any_number_of_threads() {
 
 #[test]
 fn what_is_fixed_stays_where_it_is() {
-    for linear in ["dense", "sparse-cholesky", "schur", "assembled-pcg"] {
+    for linear in ["dense", "sparse-cholesky", "schur", "assembled-pcg", "schur-pcg"] {
         let mut session = cpu(Precision::F64);
         let problem = bundle(&mut session, &mut Random::new(8), None);
         let before = read(&mut session, problem, 0);

@@ -4,4 +4,4 @@
 export const METHODS = ["lm", "gauss-newton", "newton", "dogleg", "lbfgs", "nonlinear-cg", "gradient-descent", "adam"] as const;
 
 /** @internal */
-export const PRECONDITIONERS = ["auto", "block-jacobi", "two-level", "frozen-factor"] as const;
+export const PRECONDITIONERS = ["auto", "block-jacobi", "two-level", "schur-jacobi", "frozen-factor"] as const;

@@ -4,7 +4,7 @@ import { failed } from "./load-errors.js";
 import { compiled, type WasmSource } from "./source.js";
 
 /** Names of the parts, in the order of their numbers: those of xtask/split/parts.mjs. @internal */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals"] as const;
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced"] as const;
 
 /** A part; `core` is the module that they are parts of. @internal */
 export type Part = (typeof PARTS)[number];
@@ -21,14 +21,14 @@ export const NEEDS = {
   tuning: ["rare", "seldom"],
   covariance: ["direct", "cpu", "seldom"],
   rare: ["rare", "direct", "cpu", "single", "seldom"],
-  graduated: ["rare", "direct", "levels", "descent", "cpu", "single", "seldom"],
+  graduated: ["rare", "direct", "levels", "reduced", "descent", "cpu", "single", "seldom"],
   tensors: ["tensors", "cpu", "single"],
   vectors: ["vectors", "cpu", "single", "seldom"],
   normals: ["normals"],
 } satisfies { readonly [feature: string]: readonly Part[] };
 
 /** Parts of what `NativeEngine.reach` tells of a solve, in its order. */
-const REACHED: readonly (readonly Part[])[] = [["direct"], ["levels"], ["descent"], ["rare", "seldom"], ["seldom"]];
+const REACHED: readonly (readonly Part[])[] = [["direct"], ["levels"], ["descent"], ["rare", "seldom"], ["seldom"], ["reduced"]];
 
 /** Section of a module that says of which build's split it is. */
 const SECTION = "leastwise-split";

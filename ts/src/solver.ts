@@ -62,32 +62,36 @@ export interface SolveOptions {
    * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
    *   what is left is factorised; see {@link SolveOptions.eliminate}.
    * - `"pcg"`: matrix-free conjugate gradients on the device; see {@link SolveOptions.preconditioner}.
+   * - `"schur-pcg"`: the same on the Schur complement of what `"schur"` eliminates, which is never formed: about half of the
+   *   iterations or fewer, each of which costs no more where the residuals of an eliminated variable are neighbours in their term.
+   *   For large bundles.
    * - `"assembled-pcg"`: the same with the assembled matrix, preconditioned by its diagonal blocks, for many more residuals than pairs of variables that meet in one.
    *
-   * All but `"pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
-   * a linearisation (`counters.matrixReadbacks`). They refuse terms made by `sumOver`, whose Jacobian is never stored.
-   * `advance()` never reads back, so its steps are solved by `"pcg"` always.
+   * All but `"pcg"` and `"schur-pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
+   * a linearisation (`counters.matrixReadbacks`). All but `"pcg"` refuse terms made by `sumOver`, whose Jacobian is never stored.
+   * `advance()` never reads back, so its steps are solved on the device always: by `"pcg"`, unless it is `"schur-pcg"`.
    *
    * @defaultValue `"auto"`
    */
-  linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur";
+  linear?: "auto" | "dense" | "sparse-cholesky" | "pcg" | "assembled-pcg" | "schur" | "schur-pcg";
   // Generated from `src/solve/linear/preconditioner.rs` (`npm run generate`).
   /**
    * Preconditioner of conjugate gradients; naming one selects its linear solver.
    *
    * - `"auto"`: chosen from the problem's structure and size; `report.preconditionerReason` says why.
-   * - `"block-jacobi"`, for `"pcg"` and `"assembled-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
+   * - `"block-jacobi"`, for `"pcg"`, `"assembled-pcg"`, `"schur-pcg"`: the inverted diagonal blocks of JᵀWJ + λD, each variable by itself.
    * - `"two-level"`, for `"pcg"`: the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner
    *   iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,
    *   patches move as rigid bodies. It refuses terms made by `sumOver`, and more than 6 degrees of freedom without points.
+   * - `"schur-jacobi"`, for `"schur-pcg"`: the inverted diagonal blocks of the Schur complement, each kept variable by itself; the usual one there.
    * - `"frozen-factor"`, for `"assembled-pcg"`: a sparse Cholesky factor that stays from step to step and from edit to edit, until it takes more
    *   than 24 iterations; then a new one is made (`report.factorizations`). For `step()` after every edit of a problem that has a factor.
    *
    * @defaultValue `"auto"`
    */
-  preconditioner?: "auto" | "block-jacobi" | "two-level" | "frozen-factor";
+  preconditioner?: "auto" | "block-jacobi" | "two-level" | "schur-jacobi" | "frozen-factor";
   /**
-   * The variables that `"schur"` eliminates: whole tables of which no residual touches two instances.
+   * The variables that `"schur"` and `"schur-pcg"` eliminate: whole tables of which no residual touches two instances.
    *
    * @defaultValue those that leave the fewest unknowns
    */
@@ -97,10 +101,10 @@ export interface SolveOptions {
    * point are reached; 5 is usual. The variables hold the best iterate at the end. @defaultValue 0
    */
   nonmonotone?: number;
-  /** Greatest number of iterations of `"pcg"` in one step. @defaultValue twice the number of unknowns, but from 10 to 500 */
+  /** Greatest number of iterations of conjugate gradients in one step. @defaultValue twice the number of unknowns, but from 10 to 500 */
   maxInnerIterations?: number;
   /**
-   * η, the forcing term: `"pcg"` stops when the residual of the linear system is this part of the first, in the preconditioner's
+   * η, the forcing term: conjugate gradients stop when the residual of the linear system is this part of the first, in the preconditioner's
    * norm.
    *
    * @defaultValue from 0.001 to 0.1, adapted from step to step to the quality of the model
@@ -234,7 +238,7 @@ const decays: Kind<readonly [number, number]> = (name, value) => {
 export const SOLVE = {
   method: oneOf(...METHODS),
   dogleg: oneOf("traditional", "subspace"),
-  linear: oneOf("auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur"),
+  linear: oneOf("auto", "dense", "sparse-cholesky", "pcg", "assembled-pcg", "schur", "schur-pcg"),
   preconditioner: oneOf(...PRECONDITIONERS),
   eliminate: given(),
   decays,

@@ -125,7 +125,7 @@ features:
   - { title: Exact derivatives, details: "A function runs once, on expressions. Jacobians and Hessians are symbolic; nothing is differentiated by differences.", link: /CONCEPTS }
   - { title: Large and live, details: "A million residuals, edited while they are solved. A frame loop reads nothing back.", link: /LIVE }
   - { title: The same bits, details: "The same input on the same machine gives the same bits, on any number of threads.", link: /BACKENDS#the-same-bits }
-  - { title: A solver's whole toolbox, details: "Eight methods, five linear solvers, two-level preconditioning, bounds and constraints, robust losses, outliers, covariances.", link: /METHODS }
+  - { title: A solver's whole toolbox, details: "Eight methods, six linear solvers, two-level preconditioning, bounds and constraints, robust losses, outliers, covariances.", link: /METHODS }
   - { title: Manifolds, details: "Rotations, rigid motions, similarities, spheres, records, and your own retraction.", link: /MANIFOLDS }
   - { title: Errors for people, details: "Every error has a code, names term and instance, and has a page with its cause and remedy.", link: /errors/ }
 ---

@@ -1,7 +1,7 @@
 // Parts of the engine's module: what each of them is made of, by the names of its functions.
 
 /** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals"];
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced"];
 
 // The first pattern that fits decides; "" is the primary module. What fits none goes by what calls it.
 const RULES = [
@@ -15,6 +15,7 @@ const RULES = [
   ["tensors", /leastwise_kernels::texts::tensor\b/],
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["normals", /leastwise_kernels::texts::mesh\b/],
+  ["reduced", /leastwise_kernels::texts::reduced\b/],
   ["descent", /leastwise_kernels::texts::(descent|line_search)\b/],
   ["webgpu", /leastwise_recording::source::KernelSource::texts\b|leastwise_kernels::(texts|link)::|leastwise_kernels::StaticKernel::text\b/],
   ["doubles", /leastwise_kernels::doubles::in_table\b/],
@@ -30,6 +31,7 @@ const RULES = [
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
+  ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::twins::(reduced|(of|in_single)::Reduced\w+)\b/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|(of|in_single)::(Descent|LineSearch)\w+)\b/],
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],

@@ -14,6 +14,7 @@ for (const [holder, name, into] of [[files.promises, "readFile", read], [files, 
   holder[name] = (path, ...rest) => (note(path, into), plain.call(holder, path, ...rest));
 }
 syncBuiltinESMExports();
+const { bundle, randomBundle } = await import("../../problems/bundle.mjs");
 const { normalTable } = await import("leastwise/mesh");
 const { init, cauchy, grad, log1p, loss, preload } = await import("leastwise");
 
@@ -47,6 +48,11 @@ const WORK = {
     const { problem, x } = arap(lw, arapMesh(icosphere(3)));
     const report = await problem.solve({ preconditioner: "two-level", maxIterations: 4 });
     return [report.preconditioner, report.cost, ...await x.read()];
+  },
+  async complement(lw) {
+    const { problem, point } = bundle(lw, randomBundle(1, { cameras: 4, points: 30 }));
+    const report = await problem.solve({ linear: "schur-pcg", maxIterations: 4 });
+    return [report.preconditioner, report.cost, ...await point.read()];
   },
   async step(lw) {
     const { problem, x } = line(lw), solver = problem.solver({ linear: "sparse-cholesky" });

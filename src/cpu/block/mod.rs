@@ -24,6 +24,7 @@ mod numbers;
 mod operations;
 mod parts;
 mod power;
+mod reduced;
 mod tiles;
 mod trig;
 
@@ -35,6 +36,7 @@ pub use instructions::{Instructions, SimdKernel};
 pub use lanes::{LANES, Lanes};
 pub(super) use operations::{binary, unary};
 pub use parts::threads;
+pub use reduced::ReducedTiles;
 pub use tiles::TileProgram;
 #[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
 pub use tiles::forget_tile;
@@ -169,7 +171,18 @@ impl BlockProgram {
 
     /// What is read: columns of `count` items.
     fn inputs<'a, R: Real>(&self, bindings: &mut Bindings<'a, R>, index: &'a [u32], jacobian: &'a [R], count: usize) -> Inputs<'a, R> {
-        let data = bindings.read(DATA);
+        let (arena, vector, data) = (bindings.read(ARENA), bindings.read(VECTOR_IN), bindings.read(DATA));
+        self.inputs_of([arena, vector, data], index, jacobian, count)
+    }
+
+    /// The same of slices.
+    fn inputs_of<'a, R: Real>(
+        &self,
+        [arena, vector, data]: [&'a [R]; 3],
+        index: &'a [u32],
+        jacobian: &'a [R],
+        count: usize,
+    ) -> Inputs<'a, R> {
         let view = |view: &View| match *view {
             View::Data(column) => &data[self.shared + column as usize * count..][..count],
             View::Jacobian(column) => &jacobian[column as usize * count..][..count],
@@ -178,8 +191,8 @@ impl BlockProgram {
         let column = |address: &Address| &index[self.header + address.column as usize * count..][..count];
         Inputs {
             count,
-            arena: bindings.read(ARENA),
-            vector: bindings.read(VECTOR_IN),
+            arena,
+            vector,
             data,
             bases: self.addresses.iter().map(|address| index[address.base as usize]).collect(),
             indices: self.addresses.iter().map(column).collect(),

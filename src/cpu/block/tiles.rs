@@ -15,7 +15,7 @@ const PART: usize = 2048;
 
 thread_local! {
     /// The columns of the rows that a thread is at. Kept, since clearing new ones is a few hundredths of the product.
-    static TILE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    pub(super) static TILE: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Gives back what the calling thread keeps, for one whose end nothing else notices.

@@ -14,6 +14,7 @@ pub mod measure;
 pub mod mesh;
 pub mod pcg;
 mod reduce;
+pub mod reduced;
 pub mod search;
 pub mod step;
 pub mod system;

@@ -2,20 +2,23 @@
 
 mod fused;
 mod owner;
+mod reduced;
 mod split;
 mod writer;
 
 pub use fused::fused_module;
 pub use owner::owner_module;
+pub use reduced::reduced_module;
 pub use split::{Cut, columns, is_small, operations};
 pub use writer::Format;
 
-use super::{Binary, Instruction, Load, Program, Store, Unary};
+use super::{Binary, Instruction, Load, Program, Store, Unary, Value};
 use crate::{Access, KernelText, binding};
 use leastwise_expr::Numerics;
 use split::Piece;
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::ops::Range;
 use writer::{Real, Writer};
 
 /// The arguments of kernels that have none: a structure has a member.
@@ -100,10 +103,7 @@ fn write_declarations(access: &[Access], has_words: impl Fn(usize) -> bool, text
 
 /// What is done for item `i`, whose columns are `count` long.
 fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
-    for (number, address) in program.addresses.iter().enumerate() {
-        let place = column(address.column, program.header, count);
-        writeln!(text, "{indent}let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
-    }
+    write_addresses(program, count, indent, text)?;
     write_values(program, reloads, count, indent, text)?;
     for (store, value) in &program.stores {
         let value = Real::name(format!("v{value}"));
@@ -116,10 +116,31 @@ fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &
     Ok(())
 }
 
+/// The places `a0`, `a1`… that a program's addresses lead to.
+fn write_addresses(program: &Program, count: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
+    for (number, address) in program.addresses.iter().enumerate() {
+        let place = column(address.column, program.header, count);
+        writeln!(text, "{indent}let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
+    }
+    Ok(())
+}
+
 /// The values `v0`, `v1`… of a program's instructions; `reloads` says which an earlier piece stored.
 fn write_values(program: &Program, reloads: &[Option<u32>], count: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
-    let mut turned = HashSet::new();
-    for (number, instruction) in program.instructions.iter().enumerate() {
+    write_some_values(program, 0..program.instructions.len(), reloads, &mut HashSet::new(), count, indent, text)
+}
+
+/// Those of some instructions. `turned` are the angles that have been brought within a turn.
+fn write_some_values(
+    program: &Program,
+    some: Range<usize>,
+    reloads: &[Option<u32>],
+    turned: &mut HashSet<Value>,
+    count: &str,
+    indent: &str,
+    text: &mut Writer,
+) -> std::fmt::Result {
+    for (number, instruction) in program.instructions.iter().enumerate().take(some.end).skip(some.start) {
         if let Instruction::Unary(operation, angle) = *instruction
             && let Numerics::OfTurn(_) | Numerics::SinCos(_) = operation.numerics()
             && turned.insert(angle)

@@ -2,9 +2,8 @@
 
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
-use super::two_level;
-use super::two_level::space::Space;
-use super::{Choice, Correction, Linear, Plan, Planning, Preconditioner, Wanted, sizes};
+use super::two_level::{self, space::Space};
+use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, reduced, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
@@ -118,7 +117,7 @@ pub fn check(wanted: &Wanted, problem: &Problem) -> Result<(), Error> {
     if wanted.linear == Some(Linear::Dense) {
         sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
     }
-    if wanted.linear == Some(Linear::Schur) && wanted.eliminate.is_some() {
+    if wanted.linear.is_some_and(Linear::eliminates) && wanted.eliminate.is_some() {
         eliminated(&Pattern::of_tables(problem.tables()), wanted)?;
     }
     let has_sums = problem.terms().any(|term| term.enabled && term.entries.is_some());
@@ -135,15 +134,15 @@ pub struct Made {
     pub choice: Choice,
     /// Where the system is solved on the host.
     pub host: Option<Box<Direct>>,
-    /// Correction of the diagonal blocks that precondition conjugate gradients, if there is one.
-    pub correction: Option<Box<dyn Correction>>,
+    /// Solver on the device besides conjugate gradients with diagonal blocks, if there is one.
+    pub on_device: Option<Box<dyn DeviceSolver>>,
 }
 
 impl Made {
-    /// Every buffer of the solver and of the correction.
+    /// Every buffer of the solver.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
         let of_host = self.host.iter().flat_map(|host| host.buffers());
-        of_host.chain(self.correction.iter().flat_map(|correction| correction.buffers().to_vec()))
+        of_host.chain(self.on_device.iter().flat_map(|solver| solver.buffers().to_vec()))
     }
 }
 
@@ -179,7 +178,7 @@ pub fn on_host(
             let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
             let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
             choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
-            Ok(Ok(Made { choice, host: Some(Box::new(host)), correction: None }))
+            Ok(Ok(Made { choice, host: Some(Box::new(host)), on_device: None }))
         }
         Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
             Ok(Err(Choice { linear: Linear::Pcg, why, preconditioner: None }))
@@ -188,7 +187,7 @@ pub fn on_host(
     }
 }
 
-/// Conjugate gradients on the device, with a correction where one was planned.
+/// Conjugate gradients on the device, by the solver that was planned, if one was.
 pub fn on_device(
     wanted: &Wanted,
     mut choice: Choice,
@@ -197,13 +196,19 @@ pub fn on_device(
     (device, registry, problem): (&mut Device, &mut Registry, &Problem),
 ) -> Result<Made, Error> {
     let made = plan.map(|plan| plan?.make(device, registry, problem)).transpose();
-    let (preconditioner, why, correction) = match made {
-        Ok(correction) => (preconditioner, why, correction),
-        Err(Error::Limits(why) | Error::InvalidOption(why)) if wanted.preconditioner.is_none() => (Preconditioner::BlockJacobi, why, None),
+    let is_asked = wanted.preconditioner.is_some() || wanted.linear == Some(Linear::SchurPcg);
+    let (preconditioner, why, on_device) = match made {
+        Ok(solver) => (preconditioner, why, solver),
+        Err(Error::Limits(why) | Error::InvalidOption(why)) if !is_asked => {
+            if choice.linear == Linear::SchurPcg {
+                choice = Choice { linear: Linear::Pcg, why: why.clone(), preconditioner: None };
+            }
+            (Preconditioner::BlockJacobi, why, None)
+        }
         Err(error) => return Err(error),
     };
     choice.preconditioner = Some((preconditioner, why));
-    Ok(Made { choice, host: None, correction })
+    Ok(Made { choice, host: None, on_device })
 }
 
 /// True where a term sums over entries.
@@ -211,8 +216,19 @@ pub(super) fn has_sums(problem: &Problem) -> bool {
     problem.enabled_batches().any(|batch| batch.sums.is_some())
 }
 
-/// Preconditioner of conjugate gradients on the device for this problem, and why; with the planning of its correction.
-pub fn precondition(wanted: &Wanted, problem: &Problem, profile: Profile) -> Result<((Preconditioner, String), Option<Planning>), Error> {
+/// Preconditioner of conjugate gradients on the device for this problem, and why; with the planning of the solver, where that takes one.
+pub fn precondition(
+    (wanted, linear): (&Wanted, Linear),
+    problem: &Problem,
+    device: &Device,
+) -> Result<((Preconditioner, String), Option<Planning>), Error> {
+    if linear == Linear::SchurPcg {
+        let usual = || (Preconditioner::SchurJacobi, "the usual one of a Schur complement".into());
+        let chosen = wanted.preconditioner.map_or_else(usual, |preconditioner| (preconditioner, "it was asked for".into()));
+        let planning = reduced::plan(device, problem, wanted.eliminate.clone(), chosen.0);
+        return Ok((chosen, Some(planning)));
+    }
+    let profile = device.profile();
     if let Some(preconditioner) = wanted.preconditioner {
         return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(problem)?));
     }
@@ -248,6 +264,11 @@ fn of_jacobian(links: &Links) -> f64 {
 
 fn choice(linear: Linear, why: String) -> Choice {
     Choice { linear, why, preconditioner: None }
+}
+
+/// The linear solver that was asked for, by its name or by that of a preconditioner.
+fn named_linear(wanted: &Wanted) -> Option<Linear> {
+    wanted.linear.or_else(|| wanted.preconditioner.map(|preconditioner| preconditioner.linears()[0]))
 }
 
 /// What was asked for, or what few unknowns get.
@@ -293,14 +314,17 @@ pub struct Reach {
     pub host: bool,
     /// Whether conjugate gradients may have two levels.
     pub two_level: bool,
+    /// Whether they may be those on a Schur complement.
+    pub reduced: bool,
 }
 
 impl Reach {
     /// The linear solvers that the options and the number of unknowns leave open.
     pub fn new(wanted: &Wanted, problem: &Problem, profile: Profile) -> Self {
         let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
-        let named = wanted.linear.or_else(|| wanted.preconditioner.map(|preconditioner| preconditioner.linears()[0]));
+        let named = named_linear(wanted);
         Self {
+            reduced: named == Some(Linear::SchurPcg),
             host: named.map_or(unknowns <= most_on_host(profile), Linear::is_on_host),
             two_level: match wanted.preconditioner {
                 Some(preconditioner) => preconditioner == Preconditioner::TwoLevel,

@@ -171,7 +171,7 @@ impl Direct {
                     let preconditioner = wanted.preconditioner.unwrap_or(Preconditioner::BlockJacobi);
                     Factor::Iterative { max_iterations, preconditioner }
                 }
-                Linear::Dense | Linear::Pcg | Linear::None => Factor::Dense,
+                Linear::Dense | Linear::Pcg | Linear::SchurPcg | Linear::None => Factor::Dense,
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
         };

@@ -18,11 +18,12 @@ mod correction;
 pub(crate) mod direct;
 pub mod pcg;
 mod preconditioner;
+pub mod reduced;
 pub(crate) mod rows;
 mod sizes;
 pub mod two_level;
 
-pub use correction::{Correction, Plan, Planning};
+pub use correction::{Correction, DeviceSolver, Plan, Planning};
 pub use preconditioner::Preconditioner;
 
 use super::Workspace;
@@ -55,6 +56,8 @@ pub enum Linear {
     AssembledPcg,
     /// On the host: the elimination of a block-diagonal part, and a factor of what is left.
     Schur,
+    /// The elimination of a block-diagonal part, and conjugate gradients on what is left, which is never formed: on the device.
+    SchurPcg,
     /// Methods that know only the gradient have no system to be solved.
     None,
 }
@@ -85,7 +88,7 @@ pub struct Choice {
 
 impl Linear {
     /// Those that can be asked for.
-    pub const ALL: [Self; 5] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::AssembledPcg, Self::Schur];
+    pub const ALL: [Self; 6] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::AssembledPcg, Self::Schur, Self::SchurPcg];
 
     /// The name that options and reports have for it.
     pub fn name(self) -> &'static str {
@@ -95,22 +98,33 @@ impl Linear {
             Self::SparseCholesky => "sparse-cholesky",
             Self::AssembledPcg => "assembled-pcg",
             Self::Schur => "schur",
+            Self::SchurPcg => "schur-pcg",
             Self::None => "none",
         }
     }
 
     /// Whether systems come back to be solved.
     pub fn is_on_host(self) -> bool {
-        !matches!(self, Self::Pcg | Self::None)
+        !matches!(self, Self::Pcg | Self::SchurPcg | Self::None)
     }
 
-    /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told. Live steps come
-    /// here whatever the solver.
+    /// Whether it eliminates variables.
+    pub fn eliminates(self) -> bool {
+        matches!(self, Self::Schur | Self::SchurPcg)
+    }
+
+    /// Whether it multiplies with JᵀWJ on the device.
+    pub fn multiplies(self) -> bool {
+        matches!(self, Self::Pcg | Self::SchurPcg)
+    }
+
+    /// Appends the solve of one step's system on the device, in so many iterations at most, if it is told; by conjugate gradients with
+    /// diagonal blocks unless there is another solver. Live steps come here whatever the linear solver.
     pub fn append(
         self,
         work: &Workspace,
         problem: &Problem,
-        correction: Option<&dyn Correction>,
+        solver: Option<&dyn DeviceSolver>,
         inner: Inner,
         most: Option<u32>,
         commands: &mut Vec<Command>,
@@ -119,6 +133,10 @@ impl Linear {
             Inner::ToTolerance => pcg::max_iterations(problem),
             Inner::Live => LIVE_ITERATIONS,
         };
-        pcg::solve(work, problem, correction, most.unwrap_or(usual), commands)
+        let most = most.unwrap_or(usual);
+        match solver {
+            Some(solver) => solver.solve(work, problem, most, commands),
+            None => pcg::solve(work, problem, None, most, commands),
+        }
     }
 }

@@ -73,8 +73,17 @@ fn iteration(work: &Workspace, problem: &Problem, correction: Option<&dyn Correc
         pcg::CurvatureBindings { p: work.p, q: work.q, state: work.state, partials: work.inner_partials },
     );
     body.push(curvature);
+    let mut partials = update(work, &problem.moving().collect::<Vec<_>>(), alongs, &mut body);
+    if let Some(correction) = correction {
+        partials += correction.apply(work, problem, partials, 0, &mut body);
+    }
+    body.push(work.reduce_inner(pcg::Beta { partial_count: partials, curvature: along, curvature_count: alongs }));
+    body
+}
+
+/// s += αp, r −= αq and z = M⁻¹r for these tables, of so many partial sums of pᵀq; gives the number of those of rᵀz.
+pub(super) fn update(work: &Workspace, tables: &[&Table], alongs: u32, body: &mut Vec<Command>) -> u32 {
     let mut partials = 0;
-    let tables: Vec<&Table> = problem.moving().collect();
     for pair in tables.chunks(2) {
         let of_table = |place: usize| {
             pair.get(place).map_or(pcg::Table::default(), |table| pcg::Table {
@@ -85,7 +94,7 @@ fn iteration(work: &Workspace, problem: &Problem, correction: Option<&dyn Correc
             })
         };
         let (first, second) = (of_table(0), of_table(1));
-        let args = pcg::Update { first, second, partial: partials, curvature: along, curvature_count: alongs };
+        let args = pcg::Update { first, second, partial: partials, curvature: work.partial_distance, curvature_count: alongs };
         let bindings = pcg::UpdateBindings {
             z: work.z,
             p: work.p,
@@ -100,9 +109,5 @@ fn iteration(work: &Workspace, problem: &Problem, correction: Option<&dyn Correc
         body.push(update);
         partials += more;
     }
-    if let Some(correction) = correction {
-        partials += correction.apply(work, problem, partials, 0, &mut body);
-    }
-    body.push(work.reduce_inner(pcg::Beta { partial_count: partials, curvature: along, curvature_count: alongs }));
-    body
+    partials
 }

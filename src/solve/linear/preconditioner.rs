@@ -45,7 +45,7 @@ macro_rules! preconditioners {
 
 preconditioners! {
     /// The inverted diagonal blocks.
-    BlockJacobi = "block-jacobi", [Pcg, AssembledPcg],
+    BlockJacobi = "block-jacobi", [Pcg, AssembledPcg, SchurPcg],
         ["B⁻¹: the inverted diagonal blocks, each variable by itself", "few unknowns, large λ, what has no neighbours"],
         ["the inverted diagonal blocks of JᵀWJ + λD, each variable by itself."];
     /// The same, and the motions of patches: see [`two_level`](super::two_level).
@@ -53,6 +53,12 @@ preconditioners! {
         "the same, and the motions of patches of some 64 variables, by smoothed aggregation: a fraction of the inner",
         "iterations on meshes, hardly more of them on finer ones. Where variables are points, of which residuals see differences,",
         "patches move as rigid bodies. It refuses terms made by `sumOver`, and more than 6 degrees of freedom without points.",
+    ];
+    /// The inverted diagonal blocks of the Schur complement: see [`reduced`](super::reduced).
+    SchurJacobi = "schur-jacobi", [SchurPcg],
+        ["the inverted diagonal blocks of S = B − E C⁻¹ Eᵀ, each kept variable by itself", "bundle adjustment"],
+    [
+        "the inverted diagonal blocks of the Schur complement, each kept variable by itself; the usual one there.",
     ];
     /// A sparse factor of what the matrix was some steps ago: see [`frozen`](leastwise_linear::frozen).
     FrozenFactor = "frozen-factor", [AssembledPcg],
@@ -72,7 +78,7 @@ impl Preconditioner {
                 let space = Space::new(problem).map_err(|why| two_level::refused(&why))?;
                 Ok(Some(two_level::plan(problem, space)))
             }
-            Self::BlockJacobi | Self::FrozenFactor => Ok(None),
+            Self::BlockJacobi | Self::SchurJacobi | Self::FrozenFactor => Ok(None),
         }
     }
 
@@ -80,7 +86,7 @@ impl Preconditioner {
     pub async fn solve(self, system: &System<'_>, inexact: Inexact, pace: &Pace) -> Result<Solution, Unsolved> {
         match self {
             Self::BlockJacobi => conjugate::solve(system, inexact, &mut Blocks::new(system, pace).await?, pace).await,
-            Self::TwoLevel => unreachable!("it is the device's"),
+            Self::TwoLevel | Self::SchurJacobi => unreachable!("they are the device's"),
             Self::FrozenFactor => unreachable!("its factor outlives the system"),
         }
     }

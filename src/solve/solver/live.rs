@@ -17,7 +17,7 @@ impl Solver {
         let mut commands = problem.take_uploads();
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
-        commands.extend(self.resources.correction.iter_mut().flat_map(|correction| correction.take_uploads()));
+        commands.extend(self.resources.on_device.iter_mut().flat_map(|solver| solver.take_uploads()));
         // The host does not know where a live step comes from, so the next one can't be undone.
         self.rollback.forget();
         (self.iterate.checkpointed_system, self.stopping.resumes) = (None, false);

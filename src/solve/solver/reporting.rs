@@ -1,6 +1,5 @@
 //! The report of a solve: the last recording, and the account that is made of what it reads back.
 
-use super::super::linear::Linear;
 use super::super::{EvaluatorReport, ProductReport, Refinement, Report, Termination, state};
 use super::Solver;
 use super::history::{Returned, Unreported};
@@ -111,13 +110,13 @@ impl Solver {
 
     /// Schedules of products, where there are any.
     fn products(&self, problem: &Problem) -> Vec<ProductReport> {
-        let batches = problem.enabled_batches().filter(|_| self.resources.choice.linear == Linear::Pcg);
+        let batches = problem.enabled_batches().filter(|_| self.resources.choice.linear.multiplies());
         batches.map(ProductReport::of).collect()
     }
 
     /// Evaluators of programs, where there is a choice.
     fn evaluators(&self, device: &Device, problem: &Problem) -> Vec<EvaluatorReport> {
-        let product = self.resources.choice.linear == Linear::Pcg;
+        let product = self.resources.choice.linear.multiplies();
         problem.enabled_batches().flat_map(|batch| EvaluatorReport::of(device, batch, product)).collect()
     }
 

@@ -4,7 +4,7 @@
 use super::super::assembly::Structure;
 use super::super::descent::Descent;
 use super::super::linear::direct::Direct;
-use super::super::linear::{Choice, Correction, Linear, Planning, Preconditioner, choose};
+use super::super::linear::{Choice, DeviceSolver, Linear, Planning, Preconditioner, choose};
 use super::super::{Needs, Workspace};
 use super::{Settings, needs};
 use leastwise_base::task::{Stopped, Task};
@@ -18,8 +18,8 @@ pub(super) struct Resources {
     pub choice: Choice,
     /// The linear solver, if it is on the host.
     pub host: Option<Box<Direct>>,
-    /// Preconditioner of conjugate gradients besides the diagonal blocks.
-    pub correction: Option<Box<dyn Correction>>,
+    /// The linear solver, if it is on the device and more than conjugate gradients with diagonal blocks.
+    pub on_device: Option<Box<dyn DeviceSolver>>,
     /// Memory of a method that solves no linear system.
     pub descent: Option<Descent>,
 }
@@ -28,19 +28,19 @@ impl Resources {
     /// Resources of a solver that is not set up yet.
     pub fn none(device: &Device) -> Self {
         let choice = Choice { linear: Linear::None, why: String::new(), preconditioner: None };
-        Self { work: Workspace::empty(device), choice, host: None, correction: None, descent: None }
+        Self { work: Workspace::empty(device), choice, host: None, on_device: None, descent: None }
     }
 
     pub fn buffers(&self) -> Vec<BufferId> {
         let of_descent = self.descent.iter().flat_map(Descent::buffers);
-        let of_correction = self.correction.iter().flat_map(|correction| correction.buffers().to_vec());
+        let on_device = self.on_device.iter().flat_map(|solver| solver.buffers().to_vec());
         let of_host = self.host.iter().flat_map(|host| host.buffers());
-        self.work.buffers().into_iter().chain(of_host).chain(of_correction).chain(of_descent).collect()
+        self.work.buffers().into_iter().chain(of_host).chain(on_device).chain(of_descent).collect()
     }
 
     /// True if something was made for the terms that are enabled.
     pub fn has_lists(&self) -> bool {
-        self.host.is_some() || self.correction.is_some()
+        self.host.is_some() || self.on_device.is_some()
     }
 }
 
@@ -104,7 +104,7 @@ impl SetUp {
         if let Some(rule) = settings.method.descent() {
             return with_workspace(device, problem, needs(settings), |device, work| {
                 let descent = Descent::new(device, problem, rule, work)?;
-                Ok((choose::Made { choice: descent.choice(), host: None, correction: None }, Some(descent)))
+                Ok((choose::Made { choice: descent.choice(), host: None, on_device: None }, Some(descent)))
             })
             .map(Some);
         }
@@ -134,7 +134,7 @@ impl SetUp {
                         Some(other) => choice = other,
                     }
                 }
-                let (preconditioner, planning) = choose::precondition(&settings.linear, problem, device.profile())?;
+                let (preconditioner, planning) = choose::precondition((&settings.linear, choice.linear), problem, device)?;
                 if let Some(planning) = planning {
                     self.stage = Some(Stage::Planning(choice, preconditioner, planning));
                     return self.resume(settings, (device, registry, problem), deadline_ms);
@@ -165,7 +165,7 @@ fn with_workspace(
 ) -> Result<Resources, Error> {
     let work = Workspace::new(device, problem, needs)?;
     match make(device, &work) {
-        Ok((choose::Made { choice, host, correction }, descent)) => Ok(Resources { work, choice, host, correction, descent }),
+        Ok((choose::Made { choice, host, on_device }, descent)) => Ok(Resources { work, choice, host, on_device, descent }),
         Err(error) => {
             work.buffers().into_iter().for_each(|buffer| device.free(buffer));
             Err(error)

@@ -127,7 +127,7 @@ impl Solver {
         self.refresh_state(problem, &mut commands)?;
         self.go_back(problem, &mut commands)?;
         self.keep_start(problem, &mut commands)?;
-        commands.extend(self.resources.correction.iter_mut().flat_map(|correction| correction.take_uploads()));
+        commands.extend(self.resources.on_device.iter_mut().flat_map(|solver| solver.take_uploads()));
         let (again, restored) = (self.iterate.step_reused, self.iterate.checkpointed_system.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.resources.host {
@@ -189,8 +189,8 @@ impl Solver {
         if !again || !method.keeps_solution() {
             work.scale_damping(problem, &mut commands);
             let inner = if matches!(kind, Kind::Live) { Inner::Live } else { Inner::ToTolerance };
-            let correction = self.resources.correction.as_deref();
-            self.resources.choice.linear.append(work, problem, correction, inner, self.settings.max_inner_iterations, &mut commands)?;
+            let solver = self.resources.on_device.as_deref();
+            self.resources.choice.linear.append(work, problem, solver, inner, self.settings.max_inner_iterations, &mut commands)?;
             method.keep(work, problem, &mut commands)?;
         }
         method.combine(work, problem, &mut commands)?;

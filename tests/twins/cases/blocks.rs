@@ -5,7 +5,7 @@ use leastwise::kernels::{StaticKernel, pcg};
 use leastwise::solve::state::DAMPING;
 
 /// λ of the cases below.
-const LAMBDA: f64 = 0.0625;
+pub const LAMBDA: f64 = 0.0625;
 
 pub fn invert_blocks(tables: &Tables, random: &mut Random) -> Case {
     let mut case = Case::new(StaticKernel::PcgBlockJacobi, "");
@@ -39,7 +39,7 @@ pub fn invert_blocks(tables: &Tables, random: &mut Random) -> Case {
 }
 
 /// BᵀB + I/4.
-fn definite(block: &mut [f64], width: usize, random: &mut Random) {
+pub fn definite(block: &mut [f64], width: usize, random: &mut Random) {
     let b: Vec<Vec<f64>> = (0..width).map(|_| random.vector(width)).collect();
     for r in 0..width {
         for c in 0..=r {
@@ -62,7 +62,7 @@ fn indefinite(block: &mut [f64], width: usize, random: &mut Random) {
     }
 }
 
-/// By Gauss and Jordan with pivots, which has nothing in common with the kernel but the result.
+/// The inverse of a block, or of its diagonal.
 fn inverse(table: &Table, variable: usize, blocks: &[f64], scale: &[f64]) -> Vec<Value> {
     let width = table.width;
     let block = table.block + variable * table.packed();
@@ -75,6 +75,12 @@ fn inverse(table: &Table, variable: usize, blocks: &[f64], scale: &[f64]) -> Vec
         let diagonal = |(r, c)| if r == c && damped(r, r) > 0.0 { (1.0 / damped(r, r)).into() } else { Value::default() };
         return packed().map(diagonal).collect();
     }
+    gauss_jordan(width, damped)
+}
+
+/// By Gauss and Jordan with pivots, which has nothing in common with the kernels but the result: the packed inverse of a symmetric matrix.
+pub fn gauss_jordan(width: usize, damped: impl Fn(usize, usize) -> f64) -> Vec<Value> {
+    let packed = || (0..width).flat_map(|r| (0..=r).map(move |c| (r, c)));
     let mut rows: Vec<Vec<f64>> =
         (0..width).map(|r| (0..width).map(|c| damped(r, c)).chain((0..width).map(|c| f64::from(u8::from(r == c)))).collect()).collect();
     for c in 0..width {

@@ -15,6 +15,7 @@ mod meshes;
 mod patches;
 mod pcg;
 mod project;
+mod reduced;
 mod search;
 mod tensors;
 
@@ -93,6 +94,14 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::DescentDescend => descent::descend(size, random),
         StaticKernel::DescentAdam => descent::adam(size, random),
         StaticKernel::SystemPsdBlocks => project::project_blocks(size, random),
+        StaticKernel::ReducedInvert => {
+            let with = |&width: &usize| reduced::invert(&Tables::new(size, width, group, Items::Variables, random), random);
+            widths.iter().flat_map(with).collect()
+        }
+        StaticKernel::ReducedSubstitute => {
+            let with = |&width: &usize| reduced::substitute(&Tables::new(size, width, group, Items::Variables, random), random);
+            widths.iter().flat_map(with).collect()
+        }
         StaticKernel::TwoLevelPatchCenters => patches::centers(size, random),
         StaticKernel::TwoLevelPatchModes => patches::modes(size, random),
         StaticKernel::TwoLevelPatchSpin => patches::spins(size, random),

@@ -76,7 +76,7 @@ fn invert_factor<R: Real>(l: &mut [R], width: usize) {
 }
 
 /// L⁻¹ becomes L⁻ᵀL⁻¹: entry (r, c) only needs rows r and below.
-fn multiply_transposed<R: Real>(l: &mut [R], width: usize) {
+pub fn multiply_transposed<R: Real>(l: &mut [R], width: usize) {
     for r in 0..width {
         for c in 0..=r {
             let mut sum = R::ZERO;

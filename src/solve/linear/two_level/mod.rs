@@ -25,7 +25,7 @@ pub(in crate::linear) mod space;
 
 use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
-use super::{Correction, Planning};
+use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
 use leastwise_base::task::{Pace, Stopped, Task};
@@ -402,12 +402,12 @@ impl TwoLevel {
 }
 
 impl super::Plan for Plan {
-    fn make(self: Box<Self>, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Box<dyn Correction>, Error> {
+    fn make(self: Box<Self>, device: &mut Device, registry: &mut Registry, problem: &Problem) -> Result<Box<dyn DeviceSolver>, Error> {
         Ok(Box::new(TwoLevel::new(device, registry, problem, *self)?))
     }
 }
 
-impl Correction for TwoLevel {
+impl DeviceSolver for TwoLevel {
     fn buffers(&self) -> &[BufferId] {
         &self.buffers
     }
@@ -416,6 +416,12 @@ impl Correction for TwoLevel {
         std::mem::take(&mut self.uploads)
     }
 
+    fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
+        pcg::solve(work, problem, Some(self), most, commands)
+    }
+}
+
+impl Correction for TwoLevel {
     fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         commands.push(Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } });
         self.set_up_modes(work, problem, commands);

@@ -1,0 +1,96 @@
+// The inverse of every block of a table, damped by λD, by Cholesky's factor, in place in packed storage. One item is one variable.
+//
+// A pivot is at least a small part of its entry in other blocks, which are no smaller: those of JᵀWJ, where blocks of S are inverted.
+// So what is inverted is at least the block itself, and S with it stays positive semidefinite. What may not move gets rows and columns
+// of zeros.
+
+#import state/solver
+
+struct Args {
+    // First element of the table's vectors.
+    vector: u32,
+    // Width of a variable.
+    width: u32,
+    // First element of its packed blocks.
+    block: u32,
+    // 1 where some unknowns may not move.
+    masked: u32,
+}
+
+@group(0) @binding(1) var<storage, read> scale: array<real>;
+@group(0) @binding(2) var<storage, read> free: array<real>;
+@group(0) @binding(3) var<storage, read> floors: array<real>;
+@group(0) @binding(4) var<storage, read> blocks: array<real>;
+@group(0) @binding(5) var<storage, read_write> inverse: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let i = item(id);
+    if (i >= params.count) {
+        return;
+    }
+    let width = params.args.width;
+    let vector = params.args.vector + i * width;
+    let block = params.args.block + i * (width * (width + 1u) / 2u);
+
+    // Cholesky: block = L Lᵀ, row by row. A row and a column without a pivot stay 0.
+    for (var r = 0u; r < width; r++) {
+        let row = block + r * (r + 1u) / 2u;
+        for (var c = 0u; c <= r; c++) {
+            let other = block + c * (c + 1u) / 2u;
+            var value = blocks[row + c];
+            if (params.args.masked != 0u && (free[vector + r] == 0.0 || free[vector + c] == 0.0)) {
+                value = 0.0;
+            }
+            for (var k = 0u; k < c; k++) {
+                value -= inverse[row + k] * inverse[other + k];
+            }
+            if (r == c) {
+                let damping = state[DAMPING] * scale[vector + r];
+                let least = 1e-6 * (floors[row + r] + damping);
+                value = max(value + damping, least);
+                if (params.args.masked != 0u && free[vector + r] == 0.0) {
+                    value = 0.0;
+                }
+                value = sqrt(max(value, 0.0));
+            } else {
+                let pivot = inverse[other + c];
+                if (pivot > 0.0) {
+                    value /= pivot;
+                } else {
+                    value = 0.0;
+                }
+            }
+            inverse[row + c] = value;
+        }
+    }
+    // L⁻¹, row by row: a row only needs the inverted rows above it.
+    for (var r = 0u; r < width; r++) {
+        let row = block + r * (r + 1u) / 2u;
+        let pivot = inverse[row + r];
+        var scaled: real = 0.0;
+        if (pivot > 0.0) {
+            scaled = 1.0 / pivot;
+        }
+        for (var c = 0u; c < r; c++) {
+            var sum: real = 0.0;
+            for (var k = c; k < r; k++) {
+                sum += inverse[row + k] * inverse[block + k * (k + 1u) / 2u + c];
+            }
+            inverse[row + c] = -sum * scaled;
+        }
+        inverse[row + r] = scaled;
+    }
+    // L⁻ᵀ L⁻¹: entry (r, c) only needs rows r and below.
+    for (var r = 0u; r < width; r++) {
+        for (var c = 0u; c <= r; c++) {
+            var sum: real = 0.0;
+            for (var k = r; k < width; k++) {
+                let row = block + k * (k + 1u) / 2u;
+                sum += inverse[row + r] * inverse[row + c];
+            }
+            inverse[block + r * (r + 1u) / 2u + c] = sum;
+        }
+    }
+}

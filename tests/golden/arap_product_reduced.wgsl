@@ -1,0 +1,130 @@
+@group(0) @binding(1) var<storage, read> arena: array<u32>;
+@group(0) @binding(2) var<storage, read> data: array<real>;
+@group(0) @binding(3) var<storage, read> index: array<u32>;
+@group(0) @binding(4) var<storage, read> vector_in: array<real>;
+@group(0) @binding(5) var<storage, read_write> vector_out: array<real>;
+@group(0) @binding(6) var<storage, read> jacobian: array<real>;
+@group(0) @binding(7) var<storage, read> state: array<real>;
+@group(0) @binding(8) var<storage, read> partials: array<real>;
+
+struct Args {
+    // Instances.
+    instances: u32,
+    // Word of the tiles, in the arena's slot, with the first row's beginning.
+    starts: u32,
+    // First element of the eliminated variables' inverted blocks, in the slot of partial sums.
+    block: u32,
+}
+
+// Columns do not begin in the same bank of memory.
+const tile_column: u32 = group_size + 11u;
+var<workgroup> tile: array<real, 3u * tile_column>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
+    if (state[11] != 0.0) {
+        return;
+    }
+    let count = params.args.instances;
+    let number = group_index(group);
+    if (number >= params.group_count) {
+        return;
+    }
+    // Two words a tile: its first row and its first instance.
+    let first_row = arena[2u * number];
+    let start = arena[2u * number + 1u];
+    let rows = arena[2u * number + 2u] - first_row;
+    let lanes = arena[2u * number + 3u] - start;
+    // Lanes beyond the last instance compute what it does, and store nothing.
+    let i = start + min(lane, lanes - 1u);
+    let a0 = index[6] + index[10u + count + i] * 3u;
+    let a1 = index[5] + index[10u + i] * 3u;
+    let owner = index[10u + i];
+    let v0: real = vector_in[a0 + 0u];
+    let v1: real = vector_in[a1 + 0u];
+    let v2: real = v1 - v0;
+    let v3: real = data[0];
+    let v4: real = v3 * v2;
+    let v5: real = jacobian[3u * count + i];
+    let v6: real = v5 * v4;
+    let v7: real = vector_in[a0 + 1u];
+    let v8: real = vector_in[a1 + 1u];
+    let v9: real = v8 - v7;
+    let v10: real = v3 * v9;
+    let v11: real = jacobian[6u * count + i];
+    let v12: real = v11 * v10;
+    let v13: real = v12 - v6;
+    let v14: real = vector_in[a0 + 2u];
+    let v15: real = vector_in[a1 + 2u];
+    let v16: real = v15 - v14;
+    let v17: real = v3 * v16;
+    let v18: real = jacobian[9u * count + i];
+    let v19: real = v18 * v17 + v13;
+    let v20: real = jacobian[7u * count + i];
+    let v21: real = v20 * v10;
+    let v22: real = jacobian[4u * count + i];
+    let v23: real = v22 * v4 + v21;
+    let v24: real = jacobian[10u * count + i];
+    let v25: real = v24 * v17 + v23;
+    let v26: real = jacobian[8u * count + i];
+    let v27: real = v26 * v10;
+    let v28: real = jacobian[5u * count + i];
+    let v29: real = v28 * v4;
+    let v30: real = v29 - v27;
+    if (lane < lanes) {
+        tile[lane] = v19;
+        tile[tile_column + lane] = v25;
+        tile[2u * tile_column + lane] = v30;
+    }
+    workgroupBarrier();
+    // Every row is added up, and all of its instances get the sum.
+    for (var k = lane; k < rows * 3u; k += group_size) {
+        let row = params.args.starts + first_row + k / 3u;
+        let first = k % 3u * tile_column;
+        let begin = first + arena[row] - start;
+        let end = first + arena[row + 1u] - start;
+        var sum: real = 0.0;
+        for (var j = begin; j < end; j++) {
+            sum += tile[j];
+        }
+        for (var j = begin; j < end; j++) {
+            tile[j] = sum;
+        }
+    }
+    workgroupBarrier();
+    let inverse = params.args.block + owner * 6u;
+    let sum0: real = tile[lane];
+    let sum1: real = tile[tile_column + lane];
+    let sum2: real = tile[2u * tile_column + lane];
+    let g0: real = partials[inverse + 0u] * sum0 + partials[inverse + 1u] * sum1 + partials[inverse + 3u] * sum2;
+    let g1: real = partials[inverse + 1u] * sum0 + partials[inverse + 2u] * sum1 + partials[inverse + 4u] * sum2;
+    let g2: real = partials[inverse + 3u] * sum0 + partials[inverse + 4u] * sum1 + partials[inverse + 5u] * sum2;
+    let v31: real = g0;
+    let v32: real = v5 * v31;
+    let v33: real = g1;
+    let v34: real = v22 * v33;
+    let v35: real = v34 - v32;
+    let v36: real = g2;
+    let v37: real = v28 * v36 + v35;
+    let v38: real = v3 * v37;
+    let v39: real = v4 - v38;
+    let v40: real = v20 * v33;
+    let v41: real = v11 * v31 + v40;
+    let v42: real = v26 * v36;
+    let v43: real = v41 - v42;
+    let v44: real = v3 * v43;
+    let v45: real = v10 - v44;
+    let v46: real = v24 * v33;
+    let v47: real = v18 * v31 + v46;
+    let v48: real = v3 * v47;
+    let v49: real = v17 - v48;
+    if (lane < lanes) {
+        tile[lane] = v39;
+        tile[tile_column + lane] = v45;
+        tile[2u * tile_column + lane] = v49;
+    }
+    workgroupBarrier();
+    for (var k = lane; k < lanes * 3u; k += group_size) {
+        vector_out[start * 3u + k] = tile[k % 3u * tile_column + k / 3u];
+    }
+}
