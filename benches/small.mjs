@@ -2,7 +2,7 @@
 // a thousand unknowns. A step of a solve is the time of a solve over its steps, report included; `step()` and `advance()` follow a target that moves before
 // each of them. The least of several rounds is what the machine can do, the median what it did.
 import { performance } from "node:perf_hooks";
-import { column, cos, init, sin, vec } from "leastwise";
+import { column, cos, init, sin, vec, vector } from "leastwise";
 import { median } from "./lib/engine.mjs";
 import { machine } from "./lib/machine.mjs";
 
@@ -27,7 +27,8 @@ const planar = (joints, goal) => {
 /** An arm in space whose joints turn about z, y and x by turns: place of the hand, 3 rows. */
 const spatial = (joints, goal) => {
   // From the hand back, so that a joint turns one vector and not three.
-  let [x, y, z] = [LINK, 0, 0];
+  const zero = joints[0].mul(0);
+  let [x, y, z] = [zero.add(LINK), zero, zero];
   for (let k = joints.length - 1; k >= 0; k--) {
     const c = cos(joints[k]), s = sin(joints[k]), turn = (a, b) => [c.mul(a).sub(s.mul(b)), s.mul(a).add(c.mul(b))];
     if (k % 3 === 0) [x, y] = turn(x, y);
@@ -50,7 +51,7 @@ function arm(lw, hand, rest) {
 function rosenbrock(lw, n) {
   const problem = lw.problem(), start = Float64Array.from({ length: n }, (_, k) => (k % 2 ? 1 : -1.2));
   const x = problem.variables("x", { shape: n, values: start });
-  problem.residuals("rosenbrock", { of: [x] }, ([x]) => vec(...Array.from({ length: n / 2 }, (_, k) => [x.at(2 * k + 1).sub(x.at(2 * k).mul(x.at(2 * k))).mul(10), x.at(2 * k).mul(-1).add(1)]).flat()));
+  problem.residuals("rosenbrock", { of: [x] }, ([x]) => vector(Array.from({ length: n / 2 }, (_, k) => [x.at(2 * k + 1).sub(x.at(2 * k).mul(x.at(2 * k))).mul(10), x.at(2 * k).mul(-1).add(1)]).flat()));
   return { problem, x, start };
 }
 

@@ -1,44 +1,11 @@
 //! Small problems, whose steps cost what is around them: how many recordings, dispatches, readbacks and allocations a step takes.
 
+use crate::index::memory;
 use crate::support::*;
 use leastwise::device::{Command, Device, Limits, Precision, Recording, Slice, cpu::CpuDevice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use leastwise::solve::{Next, Options, Report, Solver};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
-/// The allocator of the system, which counts what every thread asks for.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is the system's; the count allocates nothing and has no destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 /// A problem with one table and the device that it is on.
 struct Scene {
@@ -120,7 +87,14 @@ fn arm(joints: u32) -> impl FnOnce(&mut Tape) -> Vec<u32> {
                 *at = tape.op(Opcode::Add, &[*at, along]);
             }
         }
-        [x, y, angle].into_iter().zip(joints..).map(|(at, source)| (at, tape.input(source))).collect::<Vec<_>>().into_iter().map(|(at, goal)| tape.op(Opcode::Sub, &[at, goal])).collect()
+        [x, y, angle]
+            .into_iter()
+            .zip(joints..)
+            .map(|(at, source)| (at, tape.input(source)))
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|(at, goal)| tape.op(Opcode::Sub, &[at, goal]))
+            .collect()
     }
 }
 
@@ -131,7 +105,7 @@ fn a_step_that_repeats_records_nothing_and_allocates_little() {
     let mut solver = scene.solver("dense", 30.0);
     let mut seen = Vec::new();
     scene.solve(&mut solver, |solver, device| {
-        seen.push((solver.recordings_made(), device.counters(), ALLOCATIONS.get()));
+        seen.push((solver.recordings_made(), device.counters(), memory::times()));
     });
     assert!(seen.len() > 20, "{} steps", seen.len());
     let (mut worst_allocations, mut worst_dispatches) = (0, 0);
@@ -185,4 +159,34 @@ fn one_wide_instance_is_factorised_as_the_scalars_that_it_links() {
     for (a, b) in sparse.iterations.iter().zip(&dense.iterations).take(20) {
         assert!((a.cost - b.cost).abs() <= 1e-9 * a.cost.max(1.0), "step {}: {} and {}", a.index, a.cost, b.cost);
     }
+}
+
+#[test]
+#[ignore = "prints times"]
+fn times_of_one_wide_instance() {
+    let start: Vec<f64> = (0..1000).map(|k| if k % 2 == 0 { -1.2 } else { 1.0 }).collect();
+    let now = std::time::Instant::now();
+    let mut scene = Scene::new(&start, &[], rosenbrock(1000));
+    println!("scene {:?}", now.elapsed());
+    let now = std::time::Instant::now();
+    let mut solver = scene.solver("sparse-cholesky", 31.0);
+    println!("solver {:?}", now.elapsed());
+    for _ in 0..2 {
+        let now = std::time::Instant::now();
+        let report = scene.solve(&mut solver, |_, _| {});
+        println!("solve {:?}: {:?}", now.elapsed(), report.iterations.iter().map(|step| step.ms as u32).collect::<Vec<_>>());
+    }
+    let now = std::time::Instant::now();
+    scene.solver("sparse-cholesky", 31.0);
+    println!("another solver {:?}", now.elapsed());
+}
+
+#[test]
+#[ignore = "prints times"]
+fn times_of_an_arm() {
+    let mut scene = Scene::new(&[0.05; 30], &[2.0, 1.0, 0.5], arm(30));
+    let mut solver = scene.solver("dense", 2000.0);
+    let now = std::time::Instant::now();
+    let report = scene.solve(&mut solver, |_, _| {});
+    println!("{} steps, {:?} each", report.iterations.len(), now.elapsed() / report.iterations.len() as u32);
 }

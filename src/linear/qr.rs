@@ -10,6 +10,7 @@
 //! part once its column is the pivot; before, it is one number.
 
 use leastwise_base::memory::{self, OutOfMemory};
+use std::cmp::Ordering;
 
 /// Rows that are folded in at a time: they and the triangle stay in the cache.
 const ROWS: usize = 128;
@@ -222,7 +223,7 @@ impl Scratch {
         let top = sums.iter().fold(0.0f64, |top, sum| if *sum <= top { top } else { *sum });
         let least = if PLAIN.contains(&top) { top * CLOSE } else { f64::NEG_INFINITY };
         let mut best = (0, -1.0);
-        for place in (0..n - step).filter(|place| !(sums[*place] < least)) {
+        for place in (0..n - step).filter(|place| sums[*place].partial_cmp(&least) != Some(Ordering::Less)) {
             let at = step + place;
             let before = Self::before(live, order, step, height, order[at]);
             column.clear();

@@ -38,9 +38,8 @@ fn is_worth(width: u32, mask: &[bool]) -> bool {
 impl Unblocked {
     /// The structure, if there is a table to be taken apart.
     pub fn new(pattern: &Pattern, masks: &Masks) -> Option<Self> {
-        let masks: Vec<Option<&[bool]>> = (pattern.tables.iter().zip(masks))
-            .map(|(table, mask)| mask.as_deref().filter(|mask| is_worth(table.width, mask)))
-            .collect();
+        let masks: Vec<Option<&[bool]>> =
+            (pattern.tables.iter().zip(masks)).map(|(table, mask)| mask.as_deref().filter(|mask| is_worth(table.width, mask))).collect();
         let largest = pattern.values.max(pattern.blocks_len.into());
         if masks.iter().all(Option::is_none) || largest >= OF_DIAGONAL.into() {
             return None;
@@ -96,7 +95,11 @@ impl Unblocked {
                         lower.extend((0..rows).flat_map(|r| (0..width).map(move |c| place(r, c))));
                     }
                 }
-                for (across, _) in own.iter().flat_map(|mask| mask[packed(row as usize, 0)..][..row as usize].iter().enumerate()).filter(|(_, there)| **there) {
+                for (across, _) in own
+                    .iter()
+                    .flat_map(|mask| mask[packed(row as usize, 0)..][..row as usize].iter().enumerate())
+                    .filter(|(_, there)| **there)
+                {
                     columns.push(variable * table.width + across as u32);
                     lower.push(OF_DIAGONAL | (diagonal(variable) + packed(row as usize, across) as u32));
                 }
@@ -135,7 +138,8 @@ mod tests {
         let mut pattern = Pattern::default();
         pattern.push("points", 0, 3, 3);
         pattern.push("wide", 1, 2, WIDTH);
-        let part = |row, column, starts, columns, [rows, width]: [u32; 2], base| PatternPart { row, column, starts, columns, base, rows, width };
+        let part =
+            |row, column, starts, columns, [rows, width]: [u32; 2], base| PatternPart { row, column, starts, columns, base, rows, width };
         pattern.parts = vec![
             part(0, 0, vec![0, 0, 1, 2], vec![0, 1], [3, 3], 0),
             part(1, 0, vec![0, 2, 3], vec![0, 2, 1], [WIDTH, 3], 18),

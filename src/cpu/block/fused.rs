@@ -419,7 +419,12 @@ impl<R: Real> SimdKernel for Stored<'_, '_, R> {
         for start in items.clone().step_by(LANES) {
             let end = items.end.min(start + LANES);
             filler.fill(start, end - start, &[]);
-            bound.block(&mut registers, &[], Columns::Padded { lanes: filler.lanes.as_flattened(), width: LANES }, start - items.start..end - items.start);
+            bound.block(
+                &mut registers,
+                &[],
+                Columns::Padded { lanes: filler.lanes.as_flattened(), width: LANES },
+                start - items.start..end - items.start,
+            );
         }
     }
 }

@@ -411,7 +411,7 @@ async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace)
     }
     let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
     let unblocked = Unblocked::new(pattern, &masks(pattern, links));
-    let pattern = unblocked.as_ref().map_or(pattern, |unblocked| &unblocked.pattern);
+    let pattern = unblocked.as_ref().map_or(pattern, |unblocked| &*unblocked.pattern);
     // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.
     let least = pattern.values as f64 + f64::from(pattern.scalars);
     if least > limits.fill && !is_redundant {

@@ -3,8 +3,8 @@
 
 use super::super::assembly::{Assembled, Assembly, Structure};
 use super::super::{Workspace, state};
-use super::rows::Rows;
 use super::choose::masks;
+use super::rows::Rows;
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
 use leastwise_base::task::{Pace, Stopped};
