@@ -117,7 +117,6 @@ fn a_step_that_repeats_records_nothing_and_allocates_little() {
         worst_dispatches = worst_dispatches.max(did.dispatches);
         worst_allocations = worst_allocations.max(then - allocated);
     }
-    println!("{worst_dispatches} dispatches, {worst_allocations} allocations a step, {} recordings", solver.recordings_made());
     assert!(worst_dispatches <= MOST_DISPATCHES, "{worst_dispatches} dispatches a step");
     assert!(worst_allocations <= MOST_ALLOCATIONS, "{worst_allocations} allocations a step");
 }
@@ -127,8 +126,8 @@ fn a_step_that_repeats_records_nothing_and_allocates_little() {
 const MOST_RECORDINGS: u64 = 6;
 
 /// Dispatches and allocations of a step of one instance.
-const MOST_DISPATCHES: u64 = 24;
-const MOST_ALLOCATIONS: u64 = 200;
+const MOST_DISPATCHES: u64 = 20;
+const MOST_ALLOCATIONS: u64 = 80;
 
 /// Extended Rosenbrock as one instance of so many unknowns.
 fn rosenbrock(unknowns: u32) -> impl FnOnce(&mut Tape) -> Vec<u32> {
@@ -162,34 +161,4 @@ fn one_wide_instance_is_factorised_as_the_scalars_that_it_links() {
     for (a, b) in sparse.iterations.iter().zip(&dense.iterations).take(20) {
         assert!((a.cost - b.cost).abs() <= 1e-9 * a.cost.max(1.0), "step {}: {} and {}", a.index, a.cost, b.cost);
     }
-}
-
-#[test]
-#[ignore = "prints times"]
-fn times_of_one_wide_instance() {
-    let start: Vec<f64> = (0..1000).map(|k| if k % 2 == 0 { -1.2 } else { 1.0 }).collect();
-    let now = std::time::Instant::now();
-    let mut scene = Scene::new(&start, &[], rosenbrock(1000));
-    println!("scene {:?}", now.elapsed());
-    let now = std::time::Instant::now();
-    let mut solver = scene.solver("sparse-cholesky", 31.0);
-    println!("solver {:?}", now.elapsed());
-    for _ in 0..2 {
-        let now = std::time::Instant::now();
-        let report = scene.solve(&mut solver, |_, _| {});
-        println!("solve {:?}: {:?}", now.elapsed(), report.iterations.iter().map(|step| step.ms as u32).collect::<Vec<_>>());
-    }
-    let now = std::time::Instant::now();
-    scene.solver("sparse-cholesky", 31.0);
-    println!("another solver {:?}", now.elapsed());
-}
-
-#[test]
-#[ignore = "prints times"]
-fn times_of_an_arm() {
-    let mut scene = Scene::new(&[0.05; 30], &[2.0, 1.0, 0.5], arm(30));
-    let mut solver = scene.solver("dense", 2000.0);
-    let now = std::time::Instant::now();
-    let report = scene.solve(&mut solver, |_, _| {});
-    println!("{} steps, {:?} each", report.iterations.len(), now.elapsed() / report.iterations.len() as u32);
 }

@@ -167,9 +167,7 @@ impl Scratch {
             let known: f64 = (step + 1..rank).map(|k| row[k] * x[order[k]]).sum();
             x[order[step]] = (row[n] - known) / row[step];
         }
-        for (&unknown, length) in order.iter().zip(lengths) {
-            x[unknown] /= *length;
-        }
+        x.iter_mut().zip(&*lengths).for_each(|(x, length)| *x /= length);
         x.iter().all(|x| x.is_finite()).then_some(x)
     }
 
@@ -334,4 +332,74 @@ fn norm(x: &[f64]) -> f64 {
         return 0.0;
     }
     largest * x.iter().map(|x| (x / largest).powi(2)).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R, and Qᵀr behind it, by the plain algorithm: column by column, all rows at once.
+    fn plainly(rows: &[Vec<f64>], damping: &[f64]) -> Vec<f64> {
+        let n = damping.len();
+        let tall = rows.len() + n;
+        let mut columns: Vec<Vec<f64>> =
+            (0..=n).map(|column| (0..tall).map(|row| rows.get(row).map_or(0.0, |row| row[column])).collect()).collect();
+        (0..n).for_each(|column| columns[column][rows.len() + column] = damping[column].sqrt());
+        for step in 0..n {
+            let (before, after) = columns.split_at_mut(step + 1);
+            let (top, below) = before[step].split_at_mut(step + 1);
+            let Some(reflection) = Reflection::new(top[step], below) else { continue };
+            top[step] = reflection.length;
+            for other in after {
+                let (top, rest) = other.split_at_mut(step + 1);
+                let product = reflection.factor * (top[step] + below.iter().zip(&*rest).map(|(v, x)| v * x).sum::<f64>());
+                top[step] -= product;
+                rest.iter_mut().zip(&*below).for_each(|(x, v)| *x -= product * v);
+            }
+        }
+        let mut x = vec![0.0; n];
+        for step in (0..n).rev() {
+            let known: f64 = (step + 1..n).map(|k| columns[k][step] * x[k]).sum();
+            x[step] = (columns[n][step] - known) / columns[step][step];
+        }
+        x
+    }
+
+    #[test]
+    fn few_rows_and_many_give_the_damped_solution() {
+        let number = |k: usize| ((k * 7919 + 13) % 1009) as f64 / 504.5 - 1.0;
+        for (n, m) in [(1, 1), (5, 1), (5, 4), (5, 5), (5, 6), (30, 3), (30, 29), (30, 33), (12, 300), (40, 128), (3, 129)] {
+            let rows: Vec<Vec<f64>> = (0..m).map(|row| (0..=n).map(|k| number(row * 131 + k) * (1.0 + (k % 7) as f64)).collect()).collect();
+            let push = |triangle: &mut Triangle, rows: &[Vec<f64>]| {
+                for row in rows {
+                    triangle.push(row[..n].iter().copied().enumerate(), row[n]);
+                }
+            };
+            let mut triangle = Triangle::new(n).unwrap();
+            push(&mut triangle, &rows);
+            let mut again = Triangle::new(n).unwrap();
+            push(&mut again, &rows[..1]);
+            let _ = again.solve(&vec![1.0; n]);
+            let mut again = again.emptied();
+            push(&mut again, &rows);
+            for damping in [1e-3, 1.0, 40.0] {
+                let damping: Vec<f64> = (0..n).map(|k| damping * (1.0 + (k % 3) as f64)).collect();
+                let (x, expected) = (triangle.solve(&damping).unwrap(), plainly(&rows, &damping));
+                let size = expected.iter().fold(0.0f64, |size, x| size.max(x.abs()));
+                let error = x.iter().zip(&expected).fold(0.0f64, |error, (a, b)| error.max((a - b).abs()));
+                assert!(error <= 1e-9 * size, "{n} unknowns, {m} rows: off by {error}");
+                // The same memory, emptied and filled again, gives the same bits.
+                assert!(again.solve(&damping).unwrap() == x, "{n} unknowns, {m} rows");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_row_holds_stays_where_it_is() {
+        let mut triangle = Triangle::new(4).unwrap();
+        triangle.push([(1, 2.0), (3, 1.0)].into_iter(), 4.0);
+        let x = triangle.solve(&[0.0; 4]).unwrap();
+        assert!((2.0 * x[1] + x[3] - 4.0).abs() < 1e-12 && x[0] == 0.0 && x[2] == 0.0, "{x:?}");
+        assert!(triangle.solve(&[0.0, f64::NAN, 0.0, 0.0]).is_none());
+    }
 }

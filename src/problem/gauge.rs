@@ -11,7 +11,6 @@ use super::{Batch, Problem, Table, distinct};
 use leastwise_program::Entry;
 use serde::Serialize;
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 
 /// Unknowns that no residual holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +38,8 @@ pub enum Freedom {
 #[derive(Default)]
 pub(super) struct Unmoved {
     of: (u64, u64),
-    known: BTreeMap<(u32, u32), bool>,
+    /// Table, component, and whether it moves.
+    known: Vec<(u32, u32, bool)>,
 }
 
 impl Problem {
@@ -75,12 +75,15 @@ impl Problem {
         let of = (self.structure, self.selection);
         let mut unmoved = self.unmoved.borrow_mut();
         if unmoved.of != of {
-            *unmoved = Unmoved { of, known: BTreeMap::new() };
+            *unmoved = Unmoved { of, known: Vec::new() };
         }
-        *unmoved.known.entry((number, component)).or_insert_with(|| {
-            probes.resize_with(self.enabled_batches().count(), OnceCell::new);
-            self.enabled_batches().zip(probes).all(|(batch, probe)| self.is_unmoved_by(batch, probe, number, component))
-        })
+        if let Some((.., moves)) = unmoved.known.iter().find(|known| (known.0, known.1) == (number, component)) {
+            return *moves;
+        }
+        probes.resize_with(self.enabled_batches().count(), OnceCell::new);
+        let moves = self.enabled_batches().zip(probes).all(|(batch, probe)| self.is_unmoved_by(batch, probe, number, component));
+        unmoved.known.push((number, component, moves));
+        moves
     }
 
     /// Which instances of a table are in a residual.
@@ -124,7 +127,7 @@ fn is_unmoved_by_symbols(batch: &Batch, tables: &[u32], number: u32, component: 
     let mine = |&(slot, of): &(u32, u32)| tables[slot as usize] == number && of == component;
     let places: Vec<usize> = (0..inputs.len()).filter(|&place| mine(&inputs[place])).collect();
     entries.chunks(inputs.len().max(1)).all(|row| {
-        let (mut constant, mut symbols) = (0.0, BTreeMap::<(bool, u32), i32>::new());
+        let (mut constant, mut symbols) = (0.0, Vec::<((bool, u32), i32)>::new());
         for entry in places.iter().map(|&place| row[place]) {
             let (symbol, negative) = match entry {
                 Entry::Constant(value) => {
@@ -134,8 +137,12 @@ fn is_unmoved_by_symbols(batch: &Batch, tables: &[u32], number: u32, component: 
                 Entry::Stored { column, negative } => ((true, column), negative),
                 Entry::Data { column, negative } => ((false, column), negative),
             };
-            *symbols.entry(symbol).or_default() += if negative { -1 } else { 1 };
+            let time = if negative { -1 } else { 1 };
+            match symbols.iter_mut().find(|known| known.0 == symbol) {
+                Some((_, times)) => *times += time,
+                None => symbols.push((symbol, time)),
+            }
         }
-        constant == 0.0 && symbols.values().all(|&times| times == 0)
+        constant == 0.0 && symbols.iter().all(|(_, times)| *times == 0)
     })
 }

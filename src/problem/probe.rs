@@ -9,7 +9,6 @@ use super::registry::Datum;
 use super::term::{Term, Values};
 use super::{Batch, Part};
 use leastwise_expr::{Expr, Graph, Leaf};
-use std::collections::BTreeSet;
 
 /// Sizes of coordinates, and points tried at each.
 const SCALES: [f64; 3] = [1.0, 64.0, 4096.0];
@@ -56,12 +55,15 @@ impl Probe {
         if structure.words() > MOST_WORDS {
             return None;
         }
-        let mut distinct = BTreeSet::new();
+        let mut distinct: Vec<Vec<Option<u64>>> = Vec::new();
         for part in parts {
-            distinct.insert(literals(part));
+            let own = literals(part);
+            if !distinct.contains(&own) {
+                distinct.push(own);
+            }
             if distinct.len() > MOST_LITERALS {
                 let any = vec![None; part.contents.data.len()];
-                distinct = BTreeSet::from([any]);
+                distinct = vec![any];
                 break;
             }
         }

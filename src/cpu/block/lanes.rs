@@ -1,8 +1,8 @@
 //! The register file.
 //!
 //! A value is a run of reals, one a lane: [`LANES`] of them, or a few times [`FEWEST`] where there are fewer items. All runs of a
-//! block are equally long, and every loop over lanes knows that its length is a multiple of [`FEWEST`], so that it becomes vector
-//! instructions (SSE2, AVX2, simd128) without a rest.
+//! block are equally long, and every loop over lanes takes [`FEWEST`] at a time, so that it becomes vector instructions (SSE2, AVX2,
+//! simd128) without a rest.
 
 use super::allocate::{Place, VIEW};
 use crate::real::Real;
@@ -22,10 +22,16 @@ pub fn width(items: usize) -> usize {
     items.next_multiple_of(FEWEST).min(LANES)
 }
 
-/// A number of lanes, as a loop over them is told.
+/// Lanes as a loop takes them: a few at a time, so that compilers know how many.
 #[inline(always)]
-pub fn whole(lanes: usize) -> usize {
-    lanes & !(FEWEST - 1)
+pub fn few<T>(lanes: &[T]) -> &[[T; FEWEST]] {
+    lanes.as_chunks().0
+}
+
+/// The same of lanes that are written.
+#[inline(always)]
+pub fn few_mut<T>(lanes: &mut [T]) -> &mut [[T; FEWEST]] {
+    lanes.as_chunks_mut().0
 }
 
 /// The lanes of a block in columns that operands are read from without a copy.

@@ -95,13 +95,20 @@ impl BlockProgram {
         let mut program = program.clone();
         program.keep_used_addresses();
         let allocation = Allocation::new(&program);
-        let place = |target: u32| match allocation.targets[target as usize] {
-            Store::Column(column) => (0, column),
-            Store::Jacobian(column) => (1, column),
-            Store::Tile(column) => (2, column),
-        };
-        let mut order: Vec<u32> = (0..allocation.targets.len() as u32).collect();
-        order.sort_unstable_by_key(|target| place(*target));
+        // By counting: columns are few more than targets.
+        let mut places: [Vec<u32>; 2] = Default::default();
+        for (number, target) in (0..).zip(&allocation.targets) {
+            let (buffer, column) = match *target {
+                Store::Column(column) => (0, column as usize),
+                Store::Jacobian(column) => (1, column as usize),
+                // Only tiles have these, which are cut elsewhere.
+                Store::Tile(_) => continue,
+            };
+            let of_buffer: &mut Vec<u32> = &mut places[buffer];
+            of_buffer.resize(of_buffer.len().max(column + 1), u32::MAX);
+            of_buffer[column] = number;
+        }
+        let order = places.concat().into_iter().filter(|target| *target != u32::MAX).collect();
         Self {
             order,
             allocation,
@@ -205,13 +212,12 @@ impl BlockProgram {
 
     /// The columns that are written.
     fn targets<'a, R: Real>(&self, out: &'a mut [R], jacobian: &'a mut [R], count: usize) -> Vec<&'a mut [R]> {
-        let mut targets: Vec<&mut [R]> = self.order.iter().map(|_| &mut [][..]).collect();
+        let mut targets: Vec<&mut [R]> = self.allocation.targets.iter().map(|_| &mut [][..]).collect();
         let [mut out, mut jacobian] = [out, jacobian].map(Pieces::new);
         for &number in &self.order {
             let (buffer, column) = match self.allocation.targets[number as usize] {
                 Store::Column(column) => (&mut out, column as usize),
                 Store::Jacobian(column) => (&mut jacobian, column as usize),
-                // Only tiles have these, which are cut elsewhere.
                 Store::Tile(_) => continue,
             };
             targets[number as usize] = buffer.take(column * count..(column + 1) * count);

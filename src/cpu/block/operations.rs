@@ -3,7 +3,7 @@
 //! The functions of `exponential`, `logarithm` and their neighbours work on one f64 and have no branches, so that a loop
 //! around one of them is vector code. f32 lanes are computed in f64, and so are right to half an ulp but for a few bits.
 
-use super::lanes::{LANES, Lanes, whole};
+use super::lanes::{FEWEST, LANES, Lanes, few, few_mut};
 use crate::real::Real;
 use leastwise_program::{Binary, Unary, functions_of_one, functions_of_two, operations};
 
@@ -49,12 +49,15 @@ pub(super) use functions;
 /// compiler likes.)
 macro_rules! lanes {
     ($out:ident = |$($operand:ident),+| $value:expr) => {{
-        let lanes = whole($out.len());
-        let $out = &mut $out[..lanes];
-        $(let $operand = &$operand[..lanes];)+
-        for lane in 0..lanes {
-            $(let $operand = $operand[lane];)+
-            $out[lane] = $value;
+        let $out = few_mut($out);
+        $(let $operand = &few($operand)[..$out.len()];)+
+        for part in 0..$out.len() {
+            let $out = &mut $out[part];
+            $(let $operand = &$operand[part];)+
+            for lane in 0..FEWEST {
+                $(let $operand = $operand[lane];)+
+                $out[lane] = $value;
+            }
         }
     }};
 }
@@ -64,14 +67,15 @@ macro_rules! lanes {
 macro_rules! patch {
     ($out:ident = |$($operand:ident),+| $value:expr, unless $within:expr) => {
         let mut all = true;
-        let lanes = whole($out.len());
-        $(let $operand = &$operand[..lanes];)+
-        for lane in 0..lanes {
-            $(let $operand = $operand[lane];)+
-            all &= $within;
+        for part in 0..$out.len() / FEWEST {
+            $(let $operand = &few($operand)[part];)+
+            for lane in 0..FEWEST {
+                $(let $operand = $operand[lane];)+
+                all &= $within;
+            }
         }
         if !all {
-            for lane in 0..lanes {
+            for lane in 0..$out.len() {
                 $(let $operand = $operand[lane];)+
                 if !$within {
                     $out[lane] = $value;

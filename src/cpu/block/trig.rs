@@ -10,7 +10,7 @@
 //! A lane beyond the reach of this reduction, or not finite, takes the library's result: a lane's value never depends
 //! on its neighbours.
 
-use super::lanes::whole;
+use super::lanes::{FEWEST, few, few_mut};
 use super::numbers::{ROUND, polynomial, select, sum_ordered};
 use super::operations::{Function, library};
 use crate::real::Real;
@@ -60,12 +60,12 @@ mod double {
 
     #[inline(always)]
     pub fn sin_cos(x: &[f64], sin: &mut [f64], cos: &mut [f64]) {
-        let lanes = whole(x.len());
-        let (x, sin, cos) = (&x[..lanes], &mut sin[..lanes], &mut cos[..lanes]);
-        for lane in 0..lanes {
-            let [r, low, turns] = reduced(x[lane]);
-            let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
-            (sin[lane], cos[lane]) = turn(s + s_small, c + c_small, turns.to_bits());
+        for ((x, sin), cos) in few(x).iter().zip(few_mut(sin)).zip(few_mut(cos)) {
+            for lane in 0..FEWEST {
+                let [r, low, turns] = reduced(x[lane]);
+                let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
+                (sin[lane], cos[lane]) = turn(s + s_small, c + c_small, turns.to_bits());
+            }
         }
     }
 
@@ -154,15 +154,15 @@ mod single {
 
     #[inline(always)]
     pub fn sin_cos(x: &[f32], sin: &mut [f32], cos: &mut [f32]) {
-        let lanes = whole(x.len());
-        let (x, sin, cos) = (&x[..lanes], &mut sin[..lanes], &mut cos[..lanes]);
-        for lane in 0..lanes {
-            let x = f64::from(x[lane]);
-            let turns = x * TWO_OVER_PI + ROUND;
-            let n = turns - ROUND;
-            let r = x - n * PARTS[0] - n * PARTS[1];
-            let (s, c) = turn(sine(r), cosine(r), turns.to_bits());
-            (sin[lane], cos[lane]) = (s as f32, c as f32);
+        for ((x, sin), cos) in few(x).iter().zip(few_mut(sin)).zip(few_mut(cos)) {
+            for lane in 0..FEWEST {
+                let x = f64::from(x[lane]);
+                let turns = x * TWO_OVER_PI + ROUND;
+                let n = turns - ROUND;
+                let r = x - n * PARTS[0] - n * PARTS[1];
+                let (s, c) = turn(sine(r), cosine(r), turns.to_bits());
+                (sin[lane], cos[lane]) = (s as f32, c as f32);
+            }
         }
     }
 
