@@ -19,16 +19,20 @@ pub struct Play {
     rounds: u32,
     /// Next workgroup of the current dispatch.
     group: u32,
-    /// Items since the last look at the clock.
+    /// Items since the last look at the clock, and whether the deadline had passed before anything was played.
     spent: u32,
+    is_urged: bool,
     /// True once it was counted as a submission.
     begun: bool,
     read: Vec<f64>,
 }
 
 impl Play {
-    /// Counts a command of so many items; true if it is time to look at the clock, and the deadline has passed.
+    /// Counts a command of so many items; true if the deadline has passed, as far as the clock was looked at.
     fn is_late(&mut self, items: u32, deadline_ms: f64) -> bool {
+        if self.is_urged {
+            return true;
+        }
         self.spent = self.spent.saturating_add(items.max(ITEMS_PER_COMMAND));
         if self.spent < ITEMS_PER_SLICE || deadline_ms == f64::INFINITY {
             return false;
@@ -39,7 +43,7 @@ impl Play {
 
     /// A recording of which nothing has been played.
     pub fn new(recording: Recording) -> Self {
-        Self { recording, command: 0, within: 0, inner: 0, rounds: 0, group: 0, spent: 0, begun: false, read: Vec::new() }
+        Self { recording, command: 0, within: 0, inner: 0, rounds: 0, group: 0, spent: 0, is_urged: false, begun: false, read: Vec::new() }
     }
 }
 
@@ -64,6 +68,7 @@ impl CpuDevice {
     /// # Errors
     /// [`DeviceError::Invalid`] for a recording that was validated for another device.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
+        play.is_urged = deadline_ms != f64::INFINITY && now_ms() > deadline_ms;
         let recording = std::mem::take(&mut play.recording);
         let result = self.resume_commands(&recording, play, deadline_ms);
         play.recording = recording;
