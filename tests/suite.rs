@@ -57,6 +57,7 @@ mod schedules;
 mod sessions;
 mod shaders;
 mod slices;
+mod small;
 mod solve;
 mod sum_over;
 mod support;

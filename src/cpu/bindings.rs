@@ -90,6 +90,11 @@ impl Workgroups {
         let item = |group: u32| (u64::from(group) * u64::from(self.group_size)).min(self.params.count.into()) as usize;
         item(self.groups.start)..item(self.groups.end)
     }
+
+    /// The lanes of a workgroup that a run of so many elements reaches; one at least.
+    pub fn lanes_of(&self, elements: usize) -> usize {
+        elements.clamp(1, self.group_size as usize)
+    }
 }
 
 /// A twin of a static shader, in both precisions.

@@ -110,6 +110,28 @@ impl Evaluators {
 #[cfg(target_arch = "wasm32")]
 const LEAST_ITEMS: u32 = 256;
 
+/// Reasons of a choice.
+#[cfg(target_arch = "wasm32")]
+enum Why {
+    /// The module computes so many items at least.
+    Fewer(u32),
+    Given,
+    Few,
+    Many,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Self::Fewer(least) => write!(f, "it has fewer than {least} instances, and its module computes so many at least"),
+            Self::Given => f.write_str("the tuning table says so"),
+            Self::Few => write!(f, "it has fewer than {LEAST_ITEMS} instances"),
+            Self::Many => write!(f, "it has {LEAST_ITEMS} instances or more"),
+        }
+    }
+}
+
 impl CpuDevice {
     /// Replaces the tuning table; later dispatches go by it.
     pub fn set_evaluators(&mut self, evaluators: Evaluators) {
@@ -147,16 +169,16 @@ impl CpuDevice {
         program(body).map_or(Evaluator::Interpreted, |program| self.choice(program, items(body, dispatch)).0)
     }
 
-    /// What is wanted, and why.
-    fn choice(&self, program: &BlockProgram, items: u32) -> (Evaluator, String) {
-        let (given, least) = (self.evaluators.given(|| program.key(), items), program.linked().least(self.precision));
-        match given {
-            Some(Evaluator::Compiled) if items < least => {
-                (Evaluator::Interpreted, format!("it has fewer than {least} instances, and its module computes so many at least"))
+    /// What is wanted, and why: in every dispatch, so that the reason is not put in words.
+    fn choice(&self, program: &BlockProgram, items: u32) -> (Evaluator, Why) {
+        match self.evaluators.given(|| program.key(), items) {
+            Some(Evaluator::Compiled) => {
+                let least = program.linked().least(self.precision);
+                if items < least { (Evaluator::Interpreted, Why::Fewer(least)) } else { (Evaluator::Compiled, Why::Given) }
             }
-            Some(given) => (given, "the tuning table says so".into()),
-            None if items < LEAST_ITEMS => (Evaluator::Interpreted, format!("it has fewer than {LEAST_ITEMS} instances")),
-            None => (Evaluator::Compiled, format!("it has {LEAST_ITEMS} instances or more")),
+            Some(given) => (given, Why::Given),
+            None if items < LEAST_ITEMS => (Evaluator::Interpreted, Why::Few),
+            None => (Evaluator::Compiled, Why::Many),
         }
     }
 
@@ -171,6 +193,7 @@ impl CpuDevice {
         let program = program(self.kernels.list.get(kernel.0 as usize)?.body()?)?;
         let key = EvaluatorKey::new(program.key(), items).to_string();
         let (evaluator, why) = self.choice(program, items);
+        let why = why.to_string();
         let linked = program.linked();
         let module = match evaluator {
             Evaluator::Compiled if linked.is_ready(self.precision) => Linking::Ready,

@@ -45,6 +45,7 @@ use leastwise_recording::{
 };
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The storage of one buffer.
 pub enum Storage {
@@ -98,6 +99,8 @@ fn extend<T: Clone + Default>(values: &mut Vec<T>, len: usize) -> bool {
 
 /// The CPU as a device: buffers in main memory, kernels as Rust functions and interpreted programs.
 pub struct CpuDevice {
+    /// A number of its own among the devices of this process.
+    identity: u64,
     precision: Precision,
     limits: Limits,
     buffers: Slab<Buffer>,
@@ -111,7 +114,9 @@ pub struct CpuDevice {
 impl CpuDevice {
     /// A device without buffers and kernels. [`Precision::F32x2`] is computed in f64.
     pub fn new(precision: Precision, limits: Limits) -> Self {
+        static DEVICES: AtomicU64 = AtomicU64::new(1);
         Self {
+            identity: DEVICES.fetch_add(1, Ordering::Relaxed),
             precision,
             limits,
             buffers: Slab::default(),
@@ -268,5 +273,9 @@ impl Inventory for CpuDevice {
 
     fn multiplies(&self) -> bool {
         false
+    }
+
+    fn identity(&self) -> u64 {
+        self.identity
     }
 }

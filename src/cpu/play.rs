@@ -1,7 +1,7 @@
 //! Playing a recording on the CPU, a time slice at a time.
 
 use super::bindings::Slot;
-use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Storage, Workgroups};
+use super::{Bindings, Body, CpuDevice, DeviceError, Evaluator, Kernel, Storage, Workgroups};
 use crate::block::threads;
 use crate::real::Real;
 use leastwise_base::clock::now_ms;
@@ -12,20 +12,38 @@ use std::cell::{Ref, RefMut};
 pub struct Play {
     recording: Recording,
     command: usize,
+    /// Next command of the current `Sequence`.
+    within: usize,
     /// Next command of the current `Repeat`'s body, and how often the body has run.
     inner: usize,
     rounds: u32,
     /// Next workgroup of the current dispatch.
     group: u32,
+    /// Items since the last look at the clock, and whether the deadline had passed before anything was played.
+    spent: u32,
+    is_urged: bool,
     /// True once it was counted as a submission.
     begun: bool,
     read: Vec<f64>,
 }
 
 impl Play {
+    /// Counts a command of so many items; true if the deadline has passed, as far as the clock was looked at.
+    fn is_late(&mut self, items: u32, deadline_ms: f64) -> bool {
+        if self.is_urged {
+            return true;
+        }
+        self.spent = self.spent.saturating_add(items.max(ITEMS_PER_COMMAND));
+        if self.spent < ITEMS_PER_SLICE || deadline_ms == f64::INFINITY {
+            return false;
+        }
+        self.spent = 0;
+        now_ms() > deadline_ms
+    }
+
     /// A recording of which nothing has been played.
     pub fn new(recording: Recording) -> Self {
-        Self { recording, command: 0, inner: 0, rounds: 0, group: 0, begun: false, read: Vec::new() }
+        Self { recording, command: 0, within: 0, inner: 0, rounds: 0, group: 0, spent: 0, is_urged: false, begun: false, read: Vec::new() }
     }
 }
 
@@ -33,6 +51,13 @@ impl Play {
 /// for the last before the clock is looked at.
 const ITEMS_PER_SLICE: u32 = 8192;
 const ITEMS_PER_THREAD: u32 = 4 * ITEMS_PER_SLICE;
+
+/// Items that a command counts for at least: in a page a look at the clock takes longer than a small one.
+const ITEMS_PER_COMMAND: u32 = ITEMS_PER_SLICE / 16;
+
+/// Steps of a program that are counted as an item, and elements that are moved in the time of one.
+const STEPS_PER_ITEM: u32 = 64;
+const ELEMENTS_PER_ITEM: u32 = 8;
 
 /// Looks at the clock come no closer, where how much work an item is depends on sizes. (Results don't depend on slices.)
 const LEAST_SLICE_MS: f64 = 1.0;
@@ -43,6 +68,7 @@ impl CpuDevice {
     /// # Errors
     /// [`DeviceError::Invalid`] for a recording that was validated for another device.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
+        play.is_urged = deadline_ms != f64::INFINITY && now_ms() > deadline_ms;
         let recording = std::mem::take(&mut play.recording);
         let result = self.resume_commands(&recording, play, deadline_ms);
         play.recording = recording;
@@ -57,7 +83,17 @@ impl CpuDevice {
         if !self.fill(deadline_ms) {
             return Ok(Playing::Yielded);
         }
-        while let Some(command) = recording.commands.get(play.command) {
+        while let Some(outer) = recording.commands.get(play.command) {
+            let command = match outer {
+                Command::Sequence(sequence) => match sequence.commands().get(play.within) {
+                    Some(command) => command,
+                    None => {
+                        (play.command, play.within) = (play.command + 1, 0);
+                        continue;
+                    }
+                },
+                command => command,
+            };
             let finished = match command {
                 Command::Repeat { body, max, until } => self.repeat(body, *max, *until, play, deadline_ms)?,
                 other => self.command(other, play, deadline_ms)?,
@@ -65,8 +101,9 @@ impl CpuDevice {
             if !finished {
                 return Ok(Playing::Yielded);
             }
-            play.command += 1;
-            if now_ms() > deadline_ms && play.command < recording.commands.len() {
+            let next = if matches!(outer, Command::Sequence(_)) { &mut play.within } else { &mut play.command };
+            *next += 1;
+            if play.is_late(self.items(command), deadline_ms) && play.command < recording.commands.len() {
                 return Ok(Playing::Yielded);
             }
         }
@@ -93,14 +130,31 @@ impl CpuDevice {
             }
             play.inner = 0;
             play.rounds += 1;
+            let items = body.iter().fold(0, |sum: u32, command| sum.saturating_add(self.items(command).max(ITEMS_PER_COMMAND)));
             self.counters.rounds += 1;
             self.counters.round_dispatches += body.iter().filter(|command| matches!(command, Command::Dispatch(_))).count() as u64;
-            if now_ms() > deadline_ms {
+            if play.is_late(items, deadline_ms) {
                 return Ok(false);
             }
         }
         play.rounds = 0;
         Ok(true)
+    }
+
+    /// Work of a command, in items of a small program.
+    fn items(&self, command: &Command) -> u32 {
+        match command {
+            Command::Dispatch(dispatch) => match self.kernels.list.get(dispatch.kernel.0 as usize).and_then(Kernel::body) {
+                Some(Body::Twin(twin)) if !twin.heavy => dispatch.count,
+                Some(Body::Program(program)) => dispatch.count.saturating_mul(program.length().div_ceil(STEPS_PER_ITEM)),
+                _ => u32::MAX,
+            },
+            Command::Clear { slice } | Command::Read { slice } | Command::Copy { from: slice, .. } => slice.len / ELEMENTS_PER_ITEM,
+            Command::UploadReals { data, .. } => data.len() as u32 / ELEMENTS_PER_ITEM,
+            Command::UploadIndices { data, .. } => data.len() as u32 / ELEMENTS_PER_ITEM,
+            Command::UploadSingles { len, .. } => len / ELEMENTS_PER_ITEM,
+            Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => u32::MAX,
+        }
     }
 
     /// Whether the command is done; if not, the time slice ended within it.
@@ -149,8 +203,8 @@ impl CpuDevice {
                 }
             }
             Command::Dispatch(dispatch) => return self.dispatch(dispatch, play, deadline_ms),
-            // There is no library for products, and a Repeat is played by `repeat`.
-            Command::Multiply(_) | Command::Repeat { .. } => return Err(unplayable()),
+            // There is no library for products, and a Repeat is played by `repeat`, a Sequence command by command.
+            Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => return Err(unplayable()),
             Command::Read { slice } => {
                 let bytes = u64::from(slice.len) * self.bytes_of(self.buffer(slice.buffer)?.kind);
                 play.read = self.elements(*slice)?;
@@ -200,7 +254,7 @@ impl CpuDevice {
         };
         let evaluator = self.evaluator(body, dispatch);
         while play.group < groups {
-            let begun_ms = now_ms();
+            let begun_ms = if is_heavy { now_ms() } else { 0.0 };
             let end = play.group.saturating_add(step).min(groups);
             let work = Workgroups { params, group_size, groups: play.group..end };
             match self.precision {

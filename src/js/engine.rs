@@ -99,8 +99,9 @@ impl Engine {
         }
     }
 
-    pub fn resume(&mut self, task: u32, budget_ms: f64) -> Result<JsValue, JsValue> {
-        match self.call(|session| session.resume(task, budget_ms))? {
+    pub fn resume(&mut self, task: u32, budget_ms: f64, quiet: Option<bool>) -> Result<JsValue, JsValue> {
+        let quiet = quiet == Some(true);
+        match self.call(|session| if quiet { session.resume_quietly(task, budget_ms) } else { session.resume(task, budget_ms) })? {
             Progress::Waiting(signal) => wire::with(&Values, &State::Waiting, [("ready", promise(signal).into())]),
             progress => wire::progress(&Values, progress),
         }

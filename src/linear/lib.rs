@@ -1,7 +1,8 @@
 //! Linear systems on the host: factorisations, eliminations, and conjugate gradients on an assembled matrix.
 //!
 //! A system is (A + λD) x = b of a symmetric block matrix A ([`matrix`]). [`sparse`] orders it ([`minimum_degree`]) and factorises it, by panels of
-//! dense blocks ([`panels`]) that are looked up to the left ([`left_looking`]) or, beside WebAssembly, by supernodes; [`dense`] and [`qr`] are for
+//! dense blocks ([`panels`]) that are looked up to the left ([`left_looking`]) or, beside WebAssembly, by supernodes, its wide variables as
+//! scalars where these hardly meet ([`unblocked`]); [`dense`] and [`qr`] are for
 //! small ones, [`schur`] eliminates what [`elimination`] finds, [`conjugate`] iterates, and [`frozen`] does so with an older factor. Everything
 //! goes in time slices, and a sum is added up in one order whatever the threads.
 //!
@@ -39,3 +40,4 @@ pub mod schur;
 pub mod sparse;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod supernodal;
+pub mod unblocked;

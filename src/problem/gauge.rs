@@ -10,7 +10,7 @@ use super::probe::Probe;
 use super::{Batch, Problem, Table, distinct};
 use leastwise_program::Entry;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
 
 /// Unknowns that no residual holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,10 +34,18 @@ pub enum Freedom {
     },
 }
 
+/// Components of tables that were found to move freely, or not, for the terms that are enabled.
+#[derive(Default)]
+pub(super) struct Unmoved {
+    of: (u64, u64),
+    /// Table, component, and whether it moves.
+    known: Vec<(u32, u32, bool)>,
+}
+
 impl Problem {
     /// What no enabled term, and no pin, holds. Only after [`lay_out`](Self::lay_out).
     pub fn freedoms(&self) -> Vec<Freedom> {
-        let mut freedoms = Vec::new();
+        let (mut freedoms, mut probes) = (Vec::new(), Vec::new());
         for (number, table) in (0..).zip(&self.tables).filter(|(_, table)| table.moving) {
             let touched = self.touched(number, table);
             let is_loose = |instance: &u32| {
@@ -51,16 +59,31 @@ impl Problem {
             if loose.len() as u32 == table.count || table.manifold.is_some() || table.is_bounded() {
                 continue;
             }
-            let is_free = |component: &u32| {
-                (0..table.count).all(|instance| table.is_free(instance * table.tangent + component))
-                    && self.enabled_batches().all(|batch| self.is_unmoved(batch, number, *component))
-            };
-            let components: Vec<u32> = (0..table.tangent).filter(is_free).collect();
+            let is_free = |component: &u32| (0..table.count).all(|instance| table.is_free(instance * table.tangent + component));
+            let moves = |component: &u32| is_free(component) && self.moves(number, *component, &mut probes);
+            let components: Vec<u32> = (0..table.tangent).filter(moves).collect();
             if !components.is_empty() {
                 freedoms.push(Freedom::Translation { variable: table.name.clone(), components });
             }
         }
         freedoms
+    }
+
+    /// Whether no enabled residual changes where a component of all instances of a table moves by the same: found out once for the terms
+    /// that are enabled, for every report.
+    fn moves(&self, number: u32, component: u32, probes: &mut Vec<OnceCell<Option<Probe>>>) -> bool {
+        let of = (self.structure, self.selection);
+        let mut unmoved = self.unmoved.borrow_mut();
+        if unmoved.of != of {
+            *unmoved = Unmoved { of, known: Vec::new() };
+        }
+        if let Some((.., moves)) = unmoved.known.iter().find(|known| (known.0, known.1) == (number, component)) {
+            return *moves;
+        }
+        probes.resize_with(self.enabled_batches().count(), OnceCell::new);
+        let moves = self.enabled_batches().zip(probes).all(|(batch, probe)| self.is_unmoved_by(batch, probe, number, component));
+        unmoved.known.push((number, component, moves));
+        moves
     }
 
     /// Which instances of a table are in a residual.
@@ -81,6 +104,11 @@ impl Problem {
 
     /// Whether every residual of a batch stays the same where a component of all instances of a table moves by the same.
     pub fn is_unmoved(&self, batch: &Batch, number: u32, component: u32) -> bool {
+        self.is_unmoved_by(batch, &OnceCell::new(), number, component)
+    }
+
+    /// The same with a probe that is made when it is needed first.
+    fn is_unmoved_by(&self, batch: &Batch, probe: &OnceCell<Option<Probe>>, number: u32, component: u32) -> bool {
         let Some(Some(term)) = batch.members.first().map(|member| &self.terms[member.term as usize]) else { return false };
         let tables = &term.parts[batch.members[0].part as usize].tables;
         let of_entries = term.entries.as_ref().map_or(&[][..], |entries| &entries.tables);
@@ -88,7 +116,8 @@ impl Problem {
             return false;
         }
         is_unmoved_by_symbols(batch, tables, number, component)
-            || Probe::new(&self.terms, batch).is_some_and(|probe| probe.is_unmoved(|slot| tables[slot as usize] == number, component))
+            || (probe.get_or_init(|| Probe::new(&self.terms, batch)).as_ref())
+                .is_some_and(|probe| probe.is_unmoved(|slot| tables[slot as usize] == number, component))
     }
 }
 
@@ -96,9 +125,10 @@ impl Problem {
 fn is_unmoved_by_symbols(batch: &Batch, tables: &[u32], number: u32, component: u32) -> bool {
     let (inputs, entries) = (&batch.programs.inputs, &batch.programs.entries);
     let mine = |&(slot, of): &(u32, u32)| tables[slot as usize] == number && of == component;
+    let places: Vec<usize> = (0..inputs.len()).filter(|&place| mine(&inputs[place])).collect();
     entries.chunks(inputs.len().max(1)).all(|row| {
-        let (mut constant, mut symbols) = (0.0, BTreeMap::<(bool, u32), i32>::new());
-        for entry in row.iter().zip(inputs).filter(|(_, input)| mine(input)).map(|(entry, _)| *entry) {
+        let (mut constant, mut symbols) = (0.0, Vec::<((bool, u32), i32)>::new());
+        for entry in places.iter().map(|&place| row[place]) {
             let (symbol, negative) = match entry {
                 Entry::Constant(value) => {
                     constant += value;
@@ -107,8 +137,12 @@ fn is_unmoved_by_symbols(batch: &Batch, tables: &[u32], number: u32, component: 
                 Entry::Stored { column, negative } => ((true, column), negative),
                 Entry::Data { column, negative } => ((false, column), negative),
             };
-            *symbols.entry(symbol).or_default() += if negative { -1 } else { 1 };
+            let time = if negative { -1 } else { 1 };
+            match symbols.iter_mut().find(|known| known.0 == symbol) {
+                Some((_, times)) => *times += time,
+                None => symbols.push((symbol, time)),
+            }
         }
-        constant == 0.0 && symbols.values().all(|&times| times == 0)
+        constant == 0.0 && symbols.iter().all(|(_, times)| *times == 0)
     })
 }

@@ -89,6 +89,7 @@ use leastwise_device::{Command, Device};
 use leastwise_error::Error;
 use leastwise_program::Guards;
 use leastwise_program::state::solver as state;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// The state elements that guard generated kernels.
@@ -128,6 +129,7 @@ pub struct Problem {
     pub linearized_by: Option<u64>,
     /// Number of solvers made so far.
     pub solvers: u64,
+    unmoved: RefCell<gauge::Unmoved>,
 }
 
 impl Problem {

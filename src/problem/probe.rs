@@ -9,7 +9,6 @@ use super::registry::Datum;
 use super::term::{Term, Values};
 use super::{Batch, Part};
 use leastwise_expr::{Expr, Graph, Leaf};
-use std::collections::BTreeSet;
 
 /// Sizes of coordinates, and points tried at each.
 const SCALES: [f64; 3] = [1.0, 64.0, 4096.0];
@@ -35,8 +34,17 @@ const MOST_WORDS: usize = 1 << 16;
 pub(super) struct Probe {
     graph: Graph,
     roots: Vec<Expr>,
-    /// For every set of numbers that its terms have, the scalars of data that are one of them; others may be any.
-    literals: Vec<Vec<Option<f64>>>,
+    /// What is known of it for every set of numbers that its terms have.
+    sets: Vec<Set>,
+}
+
+/// A residual with a set of numbers: the scalars of data that are one of them, others may be any; and where it is defined.
+struct Set {
+    literals: Vec<Option<f64>>,
+    /// Points, and the rows there.
+    defined: Vec<(u64, Vec<f64>)>,
+    /// Of every row the largest size; none where nothing is said.
+    largest: Option<Vec<f64>>,
 }
 
 impl Probe {
@@ -47,61 +55,75 @@ impl Probe {
         if structure.words() > MOST_WORDS {
             return None;
         }
-        let mut distinct = BTreeSet::new();
+        let mut distinct: Vec<Vec<Option<u64>>> = Vec::new();
         for part in parts {
-            distinct.insert(literals(part));
+            let own = literals(part);
+            if !distinct.contains(&own) {
+                distinct.push(own);
+            }
             if distinct.len() > MOST_LITERALS {
                 let any = vec![None; part.contents.data.len()];
-                distinct = BTreeSet::from([any]);
+                distinct = vec![any];
                 break;
             }
         }
-        let literals = distinct.into_iter().map(|set| set.into_iter().map(|bits| bits.map(f64::from_bits)).collect()).collect();
         let (graph, roots) = structure.residual();
-        Some(Self { graph, roots, literals })
+        let mut probe = Self { graph, roots, sets: Vec::new() };
+        let sets = distinct.into_iter().map(|set| probe.set(set.into_iter().map(|bits| bits.map(f64::from_bits)).collect()));
+        probe.sets = sets.collect();
+        Some(probe)
+    }
+
+    /// The rows at a point where some slots' components are moved.
+    fn at(&self, literals: &[Option<f64>], point: u64, moved: impl Fn(u32, u32) -> f64, values: &mut Vec<f64>) -> Vec<f64> {
+        let scale = scale_of(point);
+        self.graph.evaluate(&self.roots, values, |leaf| match leaf {
+            Leaf::Slot { slot, component } => scale * dyadic(point, 1 + slot, component) + moved(slot, component),
+            // Data are often lengths and areas: at every other point they are positive.
+            Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
+                let value = dyadic(point, 0, column);
+                if point.is_multiple_of(2) { value.abs() + 1.0 / 256.0 } else { value }
+            }),
+            _ => f64::NAN,
+        })
+    }
+
+    /// What the residual is at all points.
+    fn set(&self, literals: Vec<Option<f64>>) -> Set {
+        let mut values = Vec::new();
+        let points = (0..POINTS * SCALES.len() as u64).map(|point| (point, self.at(&literals, point, |_, _| 0.0, &mut values)));
+        let defined: Vec<(u64, Vec<f64>)> = points.filter(|(_, values)| values.iter().all(|value| value.is_finite())).collect();
+        // A row that is the same everywhere says nothing: what it depends on may be too small to be met.
+        let varies =
+            |row: usize| self.graph.value(self.roots[row]).is_some() || defined.iter().any(|(_, values)| values[row] != defined[0].1[row]);
+        let says = defined.len() >= LEAST_POINTS && (0..self.roots.len()).all(varies);
+        let size = |row: usize| defined.iter().map(|(_, values)| values[row].abs()).fold(0.0, f64::max);
+        let largest = says.then(|| (0..self.roots.len()).map(size).collect());
+        Set { literals, defined, largest }
     }
 
     /// True where no row changes when a component of all slots that are `mine` moves by the same.
     pub fn is_unmoved(&self, mine: impl Fn(u32) -> bool, component: u32) -> bool {
-        self.literals.iter().all(|literals| self.is_unmoved_with(literals, &mine, component))
+        self.sets.iter().all(|set| self.is_unmoved_with(set, &mine, component))
     }
 
-    fn is_unmoved_with(&self, literals: &[Option<f64>], mine: &impl Fn(u32) -> bool, component: u32) -> bool {
+    fn is_unmoved_with(&self, set: &Set, mine: &impl Fn(u32) -> bool, component: u32) -> bool {
+        let Set { literals, defined, largest: Some(largest) } = set else { return false };
         let mut values = Vec::new();
-        let mut at = |point: u64, scale: f64, shift: f64| {
-            self.graph.evaluate(&self.roots, &mut values, |leaf| match leaf {
-                Leaf::Slot { slot, component: of } => {
-                    let moved = if of == component && mine(slot) { shift * scale } else { 0.0 };
-                    scale * dyadic(point, 1 + slot, of) + moved
-                }
-                // Data are often lengths and areas: at every other point they are positive.
-                Leaf::Data { column, .. } => literals[column as usize].unwrap_or_else(|| {
-                    let value = dyadic(point, 0, column);
-                    if point.is_multiple_of(2) { value.abs() + 1.0 / 256.0 } else { value }
-                }),
-                _ => f64::NAN,
-            })
-        };
-        let scale_of = |point: u64| SCALES[point as usize % SCALES.len()];
-        let points = (0..POINTS * SCALES.len() as u64).map(|point| (point, at(point, scale_of(point), 0.0)));
-        let defined: Vec<(u64, Vec<f64>)> = points.filter(|(_, values)| values.iter().all(|value| value.is_finite())).collect();
-        let Some((_, first)) = defined.first() else { return false };
-        // A row that is the same everywhere says nothing: what it depends on may be too small to be met.
-        let varies =
-            |row: usize| self.graph.value(self.roots[row]).is_some() || defined.iter().any(|(_, values)| values[row] != first[row]);
-        if defined.len() < LEAST_POINTS || !(0..self.roots.len()).all(varies) {
-            return false;
-        }
-        let largest: Vec<f64> =
-            (0..self.roots.len()).map(|row| defined.iter().map(|(_, values)| values[row].abs()).fold(0.0, f64::max)).collect();
         defined.iter().all(|(point, before)| {
-            let after = at(*point, scale_of(*point), SHIFTS[*point as usize / SCALES.len() % SHIFTS.len()]);
+            let shift = SHIFTS[*point as usize / SCALES.len() % SHIFTS.len()] * scale_of(*point);
+            let moved = |slot, of| if of == component && mine(slot) { shift } else { 0.0 };
+            let after = self.at(literals, *point, moved, &mut values);
             // Written so that a value that is not defined any more counts as another.
             let same =
                 |((a, b), largest): ((&f64, &f64), &f64)| (a - b).abs() <= (ROUNDING * (a.abs() + b.abs())).max(CANCELLATION * largest);
-            before.iter().zip(&after).zip(&largest).all(same)
+            before.iter().zip(&after).zip(largest).all(same)
         })
     }
+}
+
+fn scale_of(point: u64) -> f64 {
+    SCALES[point as usize % SCALES.len()]
 }
 
 /// The bits of the numbers of a part's function, where all of its instances have the same.

@@ -11,6 +11,7 @@ use super::{Arguments, DeviceError, Elements, Limits, Multiply, PARAM_WORDS, Rea
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A buffer of one device. Never reused after `Device::free`, so a stale id is an error, not another buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -212,6 +213,44 @@ pub enum Command {
         /// What is read.
         slice: Slice,
     },
+    /// Commands of a step that repeats, on the CPU: recorded once, and validated once.
+    Sequence(Arc<Sequence>),
+}
+
+/// Commands that many recordings share.
+#[derive(Debug, Default)]
+pub struct Sequence {
+    commands: Vec<Command>,
+    /// Identity of the device that has validated them; 0 before.
+    validated_by: AtomicU64,
+}
+
+impl Sequence {
+    /// Commands that are not validated yet.
+    pub fn new(commands: Vec<Command>) -> Self {
+        Self { commands, validated_by: AtomicU64::new(0) }
+    }
+
+    /// The commands, in order.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// True if this device has validated them. Buffers and kernels stay what they are, so that holds for good; a buffer that was freed
+    /// since is refused by the device as always.
+    pub fn is_validated_by(&self, device: u64) -> bool {
+        self.validated_by.load(Relaxed) == device
+    }
+
+    pub(super) fn validated(&self, device: u64) {
+        self.validated_by.store(device, Relaxed);
+    }
+}
+
+impl PartialEq for Sequence {
+    fn eq(&self, other: &Self) -> bool {
+        self.commands == other.commands
+    }
 }
 
 /// A list of commands, played in order.
@@ -236,6 +275,7 @@ impl Command {
                 names.push(until.0);
                 body.iter().for_each(|command| command.name_buffers(names));
             }
+            Self::Sequence(sequence) => sequence.commands.iter().for_each(|command| command.name_buffers(names)),
         }
     }
 }
@@ -249,6 +289,7 @@ impl Recording {
             match command {
                 Command::Dispatch(dispatch) => drop(named.insert(dispatch.kernel)),
                 Command::Repeat { body, .. } => left.extend(body),
+                Command::Sequence(sequence) => left.extend(&sequence.commands),
                 _ => {}
             }
         }

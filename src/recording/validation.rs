@@ -14,7 +14,7 @@
 
 use super::{
     Access, After, BufferId, Command, DeviceError, Dispatch, Elements, Form, Grade, KernelId, KernelSource, Kind, Limits, Multiply, Reals,
-    Recording, Slice, binding,
+    Recording, Sequence, Slice, binding,
 };
 
 /// A buffer as validation sees it.
@@ -73,6 +73,10 @@ pub trait Inventory {
     fn meaning(&self) -> Reals;
     /// True if it has a library for products of matrices.
     fn multiplies(&self) -> bool;
+    /// A number that no other device of this process has, of one that plays sequences; 0 of others.
+    fn identity(&self) -> u64 {
+        0
+    }
 }
 
 /// Validates a recording.
@@ -84,25 +88,20 @@ pub fn validate(recording: &Recording, on: &impl Inventory) -> Result<(), Device
     let last = recording.commands.len().wrapping_sub(1);
     for (place, command) in recording.commands.iter().enumerate() {
         match command {
-            Command::Read { .. } if place != last => return refuse("a Read that is not the last command"),
-            Command::Repeat { body, until, .. } => {
-                checks.slice(&Slice { buffer: until.0, offset: until.1, len: 1 }, Elements::Reals, "the flag of a Repeat")?;
-                for command in body {
-                    match command {
-                        Command::Repeat { .. } => return refuse("a Repeat inside a Repeat"),
-                        Command::Read { .. } => return refuse("a Read that is not the last command"),
-                        Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
-                            return refuse("an upload inside a Repeat");
-                        }
-                        other => checks.command(other)?,
-                    }
+            Command::Read { .. } if place != last => return refuse(NOT_LAST),
+            Command::Sequence(sequence) => {
+                if place != last && matches!(sequence.commands().last(), Some(Command::Read { .. })) {
+                    return refuse(NOT_LAST);
                 }
+                checks.sequence(sequence)?;
             }
-            other => checks.command(other)?,
+            other => checks.outermost(other)?,
         }
     }
     Ok(())
 }
+
+const NOT_LAST: &str = "a Read that is not the last command";
 
 struct Checks<'a, I> {
     on: &'a I,
@@ -110,6 +109,44 @@ struct Checks<'a, I> {
 }
 
 impl<I: Inventory> Checks<'_, I> {
+    /// Commands that are validated once by a device.
+    fn sequence(&self, sequence: &Sequence) -> Result<(), DeviceError> {
+        let (identity, commands) = (self.on.identity(), sequence.commands());
+        if identity == 0 {
+            return refuse("a sequence, which this device does not play");
+        }
+        if sequence.is_validated_by(identity) {
+            return Ok(());
+        }
+        for (place, command) in commands.iter().enumerate() {
+            match command {
+                Command::Read { .. } if place + 1 != commands.len() => return refuse(NOT_LAST),
+                Command::Sequence(_) => return refuse("a sequence inside a sequence"),
+                other => self.outermost(other)?,
+            }
+        }
+        sequence.validated(identity);
+        Ok(())
+    }
+
+    /// A command that is not in a body.
+    fn outermost(&self, command: &Command) -> Result<(), DeviceError> {
+        let Command::Repeat { body, until, .. } = command else { return self.command(command) };
+        self.slice(&Slice { buffer: until.0, offset: until.1, len: 1 }, Elements::Reals, "the flag of a Repeat")?;
+        for command in body {
+            match command {
+                Command::Repeat { .. } => return refuse("a Repeat inside a Repeat"),
+                Command::Sequence(_) => return refuse("a sequence inside a Repeat"),
+                Command::Read { .. } => return refuse(NOT_LAST),
+                Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
+                    return refuse("an upload inside a Repeat");
+                }
+                other => self.command(other)?,
+            }
+        }
+        Ok(())
+    }
+
     fn command(&self, command: &Command) -> Result<(), DeviceError> {
         match command {
             Command::UploadReals { buffer, offset, data } => self.upload(*buffer, *offset, data.len(), Elements::Reals),
@@ -125,7 +162,7 @@ impl<I: Inventory> Checks<'_, I> {
             Command::Dispatch(dispatch) => self.dispatch(dispatch),
             Command::Multiply(multiply) => self.multiply(multiply),
             // Those of a body were refused before.
-            Command::Repeat { .. } => Ok(()),
+            Command::Repeat { .. } | Command::Sequence(_) => Ok(()),
         }
     }
 

@@ -189,6 +189,18 @@ impl Session {
         }
     }
 
+    /// The same where nobody wants to hear of single iterations: solves go on from one to the next until the time is up.
+    pub fn resume_quietly(&mut self, task: u32, budget_ms: f64) -> Result<Progress, Error> {
+        let until = now_ms() + budget_ms;
+        loop {
+            match self.resume(task, until - now_ms())? {
+                Progress::Iteration(_) if now_ms() < until => {}
+                Progress::Iteration(_) => return Ok(Progress::Yielded),
+                progress => return Ok(progress),
+            }
+        }
+    }
+
     /// Goes on with a task that another waits for. Gives its progress; nothing when it is over, and its outcome is kept for whoever
     /// resumes it.
     pub(super) fn resume_before(&mut self, first: u32, deadline: f64) -> Option<Progress> {

@@ -136,6 +136,15 @@ impl Solver {
         host.as_mut().map_or(Ok(Default::default()), |host| host.assembly(work, problem))
     }
 
+    /// Recordings of steps that were made so far; a step that repeats plays one that is there.
+    pub fn recordings_made(&self) -> u64 {
+        self.cache.made
+    }
+
+    fn is_cpu(&self) -> bool {
+        self.backend == "cpu"
+    }
+
     /// Every buffer that it owns.
     pub fn buffers(&self) -> Vec<BufferId> {
         self.resources.buffers()

@@ -174,8 +174,8 @@ impl WgpuDevice {
                 *block += 1;
                 steps.extend(self.resolve_dispatch(dispatch, params, place)?);
             }
-            // Validation lets none of them come here: there is no library, and the other two are played by `play`.
-            Command::Multiply(_) | Command::Repeat { .. } | Command::Read { .. } => {
+            // Validation lets none of them come here: there is no library, sequences are the CPU's, and the other two are played by `play`.
+            Command::Multiply(_) | Command::Sequence(_) | Command::Repeat { .. } | Command::Read { .. } => {
                 return Err(DeviceError::Invalid("a command that can't be encoded".into()));
             }
         }

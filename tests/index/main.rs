@@ -7,7 +7,7 @@ mod device;
 mod files;
 mod heavy_tails;
 mod hostile;
-mod memory;
+pub mod memory;
 mod published;
 mod routes;
 mod search;

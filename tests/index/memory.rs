@@ -14,8 +14,9 @@ thread_local! {
     /// Taken and not given back, and the most that ever was.
     static LIVE: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
-    /// Taken in all.
+    /// Taken in all, in bytes and in allocations.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
+    static TIMES: Cell<u64> = const { Cell::new(0) };
 }
 
 // SAFETY: all memory is the system's; what is refused is refused as it may.
@@ -40,6 +41,12 @@ fn count(bytes: isize) {
     LIVE.set(LIVE.get() + bytes);
     PEAK.set(PEAK.get().max(LIVE.get()));
     TAKEN.set(TAKEN.get() + bytes.max(0) as usize);
+    TIMES.set(TIMES.get() + u64::from(bytes > 0));
+}
+
+/// How often this thread took memory so far.
+pub fn times() -> u64 {
+    TIMES.get()
 }
 
 /// Does something while no allocation of this thread may take more than so many bytes.

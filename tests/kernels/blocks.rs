@@ -118,6 +118,24 @@ pub fn of_every_operation(count: u32) -> Case {
 }
 
 #[test]
+fn bits_do_not_depend_on_how_many_items_there_are() {
+    let whole = of_every_operation(200);
+    let results = whole.program.stores.len();
+    for precision in [Precision::F64, Precision::F32] {
+        let all = play(&whole, precision, WHOLE).bits();
+        for count in [1usize, 7, 8, 9, 40, 63] {
+            // Blocks of eight lanes and more, some of them copies of the last item.
+            let data = whole.data.chunks(200).flat_map(|column| &column[..count]).copied().collect();
+            let few = Case { count: count as u32, out: (results * count) as u32, data, ..of_every_operation(200) };
+            let few = play(&few, precision, WHOLE).bits();
+            for result in 0..results {
+                assert!(few[result * count..][..count] == all[result * 200..][..count], "{precision:?}, {count} items, result {result}");
+            }
+        }
+    }
+}
+
+#[test]
 fn bits_do_not_depend_on_the_instructions_of_the_processor() {
     let case = of_every_operation(10_000);
     for precision in [Precision::F64, Precision::F32] {

@@ -608,8 +608,8 @@ export interface NativeEngine {
   tensorTrim(): void;
   /** A task whose `values` are the model's numbers: those of `device`, of `cpu`, and the two of transfers. */
   tensorMeasure(): number;
-  /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. */
-  resume(task: number, budgetMs: number): Progress;
+  /** Goes on with a task for at most `budgetMs` (CPU), or until the GPU must be waited for. With `quiet` it need not tell of iterations. */
+  resume(task: number, budgetMs: number, quiet: boolean | undefined): Progress;
   /** Ends a running solve after the current iteration, with this termination ("stopped") and reason. */
   stop(task: number, reason: string): void;
   /** Ends a task that has nothing to show, which answers "disposed" from then on; one that is over keeps what came of it. */

@@ -292,7 +292,7 @@ export class ProblemOf implements Problem {
     const { terms, thresholds, known } = packSuspects(suspects, this);
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
     const begin = (native: NativeEngine) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given);
-    const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
+    const each = onIteration && ((iteration: Iteration) => (onIteration(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined));
     const { graduated } = await this.tasks.begin(this.#alive(), NEEDS.graduated, begin, { onIteration: each, signal, limitMs: given.timeLimitMs });
     if (!graduated) throw new LeastwiseError("internal", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);

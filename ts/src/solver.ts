@@ -290,7 +290,7 @@ export class SolverOf implements Solver {
   async solve(): Promise<Report> {
     takesNoMore("solver.solve()", 0, arguments, MADE_WITH);
     const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.options;
-    const each = (iteration: Iteration) => (onIteration?.(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined);
+    const each = onIteration && ((iteration: Iteration) => (onIteration(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined));
     return this.#report(await this.#begin((native) => native.solve(this.#alive(), "solve"), { onIteration: each, signal, limitMs }));
   }
 

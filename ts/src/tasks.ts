@@ -181,7 +181,7 @@ export class Tasks {
     signal?.addEventListener("abort", abort, { once: true });
     try {
       for (;;) {
-        const progress = this.call((native) => native.resume(task, SLICE_MS));
+        const progress = this.call((native) => native.resume(task, SLICE_MS, !onIteration));
         if (progress.state === "done") {
           // What can't be stopped halfway is complete.
           if (onAbort === "reject") onProgress?.(total, total);

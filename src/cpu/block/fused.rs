@@ -415,11 +415,16 @@ impl<R: Real> SimdKernel for Stored<'_, '_, R> {
         let items = part.items.clone();
         let inputs = inputs(filler.memory);
         let mut bound = Bound { program: &filler.program.block, inputs: &inputs, part };
-        let mut registers = bound.registers();
+        let mut registers = bound.registers(LANES);
         for start in items.clone().step_by(LANES) {
             let end = items.end.min(start + LANES);
             filler.fill(start, end - start, &[]);
-            bound.block(&mut registers, &[], Columns::Padded(&filler.lanes), start - items.start..end - items.start);
+            bound.block(
+                &mut registers,
+                &[],
+                Columns::Padded { lanes: filler.lanes.as_flattened(), width: LANES },
+                start - items.start..end - items.start,
+            );
         }
     }
 }
@@ -466,10 +471,10 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
         let mut value = [R::ZERO; LANES];
         let part = Part { items: 0..LANES, targets: vec![&mut value[..]] };
         let mut bound = Bound { program: &prologue.block, inputs: &inputs, part };
-        let mut registers = bound.registers();
+        let mut registers = bound.registers(LANES);
         let mut add = |total: &mut Lanes<R>, start: usize, len: usize, others: &[u32], is_first: bool| {
             filler.fill(start, len, others);
-            bound.block(&mut registers, &[], Columns::Padded(&filler.lanes), 0..LANES);
+            bound.block(&mut registers, &[], Columns::Padded { lanes: filler.lanes.as_flattened(), width: LANES }, 0..LANES);
             let values = bound.part.targets[0].iter();
             for (total, value) in total.iter_mut().zip(values).take(len) {
                 *total = if is_first { *value } else { combine(fold, *total, *value) };

@@ -3,7 +3,7 @@
 use super::BlockProgram;
 use super::allocate::{Source, Step, Uniform};
 use super::instructions::SimdKernel;
-use super::lanes::{Columns, LANES, Registers, gather, padded};
+use super::lanes::{Columns, LANES, Registers, gather, pad, padded, width};
 use super::operations::{binary, multiply_add, select, unary};
 use super::parts::Part;
 use super::trig::sin_cos;
@@ -35,29 +35,29 @@ impl<R: Real> SimdKernel for Bound<'_, '_, R> {
     fn run(mut self) {
         let Inputs { count, indices, views, .. } = self.inputs;
         let items = self.part.items.clone();
-        let mut registers = self.registers();
-        let mut addresses = vec![[0; LANES]; indices.len()];
-        for start in items.clone().step_by(LANES) {
-            let block = start..items.end.min(start + LANES);
+        let width = width(items.len());
+        let mut registers = self.registers(width);
+        let mut addresses = vec![0; indices.len() * width];
+        for start in items.clone().step_by(width) {
+            let block = start..items.end.min(start + width);
             let (short_indices, short_views);
-            let (indices, views) = if start + LANES <= *count {
-                (Columns::Memory { columns: indices, start }, Columns::Memory { columns: views, start })
+            let (indices, views) = if start + width <= *count {
+                (Columns::Memory { columns: indices, start, width }, Columns::Memory { columns: views, start, width })
             } else {
-                short_indices = indices.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
-                short_views = views.iter().map(|column| padded(column, start)).collect::<Vec<_>>();
-                (Columns::Padded(&short_indices), Columns::Padded(&short_views))
+                (short_indices, short_views) = (padded(indices, start, width), padded(views, start, width));
+                (Columns::Padded { lanes: &short_indices, width }, Columns::Padded { lanes: &short_views, width })
             };
-            self.addresses(&mut addresses, indices);
+            self.addresses(&mut addresses, width, indices);
             self.block(&mut registers, &addresses, views, block.start - items.start..block.end - items.start);
         }
     }
 }
 
 impl<R: Real> Bound<'_, '_, R> {
-    /// The register file, its uniform registers filled.
-    pub fn registers(&self) -> Registers<R> {
+    /// The register file of blocks of so many lanes, its uniform registers filled.
+    pub fn registers(&self, width: usize) -> Registers<R> {
         let allocation = &self.program.allocation;
-        let mut registers = Registers::new(allocation.registers);
+        let mut registers = Registers::new(allocation.registers, width);
         for (register, uniform) in allocation.uniforms.iter().enumerate() {
             let value = match *uniform {
                 Uniform::Const(value) => R::from_f64(value),
@@ -70,18 +70,19 @@ impl<R: Real> Bound<'_, '_, R> {
 
     /// Wraps as it does on a GPU; where it leads is checked by the gathers.
     #[inline(always)]
-    fn addresses(&self, addresses: &mut [[u32; LANES]], indices: Columns<u32>) {
-        for (number, (lanes, address)) in addresses.iter_mut().zip(&self.program.addresses).enumerate() {
+    fn addresses(&self, addresses: &mut [u32], width: usize, indices: Columns<u32>) {
+        for (number, (lanes, address)) in addresses.chunks_exact_mut(width).zip(&self.program.addresses).enumerate() {
             let (indices, base) = (indices.block(number), self.inputs.bases[number]);
-            for lane in 0..LANES {
-                lanes[lane] = indices[lane].wrapping_mul(address.stride).wrapping_add(base);
+            for (to, index) in lanes.iter_mut().zip(indices) {
+                *to = index.wrapping_mul(address.stride).wrapping_add(base);
             }
         }
     }
 
     /// One block: `items` counts from the beginning of the part.
     #[inline(always)]
-    pub fn block(&mut self, registers: &mut Registers<R>, addresses: &[[u32; LANES]], views: Columns<R>, items: Range<usize>) {
+    pub fn block(&mut self, registers: &mut Registers<R>, addresses: &[u32], views: Columns<R>, items: Range<usize>) {
+        let width = registers.width();
         for step in &self.program.allocation.steps {
             match *step {
                 Step::Gather { out, source, address, component } => {
@@ -89,10 +90,10 @@ impl<R: Real> Bound<'_, '_, R> {
                         Source::Arena => self.inputs.arena,
                         Source::Vector => self.inputs.vector,
                     };
-                    gather(registers.output(out), &source[component as usize..], &addresses[address as usize]);
+                    gather(registers.output(out), &source[component as usize..], &addresses[address as usize * width..]);
                 }
                 Step::CopyJacobian { out, target } => {
-                    *registers.output(out) = padded(self.part.targets[target as usize], items.start);
+                    pad(registers.output(out), self.part.targets[target as usize], items.start);
                 }
                 Step::Unary { out, operation, operand } => {
                     let (out, operands) = registers.split(out, views);
@@ -117,9 +118,10 @@ impl<R: Real> Bound<'_, '_, R> {
                 Step::Store { target, value } => {
                     let value = registers.read(value, views);
                     let target = &mut self.part.targets[target as usize][items.clone()];
-                    match target.as_mut_array() {
-                        Some(block) => *block = *value,
-                        None => target.copy_from_slice(&value[..items.len()]),
+                    // One of a few items is not worth a call.
+                    match target.as_mut_array::<LANES>().zip(value.as_array()) {
+                        Some((block, value)) => *block = *value,
+                        None => target.iter_mut().zip(value).for_each(|(to, from)| *to = *from),
                     }
                 }
             }

@@ -1,7 +1,8 @@
 //! The register file.
 //!
-//! A value is an array of [`LANES`] reals. Every loop over lanes runs over whole arrays whose length the compiler knows,
-//! with neither bounds checks nor branches a lane, so that it becomes vector instructions (SSE2, AVX2, simd128).
+//! A value is a run of reals, one a lane: [`LANES`] of them, or a few times [`FEWEST`] where there are fewer items. All runs of a
+//! block are equally long, and every loop over lanes takes [`FEWEST`] at a time, so that it becomes vector instructions (SSE2, AVX2,
+//! simd128) without a rest.
 
 use super::allocate::{Place, VIEW};
 use crate::real::Real;
@@ -10,109 +11,143 @@ use crate::real::Real;
 /// fit the first-level cache. (Measured in f64: 32 lanes take 1.3 times as long for multiply-adds, 128 take 1.5.)
 pub const LANES: usize = 64;
 
-/// One value of every item of a block.
+/// Lanes that a block has at least, and a multiple of: a problem of a few instances computes a few lanes, not all.
+pub const FEWEST: usize = 8;
+
+/// One value of every item of a whole block.
 pub type Lanes<R> = [R; LANES];
+
+/// Lanes of the blocks that so many items are computed in.
+pub fn width(items: usize) -> usize {
+    items.next_multiple_of(FEWEST).min(LANES)
+}
+
+/// Lanes as a loop takes them: a few at a time, so that compilers know how many.
+#[inline(always)]
+pub fn few<T>(lanes: &[T]) -> &[[T; FEWEST]] {
+    lanes.as_chunks().0
+}
+
+/// The same of lanes that are written.
+#[inline(always)]
+pub fn few_mut<T>(lanes: &mut [T]) -> &mut [[T; FEWEST]] {
+    lanes.as_chunks_mut().0
+}
 
 /// The lanes of a block in columns that operands are read from without a copy.
 #[derive(Clone, Copy)]
 pub enum Columns<'a, T> {
-    /// Whole columns, and where the block begins in each.
-    Memory { columns: &'a [&'a [T]], start: usize },
-    /// Copies, for a block that would reach past the end.
-    Padded(&'a [[T; LANES]]),
+    /// Whole columns, and the block's lanes in each: first and number.
+    Memory { columns: &'a [&'a [T]], start: usize, width: usize },
+    /// Copies of so many lanes each, for a block that would reach past the end.
+    Padded { lanes: &'a [T], width: usize },
 }
 
 impl<'a, T> Columns<'a, T> {
     #[inline(always)]
-    pub fn block(&self, number: usize) -> &'a [T; LANES] {
+    pub fn block(&self, number: usize) -> &'a [T] {
         match *self {
-            Self::Memory { columns, start } => columns[number][start..].first_chunk().expect("a short block is padded"),
-            Self::Padded(columns) => &columns[number],
+            Self::Memory { columns, start, width } => &columns[number][start..][..width],
+            Self::Padded { lanes, width } => &lanes[number * width..][..width],
         }
     }
 }
 
 /// Lanes of a column from `start`, the last item repeated: lanes past the end compute on valid indices.
 #[inline(always)]
-pub fn padded<T: Copy>(column: &[T], start: usize) -> [T; LANES] {
-    std::array::from_fn(|lane| column[(start + lane).min(column.len() - 1)])
+pub fn pad<T: Copy>(lanes: &mut [T], column: &[T], start: usize) {
+    for (lane, to) in lanes.iter_mut().enumerate() {
+        *to = column[(start + lane).min(column.len() - 1)];
+    }
+}
+
+/// The same of several columns, one after the other.
+pub fn padded<T: Copy + Default>(columns: &[&[T]], start: usize, width: usize) -> Vec<T> {
+    let mut lanes = vec![T::default(); columns.len() * width];
+    lanes.chunks_exact_mut(width).zip(columns).for_each(|(lanes, column)| pad(lanes, column, start));
+    lanes
 }
 
 pub struct Registers<R> {
-    lanes: Vec<Lanes<R>>,
+    lanes: Vec<R>,
+    width: usize,
 }
 
 impl<R: Real> Registers<R> {
-    pub fn new(count: usize) -> Self {
-        Self { lanes: vec![[R::ZERO; LANES]; count] }
+    pub fn new(count: usize, width: usize) -> Self {
+        Self { lanes: vec![R::ZERO; count * width], width }
+    }
+
+    /// Lanes of a register.
+    #[inline(always)]
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     pub fn fill(&mut self, register: usize, value: R) {
-        self.lanes[register] = [value; LANES];
+        self.lanes[register * self.width..][..self.width].fill(value);
     }
 
     #[inline(always)]
-    pub fn output(&mut self, register: Place) -> &mut Lanes<R> {
-        &mut self.lanes[register as usize]
+    pub fn output(&mut self, register: Place) -> &mut [R] {
+        &mut self.lanes[register as usize * self.width..][..self.width]
     }
 
     #[inline(always)]
-    pub fn read<'a>(&'a self, place: Place, views: Columns<'a, R>) -> &'a Lanes<R> {
+    pub fn read<'a>(&'a self, place: Place, views: Columns<'a, R>) -> &'a [R] {
         match place & VIEW {
-            0 => &self.lanes[place as usize],
+            0 => &self.lanes[place as usize * self.width..][..self.width],
             _ => views.block((place & !VIEW) as usize),
         }
     }
 
     /// A step's output, and where its operands are: elsewhere.
     #[inline(always)]
-    pub fn split<'a>(&'a mut self, out: Place, views: Columns<'a, R>) -> (&'a mut Lanes<R>, Operands<'a, R>) {
-        let (below, rest) = self.lanes.split_at_mut(out as usize);
-        let (output, above) = rest.split_first_mut().expect("a register of the file");
-        (output, Operands { below, above, views })
+    pub fn split<'a>(&'a mut self, out: Place, views: Columns<'a, R>) -> (&'a mut [R], Operands<'a, R>) {
+        let width = self.width;
+        let (below, rest) = self.lanes.split_at_mut(out as usize * width);
+        let (output, above) = rest.split_at_mut(width);
+        (output, Operands { below, above, views, width })
     }
 
     /// Two outputs, and an operand.
     #[inline(always)]
-    pub fn split_two<'a>(
-        &'a mut self,
-        outputs: [Place; 2],
-        operand: Place,
-        views: Columns<'a, R>,
-    ) -> ([&'a mut Lanes<R>; 2], &'a Lanes<R>) {
-        let [first, second] = outputs.map(|out| out as usize);
+    pub fn split_two<'a>(&'a mut self, outputs: [Place; 2], operand: Place, views: Columns<'a, R>) -> ([&'a mut [R]; 2], &'a [R]) {
+        let range = |place: Place| place as usize * self.width..(place as usize + 1) * self.width;
+        let [first, second] = outputs.map(range);
         if operand & VIEW != 0 {
             let outputs = self.lanes.get_disjoint_mut([first, second]).expect("two registers");
             return (outputs, views.block((operand & !VIEW) as usize));
         }
-        let [first, second, operand] = self.lanes.get_disjoint_mut([first, second, operand as usize]).expect("three registers");
+        let [first, second, operand] = self.lanes.get_disjoint_mut([first, second, range(operand)]).expect("three registers");
         ([first, second], operand)
     }
 }
 
 /// All registers but one, and the columns.
 pub struct Operands<'a, R> {
-    below: &'a [Lanes<R>],
-    above: &'a [Lanes<R>],
+    below: &'a [R],
+    above: &'a [R],
     views: Columns<'a, R>,
+    width: usize,
 }
 
 impl<'a, R> Operands<'a, R> {
     #[inline(always)]
-    pub fn at(&self, place: Place) -> &'a Lanes<R> {
-        let number = (place & !VIEW) as usize;
+    pub fn at(&self, place: Place) -> &'a [R] {
+        let first = (place & !VIEW) as usize * self.width;
         match place & VIEW {
-            0 if number < self.below.len() => &self.below[number],
-            0 => &self.above[number - self.below.len() - 1],
-            _ => self.views.block(number),
+            0 if first < self.below.len() => &self.below[first..][..self.width],
+            0 => &self.above[first - self.below.len() - self.width..][..self.width],
+            _ => self.views.block((place & !VIEW) as usize),
         }
     }
 }
 
 /// A gather; the index of every lane is checked as it is used.
 #[inline(always)]
-pub fn gather<R: Real>(out: &mut Lanes<R>, source: &[R], addresses: &[u32; LANES]) {
-    for lane in 0..LANES {
-        out[lane] = source[addresses[lane] as usize];
+pub fn gather<R: Real>(out: &mut [R], source: &[R], addresses: &[u32]) {
+    for (out, &address) in out.iter_mut().zip(addresses) {
+        *out = source[address as usize];
     }
 }

@@ -47,7 +47,7 @@ pub(super) use {interpreter::Inputs, parts::Part};
 use crate::real::Real;
 #[cfg(target_arch = "wasm32")]
 use crate::wasm::{Linked, Ready};
-use crate::{Bindings, Evaluator, Workgroups};
+use crate::{Bindings, Evaluator, Pieces, Workgroups};
 use interpreter::Bound;
 use leastwise_program::{Address, Program, Store};
 use leastwise_recording::Precision;
@@ -77,6 +77,8 @@ pub struct BlockProgram {
     shared: usize,
     guard: Option<u32>,
     allocation: Allocation,
+    /// Numbers of targets, by buffer and column.
+    order: Vec<u32>,
     instructions: Instructions,
     #[cfg(target_arch = "wasm32")]
     linked: Linked,
@@ -94,8 +96,24 @@ impl BlockProgram {
     pub fn with_instructions(program: &Program, instructions: Instructions) -> Self {
         let mut program = program.clone();
         program.keep_used_addresses();
+        let allocation = Allocation::new(&program);
+        // By counting: columns are few more than targets.
+        let mut places: [Vec<u32>; 2] = Default::default();
+        for (number, target) in (0..).zip(&allocation.targets) {
+            let (buffer, column) = match *target {
+                Store::Column(column) => (0, column as usize),
+                Store::Jacobian(column) => (1, column as usize),
+                // Only tiles have these, which are cut elsewhere.
+                Store::Tile(_) => continue,
+            };
+            let of_buffer: &mut Vec<u32> = &mut places[buffer];
+            of_buffer.resize(of_buffer.len().max(column + 1), u32::MAX);
+            of_buffer[column] = number;
+        }
+        let order = places.concat().into_iter().filter(|target| *target != u32::MAX).collect();
         Self {
-            allocation: Allocation::new(&program),
+            order,
+            allocation,
             header: program.header as usize,
             shared: program.shared as usize,
             guard: program.guard,
@@ -106,6 +124,11 @@ impl BlockProgram {
             addresses: program.addresses,
             instructions,
         }
+    }
+
+    /// Number of its steps.
+    pub fn length(&self) -> u32 {
+        self.allocation.steps.len() as u32
     }
 
     /// By what tuning tables know it.
@@ -202,12 +225,16 @@ impl BlockProgram {
 
     /// The columns that are written.
     fn targets<'a, R: Real>(&self, out: &'a mut [R], jacobian: &'a mut [R], count: usize) -> Vec<&'a mut [R]> {
-        let [mut out, mut jacobian] = [out, jacobian].map(|buffer| buffer.chunks_mut(count).map(Some).collect::<Vec<_>>());
-        let column = |target: &Store| match *target {
-            Store::Column(column) => out[column as usize].take(),
-            Store::Jacobian(column) => jacobian[column as usize].take(),
-            Store::Tile(_) => None,
-        };
-        self.allocation.targets.iter().map(column).map(|column| column.expect("a column is written by one target")).collect()
+        let mut targets: Vec<&mut [R]> = self.allocation.targets.iter().map(|_| &mut [][..]).collect();
+        let [mut out, mut jacobian] = [out, jacobian].map(Pieces::new);
+        for &number in &self.order {
+            let (buffer, column) = match self.allocation.targets[number as usize] {
+                Store::Column(column) => (&mut out, column as usize),
+                Store::Jacobian(column) => (&mut jacobian, column as usize),
+                Store::Tile(_) => continue,
+            };
+            targets[number as usize] = buffer.take(column * count..(column + 1) * count);
+        }
+        targets
     }
 }

@@ -3,7 +3,7 @@
 //! The functions of `exponential`, `logarithm` and their neighbours work on one f64 and have no branches, so that a loop
 //! around one of them is vector code. f32 lanes are computed in f64, and so are right to half an ulp but for a few bits.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{FEWEST, LANES, Lanes, few, few_mut};
 use crate::real::Real;
 use leastwise_program::{Binary, Unary, functions_of_one, functions_of_two, operations};
 
@@ -48,12 +48,18 @@ pub(super) use functions;
 /// A loop over lanes. (Not a function of a closure: that would be inlined, and so become vector code, or not, as the
 /// compiler likes.)
 macro_rules! lanes {
-    ($out:ident = |$($operand:ident),+| $value:expr) => {
-        for lane in 0..LANES {
-            $(let $operand = $operand[lane];)+
-            $out[lane] = $value;
+    ($out:ident = |$($operand:ident),+| $value:expr) => {{
+        let $out = few_mut($out);
+        $(let $operand = &few($operand)[..$out.len()];)+
+        for part in 0..$out.len() {
+            let $out = &mut $out[part];
+            $(let $operand = &$operand[part];)+
+            for lane in 0..FEWEST {
+                $(let $operand = $operand[lane];)+
+                $out[lane] = $value;
+            }
         }
-    };
+    }};
 }
 
 /// Asks the library, for the lanes whose operands are not within the reach of the loop before. A lane's value never
@@ -61,12 +67,15 @@ macro_rules! lanes {
 macro_rules! patch {
     ($out:ident = |$($operand:ident),+| $value:expr, unless $within:expr) => {
         let mut all = true;
-        for lane in 0..LANES {
-            $(let $operand = $operand[lane];)+
-            all &= $within;
+        for part in 0..$out.len() / FEWEST {
+            $(let $operand = &few($operand)[part];)+
+            for lane in 0..FEWEST {
+                $(let $operand = $operand[lane];)+
+                all &= $within;
+            }
         }
         if !all {
-            for lane in 0..LANES {
+            for lane in 0..$out.len() {
                 $(let $operand = $operand[lane];)+
                 if !$within {
                     $out[lane] = $value;
@@ -90,7 +99,7 @@ fn library_of_two(operation: Binary, a: f64, b: f64) -> f64 {
 }
 
 #[inline(always)]
-pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
+pub fn unary<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
     match operation {
         Unary::Neg => lanes!(out = |a| -a),
         Unary::Abs => lanes!(out = |a| a.abs()),
@@ -100,7 +109,7 @@ pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
         Unary::Sqrt => lanes!(out = |a| a.sqrt()),
         Unary::Not => lanes!(out = |a| truth(a == R::ZERO)),
         Unary::Finite => lanes!(out = |a| truth(a.is_finite())),
-        Unary::Detach => *out = *a,
+        Unary::Detach => out.copy_from_slice(a),
         Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
         _ => in_f64(out, [a], |out, [a]| function(operation, out, a)),
     }
@@ -108,20 +117,27 @@ pub fn unary<R: Real>(operation: Unary, out: &mut Lanes<R>, a: &Lanes<R>) {
 
 /// Calls a loop over lanes in f64, which is there once for both precisions: the module crosses the network.
 #[inline(always)]
-fn in_f64<R: Real, const N: usize>(out: &mut Lanes<R>, operands: [&Lanes<R>; N], run: impl FnOnce(&mut Lanes<f64>, [&Lanes<f64>; N])) {
+fn in_f64<R: Real, const N: usize>(out: &mut [R], operands: [&[R]; N], run: impl FnOnce(&mut [f64], [&[f64]; N])) {
     if size_of::<R>() == size_of::<f64>() {
         // Each cast is to the type that it has already.
-        return run(bytemuck::cast_mut(out), operands.map(bytemuck::cast_ref));
+        return run(bytemuck::cast_slice_mut(out), operands.map(bytemuck::cast_slice));
     }
-    let wide: [Lanes<f64>; N] = operands.map(|operand| operand.map(R::to_f64));
+    let lanes = out.len();
+    let wide: [Lanes<f64>; N] = operands.map(|operand| {
+        let mut wide = [0.0; LANES];
+        let to = &mut wide[..lanes];
+        lanes!(to = |operand| operand.to_f64());
+        wide
+    });
     let mut result = [0.0; LANES];
-    run(&mut result, wide.each_ref());
+    run(&mut result[..lanes], wide.each_ref().map(|wide| &wide[..lanes]));
+    let result = &result[..lanes];
     lanes!(out = |result| R::from_f64(result));
 }
 
 /// The loop of a function.
 #[inline(always)]
-fn run<F: Function>(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
+fn run<F: Function>(operation: Unary, out: &mut [f64], a: &[f64]) {
     lanes!(out = |a| F::value(a));
     if !F::IS_WHOLE {
         patch!(out = |a| library(operation, a), unless F::is_within(a));
@@ -129,7 +145,7 @@ fn run<F: Function>(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
 }
 
 #[inline(always)]
-fn run_of_two<F: FunctionOfTwo>(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
+fn run_of_two<F: FunctionOfTwo>(operation: Binary, out: &mut [f64], a: &[f64], b: &[f64]) {
     lanes!(out = |a, b| F::value(a, b));
     if !F::IS_WHOLE {
         patch!(out = |a, b| library_of_two(operation, a, b), unless F::is_within(a, b));
@@ -141,7 +157,7 @@ macro_rules! of_one {
         /// The functions that are not one instruction.
         #[cfg_attr(target_arch = "wasm32", inline(never))]
         #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-        fn function(operation: Unary, out: &mut Lanes<f64>, a: &Lanes<f64>) {
+        fn function(operation: Unary, out: &mut [f64], a: &[f64]) {
             match operation {
                 $(Unary::$name => run::<operations::$name>(operation, out, a),)*
                 other => unreachable!("{other:?} has a loop of its own"),
@@ -156,7 +172,7 @@ macro_rules! of_two {
     ($($name:ident),*) => {
         #[cfg_attr(target_arch = "wasm32", inline(never))]
         #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-        fn function_of_two(operation: Binary, out: &mut Lanes<f64>, a: &Lanes<f64>, b: &Lanes<f64>) {
+        fn function_of_two(operation: Binary, out: &mut [f64], a: &[f64], b: &[f64]) {
             match operation {
                 $(Binary::$name => run_of_two::<operations::$name>(operation, out, a, b),)*
                 other => unreachable!("{other:?} has a loop of its own"),
@@ -168,7 +184,7 @@ macro_rules! of_two {
 functions_of_two!(of_two);
 
 #[inline(always)]
-pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>) {
+pub fn binary<R: Real>(operation: Binary, out: &mut [R], a: &[R], b: &[R]) {
     match operation {
         Binary::Add => lanes!(out = |a, b| a + b),
         Binary::Sub => lanes!(out = |a, b| a - b),
@@ -183,12 +199,12 @@ pub fn binary<R: Real>(operation: Binary, out: &mut Lanes<R>, a: &Lanes<R>, b: &
 }
 
 #[inline(always)]
-pub fn multiply_add<R: Real>(out: &mut Lanes<R>, a: &Lanes<R>, b: &Lanes<R>, c: &Lanes<R>) {
+pub fn multiply_add<R: Real>(out: &mut [R], a: &[R], b: &[R], c: &[R]) {
     lanes!(out = |a, b, c| a * b + c);
 }
 
 #[inline(always)]
-pub fn select<R: Real>(out: &mut Lanes<R>, condition: &Lanes<R>, then: &Lanes<R>, otherwise: &Lanes<R>) {
+pub fn select<R: Real>(out: &mut [R], condition: &[R], then: &[R], otherwise: &[R]) {
     lanes!(out = |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });
 }
 

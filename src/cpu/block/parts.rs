@@ -31,7 +31,11 @@ fn length(items: usize, steps: usize) -> usize {
 /// Cuts columns into parts; only one where there is nothing to be gained.
 pub fn parts<'a, R: Real>(columns: Vec<&'a mut [R]>, items: Range<usize>, steps: usize) -> Vec<Part<'a, R>> {
     let length = length(items.len(), steps);
-    let mut rest: Vec<&mut [R]> = columns.into_iter().map(|column| &mut column[items.clone()]).collect();
+    let mut rest = columns;
+    rest.iter_mut().for_each(|column| *column = &mut std::mem::take(column)[items.clone()]);
+    if length >= items.len() {
+        return vec![Part { targets: rest, items }];
+    }
     let mut parts = Vec::new();
     for start in items.clone().step_by(length) {
         let items = start..items.end.min(start + length);

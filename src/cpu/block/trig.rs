@@ -10,7 +10,7 @@
 //! A lane beyond the reach of this reduction, or not finite, takes the library's result: a lane's value never depends
 //! on its neighbours.
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{FEWEST, few, few_mut};
 use super::numbers::{ROUND, polynomial, select, sum_ordered};
 use super::operations::{Function, library};
 use crate::real::Real;
@@ -18,19 +18,19 @@ use leastwise_program::Unary;
 use leastwise_program::operations::Tan;
 
 #[inline(always)]
-pub fn sin_cos<R: Real>(x: &Lanes<R>, sin: &mut Lanes<R>, cos: &mut Lanes<R>) {
+pub fn sin_cos<R: Real>(x: &[R], sin: &mut [R], cos: &mut [R]) {
     let limit = R::from_f64(if size_of::<R>() == size_of::<f64>() { double::LIMIT } else { single::LIMIT });
     // Each cast is to the type that it has already.
     if size_of::<R>() == size_of::<f64>() {
-        double::sin_cos(bytemuck::cast_ref(x), bytemuck::cast_mut(sin), bytemuck::cast_mut(cos));
+        double::sin_cos(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(sin), bytemuck::cast_slice_mut(cos));
     } else {
-        single::sin_cos(bytemuck::cast_ref(x), bytemuck::cast_mut(sin), bytemuck::cast_mut(cos));
+        single::sin_cos(bytemuck::cast_slice(x), bytemuck::cast_slice_mut(sin), bytemuck::cast_slice_mut(cos));
     }
     let within = |x: &R| x.abs() <= limit;
     if x.iter().fold(true, |all, x| all & within(x)) {
         return;
     }
-    for lane in (0..LANES).filter(|lane| !within(&x[*lane])) {
+    for lane in (0..x.len()).filter(|lane| !within(&x[*lane])) {
         let x = x[lane].to_f64();
         (sin[lane], cos[lane]) = (R::from_f64(library(Unary::Sin, x)), R::from_f64(library(Unary::Cos, x)));
     }
@@ -59,11 +59,13 @@ mod double {
         [f64::from_bits(0x3ff9_21fb_5440_0000), f64::from_bits(0x3dd0_b461_1a60_0000), f64::from_bits(0x3ba3_198a_2e03_7073)];
 
     #[inline(always)]
-    pub fn sin_cos(x: &Lanes<f64>, sin: &mut Lanes<f64>, cos: &mut Lanes<f64>) {
-        for lane in 0..LANES {
-            let [r, low, turns] = reduced(x[lane]);
-            let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
-            (sin[lane], cos[lane]) = turn(s + s_small, c + c_small, turns.to_bits());
+    pub fn sin_cos(x: &[f64], sin: &mut [f64], cos: &mut [f64]) {
+        for ((x, sin), cos) in few(x).iter().zip(few_mut(sin)).zip(few_mut(cos)) {
+            for lane in 0..FEWEST {
+                let [r, low, turns] = reduced(x[lane]);
+                let ([s, s_small], [c, c_small]) = (sine(r, low), cosine(r, low));
+                (sin[lane], cos[lane]) = turn(s + s_small, c + c_small, turns.to_bits());
+            }
         }
     }
 
@@ -151,14 +153,16 @@ mod single {
     const PARTS: [f64; 2] = [1.570_796_310_901_641_8, 1.589_325_477_352_819_7e-8];
 
     #[inline(always)]
-    pub fn sin_cos(x: &Lanes<f32>, sin: &mut Lanes<f32>, cos: &mut Lanes<f32>) {
-        for lane in 0..LANES {
-            let x = f64::from(x[lane]);
-            let turns = x * TWO_OVER_PI + ROUND;
-            let n = turns - ROUND;
-            let r = x - n * PARTS[0] - n * PARTS[1];
-            let (s, c) = turn(sine(r), cosine(r), turns.to_bits());
-            (sin[lane], cos[lane]) = (s as f32, c as f32);
+    pub fn sin_cos(x: &[f32], sin: &mut [f32], cos: &mut [f32]) {
+        for ((x, sin), cos) in few(x).iter().zip(few_mut(sin)).zip(few_mut(cos)) {
+            for lane in 0..FEWEST {
+                let x = f64::from(x[lane]);
+                let turns = x * TWO_OVER_PI + ROUND;
+                let n = turns - ROUND;
+                let r = x - n * PARTS[0] - n * PARTS[1];
+                let (s, c) = turn(sine(r), cosine(r), turns.to_bits());
+                (sin[lane], cos[lane]) = (s as f32, c as f32);
+            }
         }
     }
 

@@ -13,7 +13,8 @@ pub type Lanes<R> = [R; MAX_GROUP];
 /// What one lane of the reduction's first stage adds up (the fan-in of the tree).
 const FAN_IN: usize = 16;
 
-/// Combines the lanes of a workgroup by a tree of fan-in 16.
+/// Combines the lanes of a workgroup by a tree of fan-in 16. Lanes that nothing was added to may be left out of a sum: lanes begin
+/// at +0, and so are never −0, the only number that +0 would change.
 fn group_fold<T: Copy>(values: &[T], combine: impl Fn(T, T) -> T) -> T {
     let fold = |part: &[T]| part[1..].iter().fold(part[0], |sum, value| combine(sum, *value));
     let first = fold(&values[..FAN_IN.min(values.len())]);
@@ -68,7 +69,7 @@ pub fn strided_sum<R: Real>(work: &Workgroups, count: u32, value: impl Fn(usize)
     for i in 0..count as usize {
         lanes[i % work.group_size as usize] += value(i);
     }
-    group_sum(&lanes, work.group_size as usize)
+    group_sum(&lanes, work.lanes_of(count as usize))
 }
 
 pub fn strided_sum_exact<R: Real>(work: &Workgroups, count: u32, value: impl Fn(usize) -> Exact<R>) -> Exact<R> {
@@ -77,7 +78,7 @@ pub fn strided_sum_exact<R: Real>(work: &Workgroups, count: u32, value: impl Fn(
         let lane = &mut lanes[i % work.group_size as usize];
         *lane = lane.add(value(i));
     }
-    group_sum_exact(&lanes, work.group_size as usize)
+    group_sum_exact(&lanes, work.lanes_of(count as usize))
 }
 
 /// The elements of every workgroup to do: runs of whole rounds of its lanes, one after the other.

@@ -19,7 +19,7 @@ pub fn trial<R: Real>(work: &Workgroups, args: kernels::step::Trial, bindings: k
     let group_size = work.group_size as usize;
     let tasks = runs(work, elements).map(|run| (trial.take(arena + run.start..arena + run.end), run));
     let sums = threads::map(tasks.collect(), run_elements(work, elements), |(trial, run)| {
-        let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
+        let (mut sums, lanes): ([Lanes<R>; 5], _) = ([[R::ZERO; MAX_GROUP]; 5], work.lanes_of(run.len()));
         for (place, i) in run.enumerate() {
             let (s, x, v) = (step[vector + i], point[arena + i], vector + i);
             // What does not move keeps its bits: −0 + 0 would be 0.
@@ -27,7 +27,7 @@ pub fn trial<R: Real>(work: &Workgroups, args: kernels::step::Trial, bindings: k
             let kinds = [gradient[v] * s, s * scale[v] * s, s * residual[v], s * s, x * x];
             sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[place % group_size] += value);
         }
-        sums.map(|lanes| group_sum(&lanes, group_size))
+        sums.map(|sum| group_sum(&sum, lanes))
     });
     for (group, sums) in (work.groups.start as usize..).zip(sums) {
         (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + partial + group] = sum);
@@ -45,7 +45,7 @@ pub fn trial_manifold<R: Real>(work: &Workgroups, args: kernels::step::TrialMani
     let group_size = work.group_size as usize;
     let tasks = runs(work, elements).map(|run| (trial.take(arena + run.start..arena + run.end), run));
     let sums = threads::map(tasks.collect(), run_elements(work, elements), |(trial, run)| {
-        let mut sums: [Lanes<R>; 5] = [[R::ZERO; MAX_GROUP]; 5];
+        let (mut sums, lanes): ([Lanes<R>; 5], _) = ([[R::ZERO; MAX_GROUP]; 5], work.lanes_of(run.len()));
         for (place, i) in run.enumerate() {
             let (x, lane) = (point[arena + i], place % group_size);
             trial[place] = columns[i % width * count + i / width];
@@ -56,7 +56,7 @@ pub fn trial_manifold<R: Real>(work: &Workgroups, args: kernels::step::TrialMani
                 sums.iter_mut().zip(kinds).for_each(|(sum, value)| sum[lane] += value);
             }
         }
-        sums.map(|lanes| group_sum(&lanes, group_size))
+        sums.map(|sum| group_sum(&sum, lanes))
     });
     for (group, sums) in (work.groups.start as usize..).zip(sums) {
         (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + partial + group] = sum);
@@ -80,13 +80,13 @@ pub fn sum<R: Real>(work: &Workgroups, args: kernels::step::Sum, bindings: kerne
     let (column, partials) = (bindings.column, bindings.partials);
     let group_size = work.group_size as usize;
     let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
-        let mut lanes = [Exact::default(); MAX_GROUP];
+        let (mut lanes, reached) = ([Exact::default(); MAX_GROUP], work.lanes_of(run.len()));
         for round in column[run].chunks(group_size) {
             for (lane, value) in lanes.iter_mut().zip(round) {
                 *lane = lane.add(Exact { high: *value, low: R::ZERO });
             }
         }
-        group_sum_exact(&lanes, group_size)
+        group_sum_exact(&lanes, reached)
     });
     for (group, sum) in (work.groups.start as usize..).zip(sums) {
         partials[first + group] = sum.high;
@@ -204,12 +204,12 @@ pub fn step_norms<R: Real>(work: &Workgroups, args: kernels::step::StepNorms, bi
     let partials = bindings.partials;
     let group_size = work.group_size as usize;
     let sums = threads::map(runs(work, elements).collect(), run_elements(work, elements), |run| {
-        let mut sums: [Lanes<R>; 2] = [[R::ZERO; MAX_GROUP]; 2];
+        let (mut sums, lanes): ([Lanes<R>; 2], _) = ([[R::ZERO; MAX_GROUP]; 2], work.lanes_of(run.len()));
         for (place, i) in run.enumerate() {
             let (d, s, x) = (scale[vector + i], step[vector + i], point[arena + i]);
             sums.iter_mut().zip([s * d * s, x * d * x]).for_each(|(sum, value)| sum[place % group_size] += value);
         }
-        sums.map(|lanes| group_sum(&lanes, group_size))
+        sums.map(|sum| group_sum(&sum, lanes))
     });
     for (group, sums) in (work.groups.start as usize..).zip(sums) {
         (0..).zip(sums).for_each(|(kind, sum): (usize, R)| partials[kind * distance + partial + group] = sum);

@@ -9,7 +9,8 @@ use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
 use leastwise_linear::elimination;
 use leastwise_linear::sparse::{Ordering, Unfactorised};
-use leastwise_problem::{Batch, LinkedBatch, Links, Pattern, Problem, Registry, runs};
+use leastwise_linear::unblocked::{Masks, Unblocked};
+use leastwise_problem::{Batch, BlockRows, LinkedBatch, Links, Pattern, Problem, Registry, runs};
 
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -395,6 +396,26 @@ async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option<Str
         .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
 }
 
+/// Of every table, which entries of its diagonal blocks can be other than 0, as far as programs tell.
+pub(super) fn masks(pattern: &Pattern, links: &Links) -> Masks {
+    let mask = |rows: &BlockRows| {
+        let mut mask = vec![false; (rows.width * (rows.width + 1) / 2) as usize];
+        for batch in &links.batches {
+            let mine: Vec<u32> = batch.moving_slots().iter().filter(|slot| slot.1 == rows.table).map(|slot| slot.0).collect();
+            // Where an instance names a variable twice its slots meet in the block.
+            if mine.len() > 1 {
+                return None;
+            }
+            for slot in mine {
+                let codes = &batch.programs.diagonal_maps[slot as usize].codes;
+                mask.iter_mut().zip(codes).for_each(|(there, code)| *there |= *code != 0);
+            }
+        }
+        Some(mask)
+    };
+    pattern.tables.iter().map(mask).collect()
+}
+
 /// The best solver for a structure.
 async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace) -> Result<(Linear, String), Stopped> {
     let chosen = |linear: Linear, why: String| Ok((linear, why));
@@ -413,6 +434,8 @@ async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace)
         return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
     }
     let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
+    let unblocked = Unblocked::new(pattern, &masks(pattern, links));
+    let pattern = unblocked.as_ref().map_or(pattern, |unblocked| &*unblocked.pattern);
     // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.
     let least = pattern.values as f64 + f64::from(pattern.scalars);
     if least > limits.fill && !is_redundant {

@@ -3,6 +3,7 @@
 
 use super::super::assembly::{Assembled, Assembly, Structure};
 use super::super::{Workspace, state};
+use super::choose::masks;
 use super::rows::Rows;
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
@@ -17,12 +18,15 @@ use leastwise_linear::matrix::{BlockMatrix, System, Unsolved};
 use leastwise_linear::qr::Triangle;
 use leastwise_linear::schur::{Refused, Schur};
 use leastwise_linear::sparse::{SparseCholesky, Unfactorised};
+use leastwise_linear::unblocked::Unblocked;
 use leastwise_problem::file::bytes::{Reader, Writer};
-use leastwise_problem::{Pattern, Problem, Registry};
+use leastwise_problem::{Links, Pattern, Problem, Registry};
 
 /// A linear solver on the host, and what it knows of the current point.
 pub struct Direct {
     source: Source,
+    /// The structure of a sparse factor, where that is not the matrix's.
+    unblocked: Option<Unblocked>,
     known: Option<Known>,
     /// What it brought back so far, and how often.
     pub readbacks: u64,
@@ -148,6 +152,7 @@ impl Direct {
         wanted: &Wanted,
         found: Option<Structure>,
     ) -> Result<Self, Error> {
+        let mut unblocked = None;
         let source = if linear == Linear::Dense && super::choose::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
@@ -163,7 +168,10 @@ impl Direct {
                     sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
                     Factor::Planned(Plan::Schur(tables))
                 }
-                Linear::SparseCholesky => Factor::Planned(Plan::Sparse),
+                Linear::SparseCholesky => {
+                    unblocked = Unblocked::new(&pattern, &masks(&pattern, &Links::new(problem)));
+                    Factor::Planned(Plan::Sparse)
+                }
                 Linear::AssembledPcg if wanted.preconditioner == Some(Preconditioner::FrozenFactor) => {
                     Factor::Planned(Plan::Frozen { max_iterations })
                 }
@@ -175,7 +183,7 @@ impl Direct {
             };
             Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
         };
-        Ok(Self { source, known: None, readbacks: 0, elements: 0 })
+        Ok(Self { source, unblocked, known: None, readbacks: 0, elements: 0 })
     }
 
     /// Finds the structure of the factor, if that is still to be done.
@@ -189,6 +197,7 @@ impl Direct {
         };
         *factor = match plan {
             Plan::Sparse => {
+                let pattern = self.unblocked.as_ref().map_or(pattern, |unblocked| unblocked.pattern.clone());
                 let sparse = <SparseCholesky>::made(&pattern, pace).await;
                 Factor::Sparse(Box::new(sparse.map_err(|why| unfinished(Linear::SparseCholesky, why))?))
             }
@@ -233,12 +242,19 @@ impl Direct {
         Ok([uploads, commands])
     }
 
+    /// What must be uploaded before the first [`assemble`](Self::assemble).
+    pub fn take_uploads(&mut self) -> Vec<Command> {
+        match &mut self.source {
+            Source::Rows(_) => Vec::new(),
+            Source::Matrix(assembly, _) => assembly.take_uploads(),
+        }
+    }
+
     /// Appends the assembly and its readback, after [`Workspace::differentiate`].
     pub fn assemble(&mut self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         match &mut self.source {
             Source::Rows(rows) => rows.read(work, problem, commands),
             Source::Matrix(assembly, _) => {
-                commands.extend(assembly.take_uploads());
                 assembly.assemble(work, problem, commands)?;
                 assembly.read(work, problem, commands);
             }
@@ -255,7 +271,7 @@ impl Direct {
 
     /// Takes the rest of it. `is_masked`: some unknowns may not move.
     pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Unsolved> {
-        self.known = None;
+        let before = self.known.take();
         let pattern = self.pattern();
         let Assembled { gradient, scale, peak, free, diagonal, lower, .. } = match &self.source {
             Source::Rows(rows) => rows.assembled(is_masked, readback),
@@ -268,11 +284,15 @@ impl Direct {
         let (scale, peak) = (pattern.compact(scale), pattern.compact(peak));
         let system = match &self.source {
             Source::Rows(rows) => {
-                let empty = Triangle::new(pattern.scalars as usize)?;
+                let empty = match before {
+                    Some(Known { system: Linearised::Triangle(triangle), .. }) => triangle.emptied(),
+                    _ => Triangle::new(pattern.scalars as usize)?,
+                };
                 Linearised::Triangle(rows.triangle(readback, free.as_deref(), empty, pace).await?)
             }
             Source::Matrix(assembly, _) => {
-                let mut matrix = BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
+                let whole = || BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
+                let mut matrix = self.unblocked.as_ref().map_or_else(whole, |unblocked| unblocked.matrix(diagonal, lower));
                 if let Some(free) = &free {
                     matrix.mask(free, pace).await?;
                 }

@@ -1,31 +1,42 @@
 //! Recordings of steps, which are kept while the structure of the problem and the selection of its terms stay.
 
-use leastwise_device::Command;
+use leastwise_device::{Command, Sequence};
 use leastwise_problem::Problem;
+use std::sync::Arc;
 
-/// Kinds of steps.
+/// Kinds of recordings.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
+    /// A step.
     Whole,
-    /// After one that was rejected: the point has not moved.
+    /// A step after one that was rejected: the point has not moved.
     Again,
     Live,
+    /// The first half of a step whose system the host solves.
+    Assembly,
+    /// The second half, and that after a rejected step.
+    Solved,
+    SolvedAgain,
 }
+
+const KINDS: usize = 6;
 
 pub(super) struct StepCache {
     pub structure: u64,
     pub selection: u64,
-    /// The commands of every [`Kind`] of step.
-    recordings: [Option<Vec<Command>>; 3],
+    /// The commands of every [`Kind`].
+    recordings: [Option<Arc<Sequence>>; KINDS],
+    /// Recordings that were made so far.
+    pub made: u64,
 }
 
 impl StepCache {
     pub fn new(problem: &Problem) -> Self {
-        Self { structure: problem.structure, selection: problem.selection, recordings: [None, None, None] }
+        Self { structure: problem.structure, selection: problem.selection, recordings: [const { None }; KINDS], made: 0 }
     }
 
     pub fn clear(&mut self) {
-        self.recordings = [None, None, None];
+        self.recordings = [const { None }; KINDS];
     }
 
     /// Forgets the recordings if other terms are enabled than before.
@@ -36,12 +47,23 @@ impl StepCache {
         }
     }
 
-    /// Takes a recording out, to be put back.
-    pub fn take(&mut self, kind: Kind) -> Option<Vec<Command>> {
-        self.recordings[kind as usize].take()
+    /// A recording that was made before.
+    pub fn get(&self, kind: Kind) -> Option<Arc<Sequence>> {
+        self.recordings[kind as usize].clone()
     }
 
-    pub fn put(&mut self, kind: Kind, commands: Vec<Command>) {
-        self.recordings[kind as usize] = Some(commands);
+    /// Keeps a recording.
+    pub fn keep(&mut self, kind: Kind, commands: Vec<Command>) -> Arc<Sequence> {
+        self.made += 1;
+        self.recordings[kind as usize].insert(Arc::new(Sequence::new(commands))).clone()
+    }
+}
+
+/// Appends a recording: as it is on the CPU, command by command on a GPU, which has ways of its own to play what repeats.
+pub(super) fn append(commands: &mut Vec<Command>, sequence: Arc<Sequence>, is_cpu: bool) {
+    if is_cpu {
+        commands.push(Command::Sequence(sequence));
+    } else {
+        commands.extend(sequence.commands().iter().cloned());
     }
 }

@@ -3,7 +3,7 @@
 use super::super::descent::{self, Arrival};
 use super::super::{Iteration, state};
 use super::Solver;
-use super::cache::Kind;
+use super::cache::{Kind, append};
 use super::stepping::{Next, Phase};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Command, Device, Recording};
@@ -39,16 +39,15 @@ impl Solver {
                 Command::UploadReals { buffer: self.resources.work.state.buffer, offset: state::LINEARIZED, data: vec![linearized] };
             commands.push(known);
         }
-        let cached = match self.cache.take(Kind::Whole) {
+        let cached = match self.cache.get(Kind::Whole) {
             Some(cached) => cached,
             None => {
                 let mut trial = Vec::new();
                 descent.trial(&self.resources.work, problem, &mut trial)?;
-                trial
+                self.cache.keep(Kind::Whole, trial)
             }
         };
-        commands.extend(cached.iter().cloned());
-        self.cache.put(Kind::Whole, cached);
+        append(&mut commands, cached, self.is_cpu());
         Ok(commands)
     }
 

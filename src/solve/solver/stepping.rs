@@ -5,7 +5,7 @@ use super::super::linear::direct::DampingState;
 use super::super::termination::Scale;
 use super::super::{Iteration, Method, Report, Termination, state};
 use super::Solver;
-use super::cache::Kind;
+use super::cache::{Kind, append};
 use super::systems::{Arrived, Solving};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Command, Device, Recording};
@@ -136,9 +136,19 @@ impl Solver {
                 self.go_on(problem, solving, deadline_ms)
             }
             Some(host) if assembles => {
-                self.resources.work.differentiate(problem, &mut commands)?;
-                self.resources.work.scale_damping(problem, &mut commands);
-                host.assemble(&self.resources.work, problem, &mut commands)?;
+                commands.extend(host.take_uploads());
+                self.cache.follow(problem);
+                let cached = match self.cache.get(Kind::Assembly) {
+                    Some(cached) => cached,
+                    None => {
+                        let mut made = Vec::new();
+                        self.resources.work.differentiate(problem, &mut made)?;
+                        self.resources.work.scale_damping(problem, &mut made);
+                        host.assemble(&self.resources.work, problem, &mut made)?;
+                        self.cache.keep(Kind::Assembly, made)
+                    }
+                };
+                append(&mut commands, cached, self.is_cpu());
                 self.phase = Phase::Assembling { started_ms };
                 Ok(Next::Run(Recording { commands }))
             }
@@ -171,12 +181,14 @@ impl Solver {
         self.cache.follow(problem);
         let kind = if self.iterate.step_reused && matches!(kind, Kind::Whole) { Kind::Again } else { kind };
         self.iterate.step_reused = false;
-        let cached = match self.cache.take(kind) {
+        let cached = match self.cache.get(kind) {
             Some(cached) => cached,
-            None => self.step_commands(problem, kind)?,
+            None => {
+                let made = self.step_commands(problem, kind)?;
+                self.cache.keep(kind, made)
+            }
         };
-        commands.extend(cached.iter().cloned());
-        self.cache.put(kind, cached);
+        append(commands, cached, self.is_cpu());
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::super::linear::direct::{DampingState, Direct, Step, Unfinished};
 use super::super::{Termination, state};
 use super::Solver;
+use super::cache::{Kind, append};
 use super::stepping::{Next, Phase};
 use leastwise_base::task::Task;
 use leastwise_device::{BufferId, Command, Recording};
@@ -119,17 +120,27 @@ impl Solver {
             (state::INNER, step.iterations.into()),
         ];
         commands.extend(known.map(|(element, value)| upload(work.state.buffer, element, vec![value])));
-        if self.iterate.step_reused && !method.keeps_solution() {
-            work.scale_damping(problem, &mut commands);
-        }
-        method.keep(work, problem, &mut commands)?;
-        method.combine(work, problem, &mut commands)?;
-        work.attempt(problem, &mut commands)?;
-        if !self.iterate.has_moved {
-            work.measure_reach(problem, &mut commands)?;
-        }
-        work.decide(method, problem, &mut commands)?;
-        commands.push(Command::Read { slice: work.state });
+        let again = self.iterate.step_reused && !method.keeps_solution();
+        let kind = if again { Kind::SolvedAgain } else { Kind::Solved };
+        let cached = match self.cache.get(kind) {
+            Some(cached) => cached,
+            None => {
+                let mut made = Vec::new();
+                if again {
+                    work.scale_damping(problem, &mut made);
+                }
+                method.keep(work, problem, &mut made)?;
+                method.combine(work, problem, &mut made)?;
+                work.attempt(problem, &mut made)?;
+                if !self.iterate.has_moved {
+                    work.measure_reach(problem, &mut made)?;
+                }
+                work.decide(method, problem, &mut made)?;
+                made.push(Command::Read { slice: work.state });
+                self.cache.keep(kind, made)
+            }
+        };
+        append(&mut commands, cached, self.is_cpu());
         self.iterate.step_reused = false;
         self.phase = Phase::Stepping { started_ms };
         Ok(Next::Run(Recording { commands }))

@@ -31,6 +31,9 @@ pub fn gather<R: Real>(work: &Workgroups, args: kernels::system::Gather, binding
     };
     // Rows are in ascending order of their variables, so the rows of a task write a stretch of their own.
     let (rows, base) = (items.start / width..items.end.div_ceil(width), base as usize);
+    if bits == 0 && rows.len() == 1 && list.starts[rows.end] - list.starts[rows.start] == 1 {
+        return list.one(&mut total[base + list.ids[rows.start] as usize * width..], rows.start, width, items);
+    }
     let mut total = Pieces::new(total);
     let entries = (list.starts[rows.end] - list.starts[rows.start]) as usize;
     let tasks = threads::cut_by(rows.clone(), (entries * width).div_ceil(rows.len().max(1))).map(|rows| {
@@ -68,6 +71,24 @@ struct Contribution<'a, R, const W: usize> {
 }
 
 impl<'a, R: Real> List<'a, R> {
+    /// The components of one contribution that are among `items`: those of a problem with one instance, of which there may be many.
+    fn one(&self, total: &mut [R], row: usize, width: usize, items: Range<usize>) {
+        let instance = self.entries[self.starts[row] as usize] as usize;
+        let components = items.start - row * width..items.end - row * width;
+        for (to, &code) in total[components.clone()].iter_mut().zip(&self.map[components]) {
+            if code == 0 {
+                // What is not there adds +0, which changes no sum.
+                if self.stores {
+                    *to = R::ZERO;
+                }
+                continue;
+            }
+            let value = self.columns[((code & !NEGATIVE) as usize - 1) * self.stride + instance];
+            let sum = R::ZERO + if code & NEGATIVE == 0 { R::ONE } else { -R::ONE } * value;
+            *to = if self.stores { sum } else { *to + sum };
+        }
+    }
+
     fn contribution<const W: usize>(&self, codes: &[u32]) -> Contribution<'a, R, W> {
         let column = |code: u32| {
             // Words past the last slot are decoded too, and never used: whatever they say must not overflow.
