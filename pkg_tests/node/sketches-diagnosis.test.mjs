@@ -81,6 +81,12 @@ test("components are diagnosed by themselves, and again only where something cha
   assert.deepEqual([result.solved, result.degreesOfFreedom, result.conflicting, result.counts.components], [false, undefined, undefined, 0]);
   lengths[2][0].value = 1;
   assert.deepEqual(await counted(), [1, 3, 12, 0]);
+  assert.deepEqual(await counted({ tolerance: 1e-4 }), [4, 12, 12, 0], "another tolerance");
+  // Geometry that nothing holds adds its own freedom.
+  s.circle(s.point(20, 0), 1);
+  assert.deepEqual((await counted({ tolerance: 1e-4 })).slice(2), [15, 0]);
+  s.circle(s.point(30, 0), 1);
+  assert.deepEqual((await counted({ tolerance: 1e-4 })).slice(2), [18, 0]);
 });
 
 test("redundant is what can be left out whole; partly what can't", async (t) => {

@@ -46,7 +46,8 @@ export class Solving {
   #system: System | undefined;
   #curvature: Curvature = "gauss-newton";
   readonly #dragged = new Map<number, readonly [number, number]>();
-  readonly #diagnoses = new Diagnoses();
+  #diagnoses = new Diagnoses();
+  #tolerance: number | undefined;
   /** Last verdict, and what it is about besides places. */
   #known: { readonly about: string; readonly signature: string; readonly verdict: Counted; readonly isContradictory: boolean } | undefined;
 
@@ -77,6 +78,8 @@ export class Solving {
     const isEnded = freedom === 0 || (report !== undefined && !["max-iterations", "time-limit", "stopped"].includes(report.termination));
     const placement = { solved, residual, worst: solved ? undefined : (collapsed.keys().next().value ?? worst!).name, report };
     if (!asked.diagnose) return { ...placement, counts: { ...counting, components: 0, eliminated: 0, operations: 0 } };
+    // What is met is another question with another tolerance.
+    if (this.#tolerance !== asked.tolerance) [this.#tolerance, this.#diagnoses, this.#known] = [asked.tolerance, new Diagnoses(), undefined];
     const about = `${solved} ${isEnded} ${this.#signature(constraints)}`, isKnown = collapsed.size === 0 && this.#known?.about === about;
     if (!isKnown) {
       const differences = new Map([...collapsed].map(([made, pairs]) => [made, pairs.flatMap((pair) => this.#differences(pair))]));
@@ -97,7 +100,7 @@ export class Solving {
 
   /** What a verdict is about, besides places: constraints, their values, and fixed points. */
   #signature(constraints: readonly Constraint[]): string {
-    return `${constraints.map(({ serial, version }) => `${serial}.${version}`).join()} ${this.geometry.fixed.map(Number).join("")}`;
+    return `${constraints.map(({ serial, version }) => `${serial}.${version}`).join()} ${this.geometry.fixed.map(Number).join("")} ${this.geometry.scalars.length}`;
   }
 
   /** The first attempt, or a second one from places nearby if that leaves less. */
