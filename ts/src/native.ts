@@ -506,7 +506,7 @@ export interface NativeEngine {
   solver(problem: number, options: NativeOptions): number;
   /** A solver that is set up by its first task. */
   laterSolver(problem: number, options: NativeOptions): number;
-  /** Features that a solve may use: solvers on the host, two levels, methods without a linear system, constraints, second derivatives, and Schur complements on the device; each 0 or 1. */
+  /** Features that a solve may use: solvers on the host, two levels, methods without a linear system, and constraints; each 0 or 1. */
   reach(problem: number, options: NativeOptions): Uint32Array;
   /** A task. `step`: stops (state `done`, no report) after one iteration. */
   solve(solver: number, mode: Mode): number;
