@@ -118,7 +118,7 @@ fn the_page_of_losses_has_a_line_for_each() {
 
 /// A list of names in quotes.
 fn quoted(names: &[&str], between: &str) -> String {
-    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(between)
 }
 
 /// The same, each as code.
