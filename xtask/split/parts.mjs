@@ -36,6 +36,8 @@ const RULES = [
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
   ["direct", /leastwise_solve::(assembly|covariance|solver::systems::.*(solve_system|go_on|end_after)|solver::resources::.*Choosing)\b|leastwise_solve::linear::choose::(choose|too_full|on_host)/],
   ["direct", /leastwise_(session::covariances|outer::covariance)\b|\bfaer\b/],
+  // What gradients through a solve come to as well, which are never there without factors.
+  ["direct", /leastwise_linear::(left_looking::LeftLooking::solved|matrix::BlockMatrix::(mask|multiply_\w+))\b/],
   ["seldom", /leastwise_outer::(mixed_precision|sibling_solve)\b/],
   ["rare", /leastwise_session::(checkpoints|differentiation)\b|leastwise_outer::(augmented_lagrangian|evaluation|gradients|graduated|measure|tuning)\b/],
   ["rare", /leastwise_solve::(adjoint|graduated|lagrangian|solver::(checkpoint|saved))\b|leastwise_problem::(checkpoint|file)\b/],

@@ -96,6 +96,7 @@ impl FusedProgram {
     }
 
     /// Computes the workgroups of `work`.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>) {
         let table = bindings.words(INDEX);
         let written = &self.finish.stage.outputs;
@@ -140,6 +141,8 @@ impl FusedProgram {
     }
 
     /// The last stage over the items of a part; `made` is what the anchor made of them.
+    // Not inlined into what plays recordings, which pages without tensors download.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     fn finish_part<R: Real>(&self, memory: &Memory<R>, made: Option<&[R]>, part: Part<R>) {
         let Some(first) = part.items.clone().next() else { return };
         let axes = 0..self.finish.stage.rank as usize;

@@ -3,7 +3,7 @@
 //! The functions of `exponential`, `logarithm` and their neighbours work on one f64 and have no branches, so that a loop
 //! around one of them is vector code. f32 lanes are computed in f64, and so are right to half an ulp but for a few bits.
 
-use super::lanes::{FEWEST, few, few_mut};
+use super::lanes::{FEWEST, LANES, Lanes};
 use crate::real::Real;
 use leastwise_program::{Binary, Unary, functions_of_one, functions_of_two, operations};
 
@@ -48,18 +48,47 @@ pub(super) use functions;
 /// A loop over lanes. (Not a function of a closure: that would be inlined, and so become vector code, or not, as the
 /// compiler likes.)
 macro_rules! lanes {
-    ($out:ident = |$($operand:ident),+| $value:expr) => {{
-        let $out = few_mut($out);
-        $(let $operand = &few($operand)[..$out.len()];)+
+    ($out:ident = |$($operand:ident),+| $value:expr) => {
+        lanes!(FEWEST: $out = |$($operand),+| $value)
+    };
+    ($together:ident: $out:ident = |$($operand:ident),+| $value:expr) => {{
+        let $out = $out.as_chunks_mut::<$together>().0;
+        $(let $operand = &$operand.as_chunks::<$together>().0[..$out.len()];)+
         for part in 0..$out.len() {
             let $out = &mut $out[part];
             $(let $operand = &$operand[part];)+
-            for lane in 0..FEWEST {
+            for lane in 0..$together {
                 $(let $operand = $operand[lane];)+
                 $out[lane] = $value;
             }
         }
     }};
+}
+
+/// Lanes that the loop of a function takes at a time: those of one vector in WebAssembly, whose code crosses the network.
+const TOGETHER: usize = if cfg!(target_arch = "wasm32") { 2 } else { FEWEST };
+
+/// Asks the library, for the lanes whose operands are not within the reach of the loop before. A lane's value never
+/// depends on its neighbours.
+macro_rules! patch {
+    ($out:ident = |$($operand:ident),+| $value:expr, unless $within:expr) => {
+        let mut all = true;
+        for part in 0..$out.len() / TOGETHER {
+            $(let $operand = &$operand.as_chunks::<TOGETHER>().0[part];)+
+            for lane in 0..TOGETHER {
+                $(let $operand = $operand[lane];)+
+                all &= $within;
+            }
+        }
+        if !all {
+            for lane in 0..$out.len() {
+                $(let $operand = $operand[lane];)+
+                if !$within {
+                    $out[lane] = $value;
+                }
+            }
+        }
+    };
 }
 
 /// What few lanes need is kept out of the loops.
@@ -92,54 +121,40 @@ pub fn unary<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
     }
 }
 
-/// Calls a function of a few lanes in f64, which is there once for both precisions and for any number of lanes: the module crosses
-/// the network.
+/// Calls a loop over lanes in f64, which is there once for both precisions: the module crosses the network.
 #[inline(always)]
-fn in_f64<R: Real, const N: usize>(out: &mut [R], operands: [&[R]; N], run: impl Fn(&mut Few, [&Few; N])) {
-    let out = few_mut(out);
-    let operands = operands.map(|operand| &few(operand)[..out.len()]);
-    for (part, out) in out.iter_mut().enumerate() {
-        let operands = operands.map(|operand| &operand[part]);
-        if size_of::<R>() == size_of::<f64>() {
-            // Each cast is to the type that it has already.
-            run(bytemuck::cast_mut(out), operands.map(bytemuck::cast_ref));
-            continue;
-        }
-        let wide = operands.map(|operand| operand.map(R::to_f64));
-        let mut result = [0.0; FEWEST];
-        run(&mut result, wide.each_ref());
-        *out = result.map(R::from_f64);
+fn in_f64<R: Real, const N: usize>(out: &mut [R], operands: [&[R]; N], run: impl FnOnce(&mut [f64], [&[f64]; N])) {
+    if size_of::<R>() == size_of::<f64>() {
+        // Each cast is to the type that it has already.
+        return run(bytemuck::cast_slice_mut(out), operands.map(bytemuck::cast_slice));
     }
+    let lanes = out.len();
+    let wide: [Lanes<f64>; N] = operands.map(|operand| {
+        let mut wide = [0.0; LANES];
+        let to = &mut wide[..lanes];
+        lanes!(to = |operand| operand.to_f64());
+        wide
+    });
+    let mut result = [0.0; LANES];
+    run(&mut result[..lanes], wide.each_ref().map(|wide| &wide[..lanes]));
+    let result = &result[..lanes];
+    lanes!(out = |result| R::from_f64(result));
 }
 
-/// A few lanes of a function.
-type Few = [f64; FEWEST];
-
-/// The loop of a function. The library is asked for the lanes whose operands are not within its reach: a lane's value never depends on
-/// its neighbours.
+/// The loop of a function.
 #[inline(always)]
-fn run<F: Function>(operation: Unary, out: &mut Few, a: &Few) {
-    for lane in 0..FEWEST {
-        out[lane] = F::value(a[lane]);
-    }
-    if F::IS_WHOLE || a.iter().fold(true, |all, &a| all & F::is_within(a)) {
-        return;
-    }
-    for lane in (0..FEWEST).filter(|lane| !F::is_within(a[*lane])) {
-        out[lane] = library(operation, a[lane]);
+fn run<F: Function>(operation: Unary, out: &mut [f64], a: &[f64]) {
+    lanes!(TOGETHER: out = |a| F::value(a));
+    if !F::IS_WHOLE {
+        patch!(out = |a| library(operation, a), unless F::is_within(a));
     }
 }
 
 #[inline(always)]
-fn run_of_two<F: FunctionOfTwo>(operation: Binary, out: &mut Few, a: &Few, b: &Few) {
-    for lane in 0..FEWEST {
-        out[lane] = F::value(a[lane], b[lane]);
-    }
-    if F::IS_WHOLE || (0..FEWEST).fold(true, |all, lane| all & F::is_within(a[lane], b[lane])) {
-        return;
-    }
-    for lane in (0..FEWEST).filter(|lane| !F::is_within(a[*lane], b[*lane])) {
-        out[lane] = library_of_two(operation, a[lane], b[lane]);
+fn run_of_two<F: FunctionOfTwo>(operation: Binary, out: &mut [f64], a: &[f64], b: &[f64]) {
+    lanes!(TOGETHER: out = |a, b| F::value(a, b));
+    if !F::IS_WHOLE {
+        patch!(out = |a, b| library_of_two(operation, a, b), unless F::is_within(a, b));
     }
 }
 
@@ -148,7 +163,7 @@ macro_rules! of_one {
         /// The functions that are not one instruction.
         #[cfg_attr(target_arch = "wasm32", inline(never))]
         #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-        fn function(operation: Unary, out: &mut Few, a: &Few) {
+        fn function(operation: Unary, out: &mut [f64], a: &[f64]) {
             match operation {
                 $(Unary::$name => run::<operations::$name>(operation, out, a),)*
                 other => unreachable!("{other:?} has a loop of its own"),
@@ -163,7 +178,7 @@ macro_rules! of_two {
     ($($name:ident),*) => {
         #[cfg_attr(target_arch = "wasm32", inline(never))]
         #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-        fn function_of_two(operation: Binary, out: &mut Few, a: &Few, b: &Few) {
+        fn function_of_two(operation: Binary, out: &mut [f64], a: &[f64], b: &[f64]) {
             match operation {
                 $(Binary::$name => run_of_two::<operations::$name>(operation, out, a, b),)*
                 other => unreachable!("{other:?} has a loop of its own"),
