@@ -28,7 +28,7 @@ const RULES = [
   ["tensors", /^engine_tensor\w+/],
   ["normals", /^engine_(normals|\w+Normals)\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
-  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused)\b|leastwise_program::(wgsl::)?fused\b/],
+  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
   ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::twins::(reduced|(of|in_single)::Reduced\w+)\b/],
