@@ -62,9 +62,9 @@ export interface SolveOptions {
    * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
    *   what is left is factorised; see {@link SolveOptions.eliminate}.
    * - `"pcg"`: matrix-free conjugate gradients on the device; see {@link SolveOptions.preconditioner}.
-   * - `"schur-pcg"`: the same on the Schur complement of what `"schur"` eliminates, which is never formed: about half of the
-   *   iterations or fewer, each of which costs no more where the residuals of an eliminated variable are neighbours in their term.
-   *   For large bundles.
+   * - `"schur-pcg"`: the same on the Schur complement of what `"schur"` eliminates, which is never formed: fewer
+   *   iterations, each of which reads J once where the residuals of an eliminated variable are neighbours in their term. For large
+   *   bundles.
    * - `"assembled-pcg"`: the same with the assembled matrix, preconditioned by its diagonal blocks, for many more residuals than pairs of variables that meet in one.
    *
    * All but `"pcg"` and `"schur-pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
