@@ -54,7 +54,7 @@ function ring(random, { cameras, points, views }) {
     const first = Math.floor(random.unit() * cameras);
     return Array.from({ length: Math.min(views, cameras) }, (_, k) => (first + k) % cameras);
   };
-  return { all, places, seenBy };
+  return { all, places, seenBy, centre: () => [0, 0, 0] };
 }
 
 /** Sides of a block of houses, and the distance from which it is seen. */
@@ -101,8 +101,18 @@ function city(random, { cameras, points, views }) {
       return cameras.filter((k) => String(street(block, (k + (number % 2) / 2) * step).face) === String(face)).map((k) => number * each + k);
     });
   };
-  return { all, places, seenBy };
+  return { all, places, seenBy, centre: (c) => [NEXT * rounds[Math.floor(c / each)], 0, 0] };
 }
+
+/** A camera with errors: turned about a centre nearby, which keeps what it sees before it however far away the origin is. */
+function mistaken(values, centre, random) {
+  const off = values.map((value, k) => value + SCALES[k] * random.normal());
+  const [here, there] = [values, off].map((camera) => plain.rotate(plain.fromAngleAxis(camera.slice(0, 3)), centre));
+  return off.map((value, k) => (k >= 3 && k < 6 ? value + here[k - 3] - there[k - 3] : value));
+}
+
+/** Errors of a camera's numbers at the start. */
+const SCALES = [0.005, 0.005, 0.005, 0.05, 0.05, 0.05, 5, 0.002, 0.0002];
 
 /**
  * A bundle of `kind` "ring" or "city": about so many cameras, and points that are each seen by about `views` of them with `noise` pixels
@@ -110,7 +120,7 @@ function city(random, { cameras, points, views }) {
  */
 export function generatedBundle(seed, { kind = "ring", cameras = 12, points = 300, views = 5, noise = 0.5, outliers = 0 } = {}) {
   const random = new Fast(seed);
-  const { all, places, seenBy } = (kind === "city" ? city : ring)(random, { cameras, points, views });
+  const { all, places, seenBy, centre } = (kind === "city" ? city : ring)(random, { cameras, points, views });
   const pairs = [], seen = [], lenses = all.map(lens);
   let kept = 0;
   const start = [];
@@ -126,9 +136,8 @@ export function generatedBundle(seed, { kind = "ring", cameras = 12, points = 30
     start.push(...place.map((value) => value + 0.05 * random.normal()));
     kept++;
   });
-  const scales = [0.005, 0.005, 0.005, 0.05, 0.05, 0.05, 5, 0.002, 0.0002];
   return {
-    cameras: Float64Array.from(all.flatMap((values) => values.map((value, k) => value + scales[k] * random.normal()))),
+    cameras: Float64Array.from(all.flatMap((values, c) => mistaken(values, centre(c), random))),
     points: Float64Array.from(start), pairs: Uint32Array.from(pairs), seen: Float64Array.from(seen),
   };
 }
