@@ -275,13 +275,18 @@ fn playing_again_makes_nothing_anew() {
         device.run(repeat.clone()).unwrap();
     }
     let after = internals(&device);
-    assert_eq!(Internals { flag_reads: 0, ..after }, Internals { flag_reads: 0, ..before });
+    // How many flags are on their way at once is a question of pace, two at most: each is read through a buffer of the pool.
+    assert!(after.pooled_buffers_created - before.pooled_buffers_created <= 2, "{after:?}, {before:?}");
+    let lasting = |internals| Internals { flag_reads: 0, pooled_buffers: 0, pooled_bytes: 0, pooled_buffers_created: 0, ..internals };
+    assert_eq!(lasting(after), lasting(before));
     // Other words: the same bind groups, and one upload of all uniform blocks.
     let mut other = repeat.clone();
     let Command::Dispatch(last) = &mut other.commands[3] else { panic!("a dispatch") };
     last.words[7] = 1;
     device.run(other).unwrap();
-    assert_eq!(Internals { flag_reads: 0, params_uploads: 1, ..internals(&device) }, Internals { flag_reads: 0, ..before });
+    let other = internals(&device);
+    assert!(other.pooled_buffers_created - before.pooled_buffers_created <= 2, "{other:?}, {before:?}");
+    assert_eq!(Internals { params_uploads: 1, ..lasting(other) }, lasting(before));
     buffers.into_iter().for_each(|buffer| device.free(buffer));
     assert_eq!(internals(&device).bind_groups_live, 0, "bind groups die with the buffers that they name");
 }
