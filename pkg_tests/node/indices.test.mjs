@@ -29,8 +29,8 @@ function near(hits, expected, part, what) {
   });
 }
 
-/** So many copies, one after the other. */
-const repeated = (values, times) => Float32Array.from({ length: times * values.length }, (_, k) => values[k % values.length]);
+/** So many copies, one after the other; of one it is the array itself, which an index finds again while somebody holds it. */
+const repeated = (values, times) => times === 1 ? values : Float32Array.from({ length: times * values.length }, (_, k) => values[k % values.length]);
 
 /**
  * Asserts that something holds of so much work as takes this machine more than one time slice: of 1, 4, 16 or 64 times the vectors. What is
