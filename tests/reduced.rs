@@ -427,8 +427,17 @@ fn points_that_nothing_determines_stay_and_those_of_one_view_are_damped() {
         let bundle = scene.add(&mut session, 6);
         let before = read(&mut session, bundle.problem, bundle.point);
         let report = solve(&mut session, bundle.problem, &options(linear));
-        assert!(report.cost.is_finite() && report.cost < report.initial_cost, "{linear}: {}", report.reason);
-        assert_eq!(before.len(), read(&mut session, bundle.problem, bundle.point).len());
+        assert!(
+            report.cost.is_finite() && report.cost < 0.05 * report.initial_cost,
+            "{linear}: {} of {}, {}",
+            report.cost,
+            report.initial_cost,
+            report.reason
+        );
+        let after = read(&mut session, bundle.problem, bundle.point);
+        // Depths that one view alone would not hold move no further than the steps of the others.
+        let farthest = before.iter().zip(&after).map(|(from, to)| (to - from).abs()).fold(0.0, f64::max);
+        assert!(farthest > 0.0 && farthest < 4.0, "{linear}: a point went {farthest} away");
     }
 }
 

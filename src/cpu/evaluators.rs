@@ -169,7 +169,7 @@ impl CpuDevice {
         program(body).map_or(Evaluator::Interpreted, |program| self.choice(program, items(body, dispatch)).0)
     }
 
-    /// What is wanted, and why: in every dispatch, so that the reason is not put in words.
+    /// Evaluator that is wanted, and the reason, which is not put in words: it is asked for in every dispatch.
     fn choice(&self, program: &BlockProgram, items: u32) -> (Evaluator, Why) {
         match self.evaluators.given(|| program.key(), items) {
             Some(Evaluator::Compiled) => {

@@ -69,7 +69,7 @@ impl Problem {
         freedoms
     }
 
-    /// Whether no enabled residual changes where a component of all instances of a table moves by the same: found out once for the terms
+    /// True where no enabled residual changes if a component of all instances of a table moves by the same: found out once for the terms
     /// that are enabled, for every report.
     fn moves(&self, number: u32, component: u32, probes: &mut Vec<OnceCell<Option<Probe>>>) -> bool {
         let of = (self.structure, self.selection);

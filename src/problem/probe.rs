@@ -34,7 +34,7 @@ const MOST_WORDS: usize = 1 << 16;
 pub(super) struct Probe {
     graph: Graph,
     roots: Vec<Expr>,
-    /// What is known of it for every set of numbers that its terms have.
+    /// Findings for every set of numbers that its terms have.
     sets: Vec<Set>,
 }
 
@@ -88,7 +88,7 @@ impl Probe {
         })
     }
 
-    /// What the residual is at all points.
+    /// Values of the residual at all points.
     fn set(&self, literals: Vec<Option<f64>>) -> Set {
         let mut values = Vec::new();
         let points = (0..POINTS * SCALES.len() as u64).map(|point| (point, self.at(&literals, point, |_, _| 0.0, &mut values)));

@@ -17,7 +17,7 @@ const PART: usize = 2048;
 
 /// Product S p ([`ReducedProgram`]) on the CPU.
 pub struct ReducedTiles {
-    /// What comes before w is there, and after.
+    /// The part of the program before w is there, and the part after.
     before: BlockProgram,
     after: BlockProgram,
     /// Words before the eliminated variables in the index buffer: the header, then so many columns.

@@ -77,7 +77,7 @@ impl<'a, R: Real> List<'a, R> {
         let components = items.start - row * width..items.end - row * width;
         for (to, &code) in total[components.clone()].iter_mut().zip(&self.map[components]) {
             if code == 0 {
-                // What is not there adds +0, which changes no sum.
+                // An absent contribution adds +0, which changes no sum.
                 if self.stores {
                     *to = R::ZERO;
                 }

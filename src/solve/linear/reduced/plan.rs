@@ -216,13 +216,12 @@ impl TilePlan {
         let Some((.., owners)) = batch.moving_slots().into_iter().find(|(number, ..)| *number == slot) else { return Ok(None) };
         let none: &[ColumnMap] = &[];
         let from = Contributions { product: &program.crossing, diagonal: none, distance: program.crossing_columns };
+        if !follow_each_other(owners, batch.chunks.iter().map(|&(first, _)| first as usize)) {
+            return Ok(None);
+        }
         let mut chunks = Vec::new();
         for &(first, count) in &batch.chunks {
             let range = first as usize..(first + count) as usize;
-            // A row that goes on in the next chunk would be two.
-            if range.start > 0 && owners[range.start - 1] == owners[range.start] {
-                return Ok(None);
-            }
             let Some(Rows { starts, tiles }) = Rows::new(&owners[range.clone()], limits.group_size, pace).await? else { return Ok(None) };
             let mut words: Vec<u32> = tiles.iter().flat_map(|&row| [row, starts[row as usize]]).collect();
             let (tiles, first_start) = (tiles.len() as u32 - 1, words.len() as u32);
@@ -231,5 +230,23 @@ impl TilePlan {
             chunks.push(TileWords { words, tiles, starts: first_start, lists });
         }
         Ok(Some(Self { program, chunks }))
+    }
+}
+
+/// Whether owners ascend from each chunk to the next: a row of which a later chunk has more would be two, and w of its variable wrong.
+fn follow_each_other(owners: &[u32], mut firsts: impl Iterator<Item = usize>) -> bool {
+    firsts.all(|first| first == 0 || owners[first - 1] < owners[first])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::follow_each_other;
+
+    #[test]
+    fn a_variable_has_its_instances_in_one_chunk() {
+        let follow = |owners: &[u32]| follow_each_other(owners, [0, 4].into_iter());
+        assert!(follow(&[0, 0, 1, 1, 2, 2, 3, 3]));
+        assert!(!follow(&[0, 0, 1, 1, 1, 2, 3, 3]), "goes on in the next chunk");
+        assert!(!follow(&[0, 1, 2, 3, 0, 1, 2, 3]), "begins anew with the next chunk");
     }
 }
