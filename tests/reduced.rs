@@ -441,6 +441,63 @@ fn points_that_nothing_determines_stay_and_those_of_one_view_are_damped() {
     }
 }
 
+/// Lines, each with a slope and an offset of its own, seen far from the origin: their columns are parallel but for 10⁻⁶. All share one
+/// vector, by which what they are measured with is off.
+fn far_lines(session: &mut Session) -> u32 {
+    let (problem, lines, samples, far) = (session.problem(), 30, 8, 1e6);
+    let mut random = Random::new(9);
+    let shared = session.table(problem, "shared", 2, Reals::F64(&[0.0; 2]), true).unwrap();
+    let line = session.table(problem, "line", 2, Reals::F64(&vec![0.0; 2 * lines]), true).unwrap();
+    let mut tape = Tape::default();
+    let [common, own, sample] = [0, 1, 2].map(|source| tape.input(source));
+    let mut at = |of: u32, component: u32| tape.op(Component, &[of, component]);
+    let ([slope, offset], [first, second], [x, u, v, y]) =
+        ([0, 1].map(|k| at(own, k)), [0, 1].map(|k| at(common, k)), [0, 1, 2, 3].map(|k| at(sample, k)));
+    let terms = [(slope, x), (first, u), (second, v)].map(|(factor, by)| tape.op(Mul, &[factor, by]));
+    let sum = terms.into_iter().fold(offset, |sum, term| tape.op(Add, &[sum, term]));
+    let residual = tape.op(Sub, &[sum, y]);
+    let mut values = Vec::new();
+    for _ in 0..lines {
+        let (slope, offset) = (random.between(-1.0, 1.0), random.between(-1.0, 1.0));
+        for _ in 0..samples {
+            let [x, u, v] = [far + random.between(0.0, 1.0), random.between(-1.0, 1.0), random.between(-1.0, 1.0)];
+            values.extend([x, u, v, slope * (x - far) + offset + 0.3 * u - 0.2 * v + random.between(-0.01, 0.01)]);
+        }
+    }
+    let count = (lines * samples) as u32;
+    let spec = TermSpec {
+        name: "samples".into(),
+        count,
+        indices: vec![vec![0; count as usize], (0..count).map(|k| k / samples as u32).collect()],
+        slots: vec![Slot { table: shared, column: 0 }, Slot { table: line, column: 1 }],
+        columns: vec![Column { name: "sample".into(), width: 4, shared: false, values: Reals::F64(&values) }],
+        weight: Weight::Shared(1.0),
+        tape: &tape.words,
+        outputs: &[residual],
+        loss: None,
+        objective: Default::default(),
+    };
+    session.term(problem, spec).unwrap();
+    problem
+}
+
+#[test]
+fn columns_that_are_nearly_parallel_take_no_more_steps_than_with_a_factor() {
+    let reports: Vec<(&str, Report)> = ["schur", "schur-pcg"]
+        .into_iter()
+        .map(|linear| {
+            let mut session = cpu(Precision::F64);
+            let problem = far_lines(&mut session);
+            let wanted = Options { eliminate: Some(vec![1]), ..options(linear) };
+            (linear, solve(&mut session, problem, &wanted))
+        })
+        .collect();
+    let costs: Vec<(&str, f64)> = reports.iter().map(|(linear, report)| (*linear, report.cost)).collect();
+    let steps: Vec<usize> = reports.iter().map(|(_, report)| report.iterations.len()).collect();
+    agree(&costs, 1e-6, "lines");
+    assert!(steps[1] <= steps[0] + 2, "{steps:?} steps");
+}
+
 fn refused(session: &mut Session, problem: u32, wanted: &Options, words: &str) {
     let made = session.solver(problem, wanted).and_then(|solver| {
         let task = session.solve(solver, SolveMode::Step)?;
@@ -471,6 +528,10 @@ fn what_can_not_be_eliminated_is_refused_with_the_reason() {
     assert_eq!(report.linear, "schur-pcg");
     let wrong = Options { preconditioner: Some("schur-jacobi".into()), ..options("pcg") };
     refused(&mut session, bundle.problem, &wrong, "\"schur-jacobi\" is one of linear \"schur-pcg\"");
+    let lone = session.problem();
+    let table = session.table(lone, "x", 2, Reals::F64(&[0.5; 6]), true).unwrap();
+    prior(&mut session, lone, (table, 2), &[0.1; 6]);
+    refused(&mut session, lone, &options("schur-pcg"), "nothing would be left");
     let sums = summed(&mut session);
     refused(&mut session, sums, &options("schur-pcg"), "a term sums over entries");
 }

@@ -1,6 +1,6 @@
 // The inverse of every block of a table, damped by λD, by Cholesky's factor, in place in packed storage. One item is one variable.
 //
-// A pivot is at least a small part of its entry in other blocks, which are no smaller: those of JᵀWJ, where blocks of S are inverted.
+// A pivot is at least eight roundings of its entry in other blocks, which are no smaller: those of JᵀWJ, where blocks of S are inverted.
 // So what is inverted is at least the block itself, and S with it stays positive semidefinite. What may not move gets rows and columns
 // of zeros.
 
@@ -48,7 +48,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             }
             if (r == c) {
                 let damping = state[DAMPING] * scale[vector + r];
-                let least = 1e-6 * (floors[row + r] + damping);
+                let least = 8.0 * state[INNER_EPSILON] * (floors[row + r] + damping);
                 value = max(value + damping, least);
                 if (params.args.masked != 0u && free[vector + r] == 0.0) {
                     value = 0.0;

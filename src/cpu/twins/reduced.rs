@@ -5,13 +5,14 @@ use crate::real::Real;
 use crate::threads::{self, Pieces};
 use crate::twins::pcg::block_jacobi::{multiply_transposed, row_start};
 use leastwise_kernels as kernels;
-use leastwise_kernels::state::solver::DAMPING;
+use leastwise_kernels::state::solver::{DAMPING, INNER_EPSILON};
 
-/// The inverses of the damped blocks of a table, of which pivots are at least a small part of the entries in `floors`.
+/// The inverses of the damped blocks of a table, of which pivots are at least eight roundings of the entries in `floors`.
 pub fn invert<R: Real>(work: &Workgroups, args: kernels::reduced::Invert, bindings: kernels::reduced::InvertSlices<R>) {
     let [vector, width, first] = [args.vector, args.width, args.block].map(|word| word as usize);
     let (scale, blocks, floors) = (bindings.scale, bindings.blocks, bindings.floors);
     let (mut inverse, lambda) = (Pieces::new(bindings.inverse), bindings.state[DAMPING as usize]);
+    let least = R::from_f64(8.0) * bindings.state[INNER_EPSILON as usize];
     let free = (args.masked != 0).then_some(bindings.free);
     let packed = row_start(width);
     let tasks =
@@ -21,23 +22,22 @@ pub fn invert<R: Real>(work: &Workgroups, args: kernels::reduced::Invert, bindin
             let [at, unknown] = [first + variable * packed, vector + variable * width];
             let moves = |r: usize| free.is_none_or(|free| free[unknown + r] != R::ZERO);
             let damping = |r: usize| lambda * scale[unknown + r];
-            factor(&blocks[at..], |r| floors[at + row_start(r) + r] + damping(r), damping, moves, inverse, width);
+            factor(&blocks[at..], |r| least * (floors[at + row_start(r) + r] + damping(r)), damping, moves, inverse, width);
             invert_factor(inverse, width);
             multiply_transposed(inverse, width);
         }
     });
 }
 
-/// Cholesky's L, row by row, with pivots of at least a small part of `whole`; 0 where nothing may move.
+/// Cholesky's L, row by row, with pivots of at least `least`; 0 where nothing may move.
 fn factor<R: Real>(
     block: &[R],
-    whole: impl Fn(usize) -> R,
+    least: impl Fn(usize) -> R,
     damping: impl Fn(usize) -> R,
     moves: impl Fn(usize) -> bool,
     l: &mut [R],
     width: usize,
 ) {
-    let tiny = R::from_f64(1e-6);
     for r in 0..width {
         for c in 0..=r {
             let mut value = if moves(r) && moves(c) { block[row_start(r) + c] } else { R::ZERO };
@@ -45,7 +45,7 @@ fn factor<R: Real>(
                 value -= l[row_start(r) + k] * l[row_start(c) + k];
             }
             l[row_start(r) + c] = if r == c {
-                let (pivot, least) = (value + damping(r), tiny * whole(r));
+                let (pivot, least) = (value + damping(r), least(r));
                 let pivot = if pivot > least { pivot } else { least };
                 if moves(r) && pivot > R::ZERO { pivot.sqrt() } else { R::ZERO }
             } else {

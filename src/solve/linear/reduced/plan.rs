@@ -125,6 +125,9 @@ fn chosen(links: &Links, linked: &[[u32; 2]], given: Option<&[u32]>) -> Result<V
             tables
         }
     };
+    if all.len() < 2 {
+        return Err(refused("nothing would be left: fewer than two variables move, of which one is eliminated and one kept"));
+    }
     if tables.is_empty() {
         return Err(refused("nothing can be eliminated: residuals touch two instances of every variable"));
     }
