@@ -1,5 +1,7 @@
 //! Reals that a caller gives.
 
+use std::borrow::Cow;
+
 /// Reals given by a caller in either precision.
 #[derive(Clone, Copy)]
 pub enum Reals<'a> {
@@ -9,7 +11,7 @@ pub enum Reals<'a> {
     F64(&'a [f64]),
 }
 
-impl Reals<'_> {
+impl<'a> Reals<'a> {
     /// Number of values.
     pub fn len(&self) -> usize {
         match self {
@@ -23,12 +25,12 @@ impl Reals<'_> {
         self.len() == 0
     }
 
-    /// The values, or the position of the first that is not finite where numbers go to `largest`: beyond, it would be infinite
+    /// The values, copied only where they are in f32, or the position of the first that is not finite where numbers go to `largest`: beyond, it would be infinite
     /// on the device.
-    pub fn finite(&self, largest: f64) -> Result<Vec<f64>, (usize, f64)> {
-        let values: Vec<f64> = match self {
-            Self::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
-            Self::F64(values) => values.to_vec(),
+    pub fn finite(&self, largest: f64) -> Result<Cow<'a, [f64]>, (usize, f64)> {
+        let values = match *self {
+            Self::F32(values) => Cow::Owned(values.iter().map(|value| f64::from(*value)).collect()),
+            Self::F64(values) => Cow::Borrowed(values),
         };
         match values.iter().position(|value| !value.is_finite() || value.abs() > largest) {
             Some(position) => Err((position, values[position])),

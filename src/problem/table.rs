@@ -152,10 +152,11 @@ impl Table {
     /// Values of all instances, or of those in `at`: finite, and on the manifold.
     fn settled(&self, values: Reals, at: Option<&[u32]>) -> Result<Vec<f64>, Error> {
         memory::probe(values.len() as u128 * 8, &format!("the values of \"{}\"", self.name))?;
-        let mut values = values.finite(self.largest).map_err(|(position, value)| {
+        let values = values.finite(self.largest).map_err(|(position, value)| {
             let instance = Some((position / self.width as usize) as u32);
             Error::not_finite(None, instance, format!("\"{}\"", self.name), (position, value))
         })?;
+        let mut values = values.into_owned();
         if let Some(manifold) = &self.manifold {
             let named = |place: usize| at.map_or(place, |at| at[place] as usize);
             manifold.settle(&mut values, named).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;

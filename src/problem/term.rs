@@ -8,6 +8,7 @@ use super::{Constraint, Loss, Reals, Table};
 use leastwise_base::memory;
 use leastwise_error::Error;
 use leastwise_program::{LossKind, Objective};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One scalar of data or the weight, for all instances of a part.
@@ -201,7 +202,7 @@ impl Term {
     }
 
     /// All columns' values, checked.
-    pub(super) fn given(&self, spec: &TermSpec, entries: &[EntryColumn]) -> Result<Vec<Vec<f64>>, Error> {
+    pub(super) fn given<'a>(&self, spec: &TermSpec<'a>, entries: &[EntryColumn<'a>]) -> Result<Vec<Cow<'a, [f64]>>, Error> {
         let values = spec.columns.iter().map(|column| column.values).chain(entries.iter().map(|column| column.values));
         values.enumerate().map(|(number, values)| self.column_values(number, values)).collect()
     }
@@ -212,7 +213,7 @@ impl Term {
         reading: Arc<Reading>,
         instances: Option<&[u32]>,
         literals: &impl Fn(usize) -> &'a [f64],
-        values: &[Vec<f64>],
+        values: &[Cow<[f64]>],
         weight: &Values,
     ) -> Part {
         let structure = &reading.structure;
@@ -418,7 +419,7 @@ impl Term {
     }
 
     /// A column's values, checked.
-    pub(super) fn column_values(&self, number: usize, values: Reals) -> Result<Vec<f64>, Error> {
+    pub(super) fn column_values<'a>(&self, number: usize, values: Reals<'a>) -> Result<Cow<'a, [f64]>, Error> {
         let NamedColumn { name, width, per } = &self.columns[number];
         self.checked(|| format!("term \"{}\": data column \"{name}\"", self.name), *width, *per, values)
     }
@@ -426,21 +427,27 @@ impl Term {
     /// A scalar of data of a part's instances, from its column's values.
     pub(super) fn scalar(&self, instances: Option<&[u32]>, datum: Datum, values: &[f64]) -> Values {
         let count = instances.map_or(self.count, |instances| instances.len() as u32);
-        let each = |value: &dyn Fn(usize) -> f64| {
-            let instance = |place: u32| instances.map_or(place, |instances| instances[place as usize]) as usize;
-            Values::Each((0..count).map(|place| value(instance(place))).collect())
-        };
+        // A loop of its own for each kind of value, and for those of all instances.
+        fn each(count: u32, instances: Option<&[u32]>, value: impl Fn(usize) -> f64) -> Values {
+            Values::Each(match instances {
+                Some(instances) => instances.iter().map(|&instance| value(instance as usize)).collect(),
+                None => (0..count as usize).map(value).collect(),
+            })
+        }
         let row = |instance: usize| self.offsets.as_ref().map_or((0, 0), |offsets| (offsets[instance], offsets[instance + 1]));
         match self.origin(datum) {
             Origin::Column { column, component } => match self.columns[column] {
                 NamedColumn { per: Per::Term, .. } => Values::Shared(values[component as usize]),
-                NamedColumn { width, .. } => each(&|instance| values[instance * width as usize + component as usize]),
+                NamedColumn { width, .. } => match instances {
+                    Some(_) => each(count, instances, |instance| values[instance * width as usize + component as usize]),
+                    None => Values::Each(values.iter().skip(component as usize).step_by(width as usize).copied().collect()),
+                },
             },
-            Origin::Entry { entry, .. } => each(&|instance| {
+            Origin::Entry { entry, .. } => each(count, instances, |instance| {
                 let (start, end) = row(instance);
                 if start + entry < end { values[(start + entry) as usize] } else { 0.0 }
             }),
-            Origin::Present(entry) => each(&|instance| {
+            Origin::Present(entry) => each(count, instances, |instance| {
                 let (start, end) = row(instance);
                 f64::from(start + entry < end)
             }),
@@ -503,11 +510,11 @@ impl Term {
         }
         let per = if matches!(weight, Weight::Shared(_)) { Per::Term } else { Per::Instance };
         let values = self.checked(what, 1, per, values)?;
-        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values) })
+        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values.into_owned()) })
     }
 
     /// The values of a column or weight, which `what` names if they are refused.
-    fn checked(&self, what: impl Fn() -> String, width: u32, per: Per, values: Reals) -> Result<Vec<f64>, Error> {
+    fn checked<'a>(&self, what: impl Fn() -> String, width: u32, per: Per, values: Reals<'a>) -> Result<Cow<'a, [f64]>, Error> {
         let width = width as usize;
         let rows = match per {
             Per::Term => 1,
