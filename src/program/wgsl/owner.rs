@@ -27,7 +27,7 @@ pub(super) fn tile_element(column: u32, lane: &str) -> String {
 }
 
 fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt::Result {
-    let OwnerProgram { program, tile, slots, crossing_columns, .. } = owner;
+    let OwnerProgram { program, tile, slots, crossing_columns, adds, .. } = owner;
     write_declarations(access, |_| false, text)?;
     writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
     writeln!(text, "    // Word of the index buffer with the first tile's first row and instance, two words a tile.\n    tiles: u32,")?;
@@ -58,8 +58,12 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt
     write_body(program, &reloads, "count", "        ", text)?;
     writeln!(text, "    }}\n    // Where the rows' sums go is looked up while the tile is on its way.")?;
     let zero = text.literal(0.0);
-    writeln!(text, "    var item = Item();\n    var before: real = {zero};\n    if (lane < items) {{")?;
-    write_lookup("lane", "        ", text)?;
+    writeln!(text, "    var item = Item();")?;
+    if *adds {
+        writeln!(text, "    var before: real = {zero};")?;
+    }
+    writeln!(text, "    if (lane < items) {{")?;
+    write_lookup("lane", *adds, "        ", text)?;
     writeln!(text, "    }}\n    workgroupBarrier();")?;
     match crossing_columns {
         0 => {}
@@ -76,20 +80,23 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt
         }
     }
     writeln!(text, "    for (var k = lane; k < items; k += group_size) {{\n        if (k != lane) {{")?;
-    write_lookup("k", "            ", text)?;
+    write_lookup("k", *adds, "            ", text)?;
     writeln!(text, "        }}\n        var sum: real = {zero};\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
     text.accumulate("sum", &Real::expression("tile[item.column + j]".into()), "            ")?;
     writeln!(text, "        }}")?;
     let sum = Real::name("sum");
     let signed = text.select(&sum, &text.negative(&sum), "item.negative");
-    let total = text.add(&Real::name("before"), &signed);
+    let total = if *adds { text.add(&Real::name("before"), &signed) } else { signed };
     text.store(binding::PARTIALS, "item.to", &total, "        ")?;
     writeln!(text, "    }}\n}}")
 }
 
-/// Looks up an item and what stands where its sum goes.
-fn write_lookup(k: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
+/// Looks up an item and, where its sum is added to that, what stands where it goes.
+fn write_lookup(k: &str, adds: bool, indent: &str, text: &mut Writer) -> std::fmt::Result {
     writeln!(text, "{indent}item = locate({k}, items, params.args.starts + first_row, count);")?;
+    if !adds {
+        return Ok(());
+    }
     let before = text.load(binding::PARTIALS, "item.to");
     writeln!(text, "{indent}before = {};", before.text)
 }

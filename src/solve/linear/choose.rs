@@ -3,7 +3,7 @@
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
 use super::two_level::{self, space::Space};
-use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, reduced, sizes};
+use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
@@ -200,6 +200,8 @@ pub fn on_device(
     let is_asked = wanted.preconditioner.is_some() || wanted.linear == Some(Linear::SchurPcg);
     let (preconditioner, why, on_device) = match made {
         Ok(solver) => (preconditioner, why, solver),
+        // What products of batches stay apart for is nobody's concern.
+        Err(Error::Limits(_)) if is_by_blocks(choice.linear, preconditioner) => (preconditioner, why, None),
         Err(Error::Limits(why) | Error::InvalidOption(why)) if !is_asked => {
             if choice.linear == Linear::SchurPcg {
                 choice = Choice { linear: Linear::Pcg, why: why.clone(), preconditioner: None };
@@ -212,6 +214,11 @@ pub fn on_device(
     Ok(Made { choice, host: None, on_device })
 }
 
+/// True for conjugate gradients with diagonal blocks alone.
+fn is_by_blocks(linear: Linear, preconditioner: Preconditioner) -> bool {
+    linear == Linear::Pcg && preconditioner == Preconditioner::BlockJacobi
+}
+
 /// True where a term sums over entries.
 pub(super) fn has_sums(problem: &Problem) -> bool {
     problem.enabled_batches().any(|batch| batch.sums.is_some())
@@ -219,6 +226,18 @@ pub(super) fn has_sums(problem: &Problem) -> bool {
 
 /// Preconditioner of conjugate gradients on the device for this problem, and why; with the planning of the solver, where that takes one.
 pub fn precondition(
+    (wanted, linear): (&Wanted, Linear),
+    problem: &Problem,
+    device: &Device,
+) -> Result<((Preconditioner, String), Option<Planning>), Error> {
+    let (chosen, planning) = preconditioner((wanted, linear), problem, device)?;
+    // A dispatch of the CPU is a call.
+    let merges = is_by_blocks(linear, chosen.0) && device.profile() != Profile::Cpu;
+    let planning = planning.or_else(|| if merges { merged::plan(device, problem) } else { None });
+    Ok((chosen, planning))
+}
+
+fn preconditioner(
     (wanted, linear): (&Wanted, Linear),
     problem: &Problem,
     device: &Device,

@@ -1,0 +1,236 @@
+//! Conjugate gradients with diagonal blocks in few dispatches, for problems within the caches of a GPU: there dispatches cost more than
+//! what they move.
+//!
+//! An iteration is
+//!
+//! 1. the first halves of the products J z, which every batch stores into a part of its own of the same columns;
+//! 2. `merged/accumulate`: β, p = z + βp and q = (JᵀWJ + λD)z + βq, gathered along one list of all batches; partial sums of pᵀq;
+//! 3. `merged/update`: α, s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz.
+//!
+//! A product with z instead of p needs no β, so it need not wait for one; that q = (JᵀWJ + λD)p stays true by recurrence costs no
+//! accuracy to speak of: q adds up the roundings that p does (Chronopoulos & Gear, *s-step iterative methods for symmetric linear
+//! systems*, 1989; Carson, Rozložník, Strakoš, Tichý & Tůma, *The numerical stability analysis of pipelined conjugate gradient methods*,
+//! 2018). α is rᵀz / pᵀq as ever. What reductions leave is added up by every workgroup that needs it. That the system is solved is known
+//! one round late, in which nothing is done but the first half of a product.
+
+mod plan;
+
+pub use plan::{Plan, plan};
+
+use super::super::workspace::launch;
+use super::super::{Workspace, state};
+use super::{DeviceSolver, pcg};
+use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernels, binding::*};
+use leastwise_error::Error;
+use leastwise_kernels::{merged, pcg as kernels};
+use leastwise_problem::Problem;
+use leastwise_program::{OwnerArguments, OwnerProgram};
+use plan::{Making, Part};
+
+/// Merged products of a problem, while its structure stays.
+pub struct MergedProducts {
+    kernels: StaticKernels,
+    parts: Vec<(Part, KernelId)>,
+    list: Slice,
+    columns: Slice,
+    /// λD, then what owners store.
+    vectors: Slice,
+    /// Elements between two vectors.
+    length: u32,
+    tables: u32,
+    variables: u32,
+    elements: u32,
+    starts: u32,
+    entries: u32,
+    kind_bits: u32,
+    of_owners: u32,
+    uploads: Vec<Command>,
+    buffers: Vec<BufferId>,
+}
+
+impl MergedProducts {
+    fn make(making: &mut Making, problem: &Problem, plan: Plan) -> Result<Self, Error> {
+        let Plan { tables, variables, elements, words, starts, entries, kind_bits, parts, columns, vectors } = plan;
+        let kernels = StaticKernels::request(making.device, merged::ALL, KernelSource::of_inner)?;
+        let mut products = Vec::new();
+        for part in parts {
+            let kernel = match &part.owner {
+                None => problem.batches()[part.batch].product.kernel,
+                Some((owner, _)) => storing(making.device, owner)?,
+            };
+            products.push((part, kernel));
+        }
+        let length = making.device.limits().align(elements);
+        let list = making.slice(Kind::Index, words.len() as u32, "list of merged products")?;
+        making.uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
+        let columns = making.slice(Kind::Inner, columns, "columns of merged products")?;
+        let vectors_len = length.checked_mul(1 + vectors).ok_or(Error::Internal("vectors of merged products"))?;
+        let slice = making.slice(Kind::Inner, vectors_len, "vectors of merged products")?;
+        // What nothing owns stays 0.
+        making.uploads.push(Command::Clear { slice });
+        Ok(Self {
+            kernels,
+            parts: products,
+            list,
+            columns,
+            vectors: slice,
+            length,
+            tables,
+            variables,
+            elements,
+            starts,
+            entries,
+            kind_bits,
+            of_owners: vectors,
+            uploads: Vec::new(),
+            buffers: Vec::new(),
+        })
+    }
+
+    fn fixed<K: Arguments>(&self, args: K, count: u32, bindings: K::Bindings<Slice>) -> Command {
+        Command::Dispatch(self.kernels.dispatch(args, count, bindings))
+    }
+
+    /// A vector over all unknowns.
+    fn vector(&self, number: u32) -> Slice {
+        Slice { offset: number * self.length, len: self.length, ..self.vectors }
+    }
+
+    /// The first half of a chunk's product with z.
+    fn multiply(&self, work: &Workspace, problem: &Problem, (part, kernel): &(Part, KernelId), body: &mut Vec<Command>) {
+        let chunk = &problem.batches()[part.batch].chunks[part.chunk];
+        let columns = match part.columns.len() as u32 {
+            0 => Slice { len: 1, ..self.columns },
+            len => Slice { offset: part.columns.start, len, ..self.columns },
+        };
+        let mut bindings = chunk.bindings().to_vec();
+        bindings.extend([(ARENA, work.point), (VECTOR_IN, work.z), (VECTOR_OUT, columns), (STATE, work.state)]);
+        match (&part.owner, &chunk.tiles) {
+            (Some((_, vector)), Some(tiles)) => {
+                bindings.push((PARTIALS, self.vector(*vector)));
+                let args = OwnerArguments { instances: chunk.count, tiles: tiles.first, starts: tiles.starts };
+                // A workgroup is a tile.
+                let product = launch(*kernel, tiles.count * work.group_size(), &bindings);
+                body.push(Command::Dispatch(Dispatch { words: args.words(), ..product }));
+            }
+            _ => body.push(Command::Dispatch(launch(*kernel, chunk.count, &bindings))),
+        }
+    }
+
+    /// λD, and which unknowns are fixed.
+    pub fn damp(&self, work: &Workspace, commands: &mut Vec<Command>) {
+        let free = work.free();
+        commands.push(self.fixed(
+            merged::Diagonal { masked: u32::from(free.is_some()) },
+            self.elements,
+            merged::DiagonalBindings {
+                scale: work.scale,
+                free: free.unwrap_or(work.scale),
+                diagonal: self.vector(0),
+                state: work.state,
+            },
+        ));
+    }
+
+    /// β, p = z + βp and q = (JᵀWJ + λD)z + βq, where partial sums of rᵀz are positive.
+    pub fn product(&self, work: &Workspace, problem: &Problem, body: &mut Vec<Command>) {
+        self.parts.iter().for_each(|part| self.multiply(work, problem, part, body));
+        body.push(self.fixed(
+            merged::Accumulate {
+                elements: self.elements,
+                tables: self.tables,
+                starts: self.starts,
+                entries: self.entries,
+                kind_bits: self.kind_bits,
+                vectors: self.of_owners,
+                length: self.length,
+                partial_count: work.groups(self.variables),
+                curvature: work.partial_distance,
+                control: control(work),
+            },
+            work.groups(self.elements) * work.group_size(),
+            merged::AccumulateBindings {
+                vectors: self.vectors,
+                z: work.z,
+                list: self.list,
+                columns: self.columns,
+                p: work.p,
+                q: work.q,
+                state: work.state,
+                partials: work.inner_partials,
+            },
+        ));
+    }
+
+    fn iteration(&self, work: &Workspace, problem: &Problem) -> Vec<Command> {
+        let mut body = Vec::new();
+        self.product(work, problem, &mut body);
+        body.push(self.fixed(
+            merged::Update {
+                tables: self.tables,
+                variables: self.variables,
+                curvature: work.partial_distance,
+                curvature_count: work.groups(self.elements),
+                control: control(work),
+            },
+            work.groups(self.variables) * work.group_size(),
+            merged::UpdateBindings {
+                z: work.z,
+                p: work.p,
+                list: self.list,
+                q: work.q,
+                step: work.step,
+                residual: work.residual,
+                inverse: work.inverse,
+                partials: work.inner_partials,
+            },
+        ));
+        body
+    }
+}
+
+/// The kernel of a product by owners that stores their sums.
+fn storing(device: &mut Device, owner: &OwnerProgram) -> Result<KernelId, Error> {
+    let owner = OwnerProgram { adds: false, ..owner.clone() };
+    Ok(device.kernels(&[KernelSource::of_owner(&owner).of_inner()])?[0])
+}
+
+/// The partial sum that `merged/accumulate` leaves rᵀz in; the next one has that before, 0 at first.
+pub fn control(work: &Workspace) -> u32 {
+    2 * work.partial_distance
+}
+
+impl DeviceSolver for MergedProducts {
+    fn buffers(&self) -> &[BufferId] {
+        &self.buffers
+    }
+
+    fn take_uploads(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.uploads)
+    }
+
+    fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
+        pcg::invert(work, problem, commands);
+        self.damp(work, commands);
+        let partials = work.groups(self.variables);
+        commands.push(self.fixed(
+            merged::Start { tables: self.tables, variables: self.variables, distance: work.partial_distance },
+            partials * work.group_size(),
+            merged::StartBindings {
+                residual: work.residual,
+                step: work.step,
+                list: self.list,
+                gradient: work.gradient,
+                z: work.z,
+                inverse: work.inverse,
+                partials: work.inner_partials,
+            },
+        ));
+        commands.push(work.reduce_inner(kernels::Begin { partial_count: partials, distance: work.partial_distance }));
+        // There is no rᵀz before.
+        commands.push(Command::Clear { slice: Slice { offset: control(work) + 1, len: 1, ..work.inner_partials } });
+        let body = self.iteration(work, problem);
+        commands.push(Command::Repeat { body, max: most, until: (work.state.buffer, state::SOLVED) });
+        Ok(())
+    }
+}
