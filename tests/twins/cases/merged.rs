@@ -109,7 +109,8 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
         let map: Vec<Option<(usize, bool)>> = (0..kinds * width)
             .map(|_| (random.below(4) > 0).then(|| (random.below(39) as usize * instances, random.below(2) == 0)))
             .collect();
-        words[5 * number..][..5].copy_from_slice(&[vector, width, 0, first, words.len()]);
+        let begin = words.len();
+        words[5 * number..][..5].copy_from_slice(&[vector, width, 0, first, begin]);
         words.extend(map.iter().map(|code| code.map_or(0, |(at, negative)| at + 1 + if negative { NEGATIVE as usize } else { 0 })));
         maps.push(map);
         let begin = incident.len();

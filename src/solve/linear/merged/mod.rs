@@ -15,7 +15,7 @@
 
 mod plan;
 
-pub use plan::{Plan, plan};
+pub use plan::{Plan, Sources, plan};
 
 use super::super::workspace::launch;
 use super::super::{Workspace, state};

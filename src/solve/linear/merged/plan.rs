@@ -53,7 +53,6 @@ pub(super) struct Part {
 /// A batch as plans see it.
 struct Source {
     owner: Option<Arc<OwnerProgram>>,
-    chunks: usize,
 }
 
 /// Contributions of a slot of a chunk to a table.
@@ -65,22 +64,37 @@ struct SlotKind<'a> {
     first: u32,
 }
 
-/// Begins the plan for a problem, where products can be merged on this device.
-pub fn plan(device: &Device, problem: &Problem) -> Option<Planning> {
-    // What is kept in double-floats is not written in f32.
-    let merges = device.reals() != Reals::Mixed && problem.enabled_batches().all(|batch| batch.sums.is_none());
-    if !merges {
-        return None;
+/// What a plan is made of, apart from the problem.
+pub struct Sources {
+    links: Links,
+    /// In the order of the links' batches.
+    batches: Vec<Source>,
+    cut: Option<Cut>,
+    /// Elements that slices begin at multiples of.
+    alignment: u32,
+}
+
+impl Sources {
+    /// Those of a problem that is laid out, if products can be merged on this device.
+    pub fn of(device: &Device, problem: &Problem) -> Option<Self> {
+        // What is kept in double-floats is not written in f32.
+        let merges = device.reals() != Reals::Mixed && problem.enabled_batches().all(|batch| batch.sums.is_none());
+        let links = merges.then(|| Links::new(problem))?;
+        let of_batch = |number: usize| {
+            let batch = &problem.batches()[number];
+            let is_tiled = batch.chunks.iter().all(|chunk| chunk.tiles.is_some());
+            Source { owner: batch.product.owner.clone().filter(|_| is_tiled) }
+        };
+        let batches = links.batches.iter().map(|batch| of_batch(batch.number)).collect();
+        Some(Self { links, batches, cut: device.cut(), alignment: device.limits().offset_alignment })
     }
-    let (links, cut, alignment) = (Links::new(problem), device.cut(), device.limits().offset_alignment);
-    let sources = links.batches.iter().map(|linked| {
-        let batch = &problem.batches()[linked.number];
-        let tiled = batch.chunks.iter().filter(|chunk| chunk.tiles.is_some()).count();
-        Source { owner: batch.product.owner.clone().filter(|_| tiled == batch.chunks.len()), chunks: batch.chunks.len() }
-    });
-    let sources: Vec<Source> = sources.collect();
+}
+
+/// Begins the plan for a problem, if products can be merged on this device.
+pub fn plan(device: &Device, problem: &Problem) -> Option<Planning> {
+    let sources = Sources::of(device, problem)?;
     Some(Task::new(move |pace| async move {
-        let plan = Plan::new(&links, &sources, cut, alignment, &pace).await?;
+        let plan = Plan::new(&sources, &pace).await?;
         Ok(plan.map(|plan| Box::new(plan) as Box<dyn linear::Plan>))
     }))
 }
@@ -91,13 +105,9 @@ fn apart(why: &str) -> Error {
 }
 
 impl Plan {
-    async fn new(
-        links: &Links,
-        sources: &[Source],
-        cut: Option<Cut>,
-        alignment: u32,
-        pace: &Pace,
-    ) -> Result<Result<Self, Error>, Stopped> {
+    /// The plan for these, or why products stay apart.
+    pub async fn new(sources: &Sources, pace: &Pace) -> Result<Result<Self, Error>, Stopped> {
+        let Sources { links, batches, cut, alignment } = sources;
         let mut moving: Vec<u32> = links.moving().map(|(number, _)| number).collect();
         moving.sort_by_key(|&table| links.tables[table as usize].site.vector);
         let site = |table: u32| links.tables[table as usize].site;
@@ -107,15 +117,15 @@ impl Plan {
         // What is stored where.
         let (mut parts, mut columns, mut vectors) = (Vec::new(), 0usize, 0);
         let mut kinds: Vec<Vec<SlotKind>> = moving.iter().map(|_| Vec::new()).collect();
-        for (batch, source) in links.batches.iter().zip(sources) {
+        for (batch, source) in links.batches.iter().zip(batches) {
             let programs = &batch.programs;
             let stored = match &source.owner {
                 Some(owner) => owner.crossing_columns,
                 None => cut.map_or(0, |cut| wgsl::columns(&programs.product, cut)).max(programs.contributions),
             };
             let maps = source.owner.as_ref().map_or(&programs.gradient_maps, |owner| &owner.crossing);
-            for (chunk, &(first, count)) in batch.chunks.iter().enumerate().take(source.chunks) {
-                let begin = columns.next_multiple_of(alignment as usize);
+            for (chunk, &(first, count)) in batch.chunks.iter().enumerate() {
+                let begin = columns.next_multiple_of(*alignment as usize);
                 columns = begin + stored as usize * count as usize;
                 if columns > MOST || (vectors + 2) as usize * elements as usize > MOST {
                     return Ok(Err(apart("an iteration costs what it moves")));
@@ -210,21 +220,23 @@ impl Plan {
     }
 }
 
-impl linear::Plan for Plan {
-    fn make(
-        self: Box<Self>,
-        device: &mut Device,
-        _: &mut Registry,
-        problem: &Problem,
-    ) -> Result<Box<dyn linear::DeviceSolver>, Error> {
+impl Plan {
+    /// Merged products with their buffers and kernels, which are all made or none; `Error::Limits` says that they do not fit.
+    pub fn merge(self, device: &mut Device, problem: &Problem) -> Result<MergedProducts, Error> {
         let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
-        match MergedProducts::make(&mut making, problem, *self) {
-            Ok(made) => Ok(Box::new(MergedProducts { uploads: making.uploads, buffers: making.buffers, ..made })),
+        match MergedProducts::make(&mut making, problem, self) {
+            Ok(made) => Ok(MergedProducts { uploads: making.uploads, buffers: making.buffers, ..made }),
             Err(error) => {
                 making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
                 Err(error)
             }
         }
+    }
+}
+
+impl linear::Plan for Plan {
+    fn make(self: Box<Self>, device: &mut Device, _: &mut Registry, problem: &Problem) -> Result<Box<dyn linear::DeviceSolver>, Error> {
+        Ok(Box::new(self.merge(device, problem)?))
     }
 }
 
