@@ -329,7 +329,7 @@ impl Model {
             let partials = (work.inner_partials.buffer, merged::control(&work));
             commands.push(Command::UploadReals { buffer: partials.0, offset: 0, data: vec![1.0; partials.1 as usize / 2] });
             commands.push(Command::UploadReals { buffer: partials.0, offset: partials.1 + 1, data: vec![0.0] });
-            made.damp(&work, &mut commands);
+            made.set_up(&work, &problem, &mut commands);
             made.product(&work, &problem, &mut commands);
             merged = Some(made);
         } else {

@@ -22,6 +22,7 @@ mod lanes;
 mod logarithm;
 mod numbers;
 mod operations;
+mod merged;
 mod parts;
 mod power;
 mod reduced;
@@ -37,6 +38,7 @@ pub use lanes::{LANES, Lanes};
 pub(super) use operations::{binary, unary};
 pub use parts::threads;
 pub use reduced::ReducedTiles;
+pub use merged::MergedTiles;
 pub use tiles::TileProgram;
 #[cfg(all(target_arch = "wasm32", target_feature = "atomics"))]
 pub use tiles::forget_tile;

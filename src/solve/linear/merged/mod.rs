@@ -3,7 +3,7 @@
 //!
 //! An iteration is
 //!
-//! 1. the first halves of the products J z, which every batch stores into a part of its own of the same columns;
+//! 1. the first halves of the products J z of all batches, in one kernel ([`halves`]), each stored into a part of the same columns;
 //! 2. `merged/accumulate`: β, p = z + βp and q = (JᵀWJ + λD)z + βq, gathered along one list of all batches; partial sums of pᵀq;
 //! 3. `merged/update`: α, s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz.
 //!
@@ -13,24 +13,28 @@
 //! 2018). α is rᵀz / pᵀq as ever. What reductions leave is added up by every workgroup that needs it. That the system is solved is known
 //! one round late, in which nothing is done but the first half of a product.
 
+mod halves;
 mod plan;
 
 pub use plan::{Plan, Sources, plan};
 
-use super::super::workspace::launch;
 use super::super::{Workspace, state};
 use super::{DeviceSolver, pcg};
-use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernels, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, KernelSource, Kind, Slice, StaticKernels};
 use leastwise_error::Error;
 use leastwise_kernels::{merged, pcg as kernels};
 use leastwise_problem::Problem;
-use leastwise_program::{OwnerArguments, OwnerProgram};
-use plan::{Making, Part};
+use halves::Half;
+use plan::Making;
+
+/// Entries, and elements of columns and Jacobians, at most: where there are more, an iteration costs what it moves, and one more product a
+/// step, which finds out late that the system is solved, would cost more than dispatches do.
+const MOST: usize = 1 << 22;
 
 /// Merged products of a problem, while its structure stays.
 pub struct MergedProducts {
     kernels: StaticKernels,
-    parts: Vec<(Part, KernelId)>,
+    halves: Vec<Half>,
     list: Slice,
     columns: Slice,
     /// λD, then what owners store.
@@ -52,15 +56,8 @@ impl MergedProducts {
     fn make(making: &mut Making, problem: &Problem, plan: Plan) -> Result<Self, Error> {
         let Plan { tables, variables, elements, words, starts, entries, kind_bits, parts, columns, vectors } = plan;
         let kernels = StaticKernels::request(making.device, merged::ALL, KernelSource::of_inner)?;
-        let mut products = Vec::new();
-        for part in parts {
-            let kernel = match &part.owner {
-                None => problem.batches()[part.batch].product.kernel,
-                Some((owner, _)) => storing(making.device, owner)?,
-            };
-            products.push((part, kernel));
-        }
         let length = making.device.limits().align(elements);
+        let halves = halves::make(making, problem, parts, length)?;
         let list = making.slice(Kind::Index, words.len() as u32, "list of merged products")?;
         making.uploads.push(Command::UploadIndices { buffer: list.buffer, offset: 0, data: words });
         let columns = making.slice(Kind::Inner, columns, "columns of merged products")?;
@@ -70,7 +67,7 @@ impl MergedProducts {
         making.uploads.push(Command::Clear { slice });
         Ok(Self {
             kernels,
-            parts: products,
+            halves,
             list,
             columns,
             vectors: slice,
@@ -96,29 +93,9 @@ impl MergedProducts {
         Slice { offset: number * self.length, len: self.length, ..self.vectors }
     }
 
-    /// The first half of a chunk's product with z.
-    fn multiply(&self, work: &Workspace, problem: &Problem, (part, kernel): &(Part, KernelId), body: &mut Vec<Command>) {
-        let chunk = &problem.batches()[part.batch].chunks[part.chunk];
-        let columns = match part.columns.len() as u32 {
-            0 => Slice { len: 1, ..self.columns },
-            len => Slice { offset: part.columns.start, len, ..self.columns },
-        };
-        let mut bindings = chunk.bindings().to_vec();
-        bindings.extend([(ARENA, work.point), (VECTOR_IN, work.z), (VECTOR_OUT, columns), (STATE, work.state)]);
-        match (&part.owner, &chunk.tiles) {
-            (Some((_, vector)), Some(tiles)) => {
-                bindings.push((PARTIALS, self.vector(*vector)));
-                let args = OwnerArguments { instances: chunk.count, tiles: tiles.first, starts: tiles.starts };
-                // A workgroup is a tile.
-                let product = launch(*kernel, tiles.count * work.group_size(), &bindings);
-                body.push(Command::Dispatch(Dispatch { words: args.words(), ..product }));
-            }
-            _ => body.push(Command::Dispatch(launch(*kernel, chunk.count, &bindings))),
-        }
-    }
-
-    /// λD, and which unknowns are fixed.
-    pub fn damp(&self, work: &Workspace, commands: &mut Vec<Command>) {
+    /// What products need of the system at the current point: copies of Jacobians, λD, and which unknowns are fixed.
+    pub fn set_up(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        self.halves.iter().for_each(|half| half.set_up(problem, commands));
         let free = work.free();
         commands.push(self.fixed(
             merged::Diagonal { masked: u32::from(free.is_some()) },
@@ -134,7 +111,7 @@ impl MergedProducts {
 
     /// β, p = z + βp and q = (JᵀWJ + λD)z + βq, where partial sums of rᵀz are positive.
     pub fn product(&self, work: &Workspace, problem: &Problem, body: &mut Vec<Command>) {
-        self.parts.iter().for_each(|part| self.multiply(work, problem, part, body));
+        self.halves.iter().for_each(|half| half.multiply(work, problem, [self.columns, self.vectors], self.length, body));
         body.push(self.fixed(
             merged::Accumulate {
                 elements: self.elements,
@@ -189,12 +166,6 @@ impl MergedProducts {
     }
 }
 
-/// The kernel of a product by owners that stores their sums.
-fn storing(device: &mut Device, owner: &OwnerProgram) -> Result<KernelId, Error> {
-    let owner = OwnerProgram { adds: false, ..owner.clone() };
-    Ok(device.kernels(&[KernelSource::of_owner(&owner).of_inner()])?[0])
-}
-
 /// The partial sum that `merged/accumulate` leaves rᵀz in; the next one has that before, 0 at first.
 pub fn control(work: &Workspace) -> u32 {
     2 * work.partial_distance
@@ -211,7 +182,7 @@ impl DeviceSolver for MergedProducts {
 
     fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
         pcg::invert(work, problem, commands);
-        self.damp(work, commands);
+        self.set_up(work, problem, commands);
         let partials = work.groups(self.variables);
         commands.push(self.fixed(
             merged::Start { tables: self.tables, variables: self.variables, distance: work.partial_distance },

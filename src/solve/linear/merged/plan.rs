@@ -1,7 +1,7 @@
 //! What merged products are made of, without a device: which batch stores what, where, and the list along which all is gathered.
 
 use super::super::{self as linear, Planning};
-use super::MergedProducts;
+use super::{MOST, MergedProducts};
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{BufferId, Command, Device, Kind, Reals, Slice};
 use leastwise_error::Error;
@@ -10,10 +10,6 @@ use leastwise_program::wgsl::{self, Cut};
 use leastwise_program::{ColumnMap, NEGATIVE, OwnerProgram};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Entries and elements of columns at most: where there are more, an iteration costs what it moves, and one more product a step, which
-/// finds out late that the system is solved, would cost more than dispatches do.
-const MOST: usize = 1 << 22;
 
 /// Entries that one lane adds up at most.
 const LONGEST: u32 = 64;
