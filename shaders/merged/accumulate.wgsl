@@ -13,7 +13,7 @@
 #import state/solver
 
 struct Args {
-    // Unknowns.
+    // Unknowns, and what is between tables.
     elements: u32,
     // Tables.
     tables: u32,
@@ -89,13 +89,17 @@ fn main(
         let run = run_of(group, params.args.elements);
         for (var i = run.start + lane; i < run.end; i += group_size) {
             var t = 0u;
-            while (t + 1u < params.args.tables && list[5u * t + 5u] <= i) {
+            while (t + 1u < params.args.tables && list[6u * t + 6u] <= i) {
                 t++;
             }
-            let width = list[5u * t + 1u];
-            let variable = (i - list[5u * t]) / width;
-            let map = list[5u * t + 4u] + i - list[5u * t] - variable * width;
-            let row = params.args.starts + list[5u * t + 3u] + variable;
+            let width = list[6u * t + 1u];
+            let variable = (i - list[6u * t]) / width;
+            if (variable >= list[6u * t + 5u]) {
+                // Between two tables.
+                continue;
+            }
+            let map = list[6u * t + 4u] + i - list[6u * t] - variable * width;
+            let row = params.args.starts + list[6u * t + 3u] + variable;
             let start = params.args.entries + list[row];
             let end = params.args.entries + list[row + 1u];
             let diagonal = vectors[i];

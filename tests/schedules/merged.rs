@@ -106,7 +106,7 @@ fn an_inner_iteration_is_three_dispatches_for_any_number_of_terms_and_tables() {
         let problem = chains(&mut session, tables, terms);
         let (counters, report) = steps(&mut session, problem);
         let inner: u32 = report.iterations.iter().map(|step| step.inner_iterations).sum();
-        assert!(inner > 3, "{inner} inner iterations");
+        assert!(inner >= 3, "{inner} inner iterations");
         assert_eq!(counters.round_dispatches, 3 * counters.rounds, "{terms} terms over {tables} tables: {counters:?}");
         session.free_problem(problem);
     }

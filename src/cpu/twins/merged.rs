@@ -27,24 +27,24 @@ struct Table {
     block: usize,
     first: usize,
     map: usize,
+    variables: usize,
 }
 
 fn tables(list: &[u32], count: u32) -> Vec<Table> {
     let of = |words: &[u32]| {
-        let [vector, width, block, first, map] = std::array::from_fn(|k| words[k] as usize);
-        Table { vector, width, block, first, map }
+        let [vector, width, block, first, map, variables] = std::array::from_fn(|k| words[k] as usize);
+        Table { vector, width, block, first, map, variables }
     };
-    list[..5 * count as usize].chunks_exact(5).map(of).collect()
+    list[..6 * count as usize].chunks_exact(6).map(of).collect()
 }
 
 /// The variables `run` by tables: each with a range of its own variables.
 fn parts(tables: &[Table], run: Range<usize>) -> impl Iterator<Item = (Table, Range<usize>)> {
-    let end = |k: usize| tables.get(k + 1).map_or(usize::MAX, |next| next.first);
-    let part = move |(k, table): (usize, &Table)| {
-        let range = run.start.max(table.first)..run.end.min(end(k));
+    let part = move |table: &Table| {
+        let range = run.start.max(table.first)..run.end.min(table.first + table.variables);
         (range.start < range.end).then(|| (*table, range.start - table.first..range.end - table.first))
     };
-    tables.iter().enumerate().filter_map(part)
+    tables.iter().filter_map(part)
 }
 
 /// s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
@@ -114,6 +114,8 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
     let found = threads::map(tasks.collect(), run_elements(work, elements), |(p, q, run)| {
         let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
         for (place, ((p, q), i)) in p.iter_mut().zip(q).zip(run).enumerate() {
+            // Nothing is between two tables.
+            let Some(sum) = sums.of(i) else { continue };
             let (diagonal, mut direction) = (vectors[i], z[i]);
             let mut product = diagonal * direction;
             // The first direction does not look at p and q: they may hold anything.
@@ -124,7 +126,7 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
             for k in 1..=args.vectors as usize {
                 product += vectors[k * args.length as usize + i];
             }
-            product += sums.of(i);
+            product += sum;
             if diagonal < R::ZERO {
                 product = R::ZERO;
             }
@@ -146,9 +148,12 @@ struct Sums<'a, R> {
 
 impl<R: Real> Sums<'_, R> {
     /// The sum for an unknown, in the order of the list.
-    fn of(&self, i: usize) -> R {
+    fn of(&self, i: usize) -> Option<R> {
         let table = self.tables.iter().rfind(|table| table.vector <= i).expect("the first table begins at 0");
         let variable = (i - table.vector) / table.width;
+        if variable >= table.variables {
+            return None;
+        }
         let map = &self.list[table.map + (i - table.vector) % table.width..];
         let row = self.args.starts as usize + table.first + variable;
         let entries = &self.list[self.args.entries as usize..][self.list[row] as usize..self.list[row + 1] as usize];
@@ -160,7 +165,7 @@ impl<R: Real> Sums<'_, R> {
                 sum += if code & NEGATIVE == 0 { value } else { -value };
             }
         }
-        sum
+        Some(sum)
     }
 }
 

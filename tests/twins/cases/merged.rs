@@ -33,7 +33,7 @@ fn words(tables: &Tables) -> (Vec<u32>, Vec<(usize, usize)>) {
     let (mut words, mut variables) = (Vec::new(), Vec::new());
     for (number, table) in tables.list.iter().enumerate() {
         let [vector, width, block, _] = table.places();
-        words.extend([vector, width, block, variables.len() as u32, 0]);
+        words.extend([vector, width, block, variables.len() as u32, 0, table.items as u32]);
         variables.extend((0..table.items).map(|variable| (number, variable)));
     }
     (words, variables)
@@ -72,6 +72,9 @@ pub fn start(tables: &Tables, group: usize, random: &mut Random) -> Case {
     case
 }
 
+/// Elements behind a table that are none of its.
+const GAP: usize = 5;
+
 /// What an iteration finds: rᵀz before, if there was one, rᵀz as a part of the first one, and its sign.
 struct Found {
     name: &'static str,
@@ -95,22 +98,22 @@ pub fn accumulate(size: usize, width: usize, group: usize, random: &mut Random) 
 
 fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random: &mut Random) -> Case {
     let mut case = Case::new(StaticKernel::MergedAccumulate, format!("width {width}, {}", found.name));
-    // Tables next to each other: width, variables, and kinds of contributions.
+    // Tables with gaps behind them: width, variables, and kinds of contributions.
     let tables = [(2, 3, 2), (width, size.div_ceil(width), 3), (1, 66, 1)];
-    let (instances, bits, columns) = (size + 3, 2, 40 * (size + 3));
+    let (instances, bits, columns) = (size + 3, 2, 9 * (size + 3));
     let values = random.vector(columns);
-    let elements: usize = tables.iter().map(|(width, variables, _)| width * variables).sum();
-    let mut words = vec![0; 5 * tables.len()];
+    let elements: usize = tables.iter().map(|(width, variables, _)| width * variables + GAP).sum();
+    let mut words = vec![0; 6 * tables.len()];
     let mut incident: Vec<Vec<(u32, usize)>> = Vec::new();
     // Element and sign of a component's first value, by table, kind and component.
     let mut maps: Vec<Vec<Option<(usize, bool)>>> = Vec::new();
     let (mut vector, mut first) = (0, 0);
     for (number, &(width, variables, kinds)) in tables.iter().enumerate() {
         let map: Vec<Option<(usize, bool)>> = (0..kinds * width)
-            .map(|_| (random.below(4) > 0).then(|| (random.below(39) as usize * instances, random.below(2) == 0)))
+            .map(|_| (random.below(4) > 0).then(|| (random.below(8) as usize * instances, random.below(2) == 0)))
             .collect();
         let begin = words.len();
-        words[5 * number..][..5].copy_from_slice(&[vector, width, 0, first, begin]);
+        words[6 * number..][..6].copy_from_slice(&[vector, width, 0, first, begin, variables]);
         words.extend(map.iter().map(|code| code.map_or(0, |(at, negative)| at + 1 + if negative { NEGATIVE as usize } else { 0 })));
         maps.push(map);
         let begin = incident.len();
@@ -124,7 +127,7 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
                 }
             }
         }
-        (vector, first) = (vector + width * variables, first + variables);
+        (vector, first) = (vector + width * variables + GAP, first + variables);
     }
     let starts = words.len();
     let ends = incident.iter().scan(0, |end, entries| {
@@ -189,13 +192,14 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
     let mut places = Vec::new();
     let mut first = 0;
     for (number, &(width, variables, _)) in tables.iter().enumerate() {
-        places.extend((0..variables * width).map(|i| (number, first + i / width, i % width)));
+        places.extend((0..variables * width).map(|i| Some((number, first + i / width, i % width))));
+        places.extend([None; GAP]);
         first += variables;
     }
     for (group, run) in spread.each() {
         let mut along = Value::default();
         for i in run {
-            let (number, variable, component) = places[i];
+            let Some((number, variable, component)) = places[i] else { continue };
             let width = tables[number].0;
             let of = |&(kind, instance): &(u32, usize)| match maps[number][kind as usize * width + component] {
                 None => Value::default(),

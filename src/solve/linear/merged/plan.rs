@@ -15,7 +15,7 @@ use std::sync::Arc;
 const LONGEST: u32 = 64;
 
 /// Words of a table in the list (`shaders/merged/shared/tables.wgsl`).
-const TABLE_WORDS: usize = 5;
+const TABLE_WORDS: usize = 6;
 
 /// Operations that an entry takes, about.
 const EACH: usize = 8;
@@ -107,7 +107,7 @@ impl Plan {
         let mut moving: Vec<u32> = links.moving().map(|(number, _)| number).collect();
         moving.sort_by_key(|&table| links.tables[table as usize].site.vector);
         let site = |table: u32| links.tables[table as usize].site;
-        let elements: u32 = moving.iter().map(|&table| site(table).unknowns()).sum();
+        let elements = links.vector_len;
         let variables: u32 = moving.iter().map(|&table| site(table).count).sum();
 
         // What is stored where.
@@ -155,7 +155,8 @@ impl Plan {
         let mut first_variable = 0;
         for (number, (&table, kinds)) in moving.iter().zip(&kinds).enumerate() {
             let (site, map) = (site(table), words.len() as u32);
-            words[TABLE_WORDS * number..][..TABLE_WORDS].copy_from_slice(&[site.vector, site.tangent, site.block, first_variable, map]);
+            let of_table = [site.vector, site.tangent, site.block, first_variable, map, site.count];
+            words[TABLE_WORDS * number..][..TABLE_WORDS].copy_from_slice(&of_table);
             for kind in kinds {
                 words.extend(kind.map.codes.iter().map(|&code| match code & !NEGATIVE {
                     0 => 0,
