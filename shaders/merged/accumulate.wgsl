@@ -31,7 +31,7 @@ struct Args {
     partial_count: u32,
     // First partial of pᵀq.
     curvature: u32,
-    // Partial of rᵀz that goes on, 0 once solved; rᵀz before is the next one.
+    // Partial of rᵀz that goes on, 0 once solved; rᵀz before is the next one, then 1 if there was no curvature along p.
     control: u32,
 }
 
@@ -69,7 +69,7 @@ fn main(
     let before = partials[params.args.control + 1u];
     let is_first = before == 0.0;
     let is_solved = !is_first && rz <= state[FORCING] * state[FORCING] * state[RZ_START];
-    let goes_on = is_finite(rz) && rz > 0.0 && !is_solved;
+    let goes_on = is_finite(rz) && rz > 0.0 && !is_solved && partials[params.args.control + 2u] == 0.0;
     let g = group_index(group);
     if (lane == 0u && g == 0u) {
         partials[params.args.control] = select(real(0.0), rz, goes_on);

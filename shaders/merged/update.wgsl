@@ -1,7 +1,7 @@
 // α = rᵀz / pᵀq, s += αp, r −= αq, z = M⁻¹r; partial sums of rᵀz. Over the variables of all tables.
 //
-// Every workgroup adds the partial sums of pᵀq up by itself, as in `pcg/update`. Where there is no curvature along p, the sums of rᵀz
-// are 0: `merged/accumulate` ends the solve.
+// Every workgroup adds the partial sums of pᵀq up by itself, as in `pcg/update`. Where there is no curvature along p, nothing is done but
+// to note it: `merged/accumulate` ends the solve.
 
 #import shared/reduce
 #import merged/shared/tables
@@ -15,7 +15,7 @@ struct Args {
     curvature: u32,
     // Partials of pᵀq.
     curvature_count: u32,
-    // Partial of rᵀz, 0 once solved, which becomes rᵀz before.
+    // Partial of rᵀz, 0 once solved, which becomes rᵀz before; behind that, whether there is no curvature.
     control: u32,
 }
 
@@ -69,7 +69,8 @@ fn main(
     let curvature = group_sum(lane, part);
     let before = partials[params.args.control];
     var rz: real = 0.0;
-    if (before > 0.0 && is_finite(curvature) && curvature > 0.0) {
+    let is_curved = is_finite(curvature) && curvature > 0.0;
+    if (before > 0.0 && is_curved) {
         let alpha = before / curvature;
         let run = run_of(group, params.args.variables);
         for (var i = run.start + lane; i < run.end; i += group_size) {
@@ -101,6 +102,7 @@ fn main(
         partials[g] = sum;
         if (g == 0u) {
             partials[params.args.control + 1u] = before;
+            partials[params.args.control + 2u] = select(real(1.0), real(0.0), is_curved);
         }
     }
 }

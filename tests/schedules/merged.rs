@@ -13,9 +13,9 @@ fn products_that_are_gathered_at_once_are_the_dense_product() {
     let seed = fresh_seed();
     println!("LEASTWISE_TEST_SEED={seed}");
     let mut random = Random::new(seed);
-    for (count, longest) in [(2, 3), (77, 12), (1200, 8)] {
+    for (count, longest) in [(2, 3), (77, 4), (1200, 3)] {
         let mut model = Model::new(count, &mut random);
-        for kind in [Kinds::Springs, Kinds::Rigid, Kinds::Scaled, Kinds::Rigid] {
+        for kind in [Kinds::Springs, Kinds::Rigid, Kinds::Scaled, Kinds::Joined] {
             model.term(kind, longest, &mut random);
         }
         model.terms.retain(|given| !given.indices[0].is_empty());
@@ -29,7 +29,6 @@ fn products_that_are_gathered_at_once_are_the_dense_product() {
                 let error = error(&found.product, &dense.product, epsilon(device));
                 println!("{name}, {}: {error:.1e} of what roundings can come to", schedule.name());
                 assert!(error < 1.0, "{name}, {}: an error of {error:e} bounds", schedule.name());
-                assert_eq!(found.schedules.len(), model.terms.len(), "{name}");
             }
             assert_eq!(device.counters().bytes_live, live, "{name}: buffers are left");
         });

@@ -328,9 +328,9 @@ impl Model {
             // As if an iteration were the first one.
             let partials = (work.inner_partials.buffer, merged::control(&work));
             commands.push(Command::UploadReals { buffer: partials.0, offset: 0, data: vec![1.0; partials.1 as usize / 2] });
-            commands.push(Command::UploadReals { buffer: partials.0, offset: partials.1 + 1, data: vec![0.0] });
+            commands.push(Command::UploadReals { buffer: partials.0, offset: partials.1 + 1, data: vec![0.0; 2] });
             made.set_up(&work, &problem, &mut commands);
-            made.product(&work, &problem, &mut commands);
+            made.product(&work, &problem, made.partials(&work), &mut commands);
             merged = Some(made);
         } else {
             pcg::product(&work, &problem, &mut commands);

@@ -92,7 +92,7 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
     let is_first = before == R::ZERO;
     let forcing = state[FORCING as usize];
     let is_solved = !is_first && rz <= forcing * forcing * state[RZ_START as usize];
-    let goes_on = rz.is_finite() && rz > R::ZERO && !is_solved;
+    let goes_on = rz.is_finite() && rz > R::ZERO && !is_solved && partials[control + 2] == R::ZERO;
     if work.groups.contains(&0) {
         partials[control] = if goes_on { rz } else { R::ZERO };
         if goes_on {
@@ -177,11 +177,13 @@ pub fn update<R: Real>(work: &Workgroups, args: kernels::merged::Update, binding
         return;
     }
     let curvature = strided_sum(work, args.curvature_count, |i| partials[args.curvature as usize + i]);
+    let is_curved = curvature.is_finite() && curvature > R::ZERO;
     if work.groups.contains(&0) {
         partials[control + 1] = before;
+        partials[control + 2] = if is_curved { R::ZERO } else { R::ONE };
     }
     let written = &mut partials[work.groups.start as usize..][..work.groups.len()];
-    if !(curvature.is_finite() && curvature > R::ZERO) {
+    if !is_curved {
         written.fill(R::ZERO);
         return;
     }

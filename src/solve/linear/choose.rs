@@ -231,8 +231,7 @@ pub fn precondition(
     device: &Device,
 ) -> Result<((Preconditioner, String), Option<Planning>), Error> {
     let (chosen, planning) = preconditioner((wanted, linear), problem, device)?;
-    // A dispatch of the CPU is a call.
-    let merges = is_by_blocks(linear, chosen.0) && device.profile() != Profile::Cpu;
+    let merges = is_by_blocks(linear, chosen.0);
     let planning = planning.or_else(|| if merges { merged::plan(device, problem) } else { None });
     Ok((chosen, planning))
 }
@@ -250,7 +249,7 @@ fn preconditioner(
     }
     let profile = device.profile();
     if let Some(preconditioner) = wanted.preconditioner {
-        return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(problem)?));
+        return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(device, problem)?));
     }
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let (least, why) = Thresholds::default().two_level_on(profile);
@@ -269,7 +268,7 @@ fn preconditioner(
             let coordinates = space.coordinates;
             let why =
                 format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {coordinates} dimensions");
-            Ok(((Preconditioner::TwoLevel, why), Some(two_level::plan(problem, space))))
+            Ok(((Preconditioner::TwoLevel, why), Some(two_level::plan(device, problem, space))))
         }
         Ok(_) => by_blocks("no variables are points, of which residuals see differences".into()),
         Err(why) => by_blocks(why),

@@ -75,22 +75,25 @@ pub fn start(tables: &Tables, group: usize, random: &mut Random) -> Case {
 /// Elements behind a table that are none of its.
 const GAP: usize = 5;
 
-/// What an iteration finds: rᵀz before, if there was one, rᵀz as a part of the first one, and its sign.
+/// What an iteration finds: rᵀz before, if there was one, rᵀz as a part of the first one, its sign, and whether there was no curvature.
 struct Found {
     name: &'static str,
     has_before: bool,
     part: f64,
     sign: f64,
+    is_flat: bool,
 }
 
-/// The first iteration, one in the midst, one that finds the system solved, and one that finds no rᵀz.
+/// The first iteration, one in the midst, one that finds the system solved, one that finds no rᵀz, and one behind a direction without
+/// curvature.
 pub fn accumulate(size: usize, width: usize, group: usize, random: &mut Random) -> Vec<Case> {
-    let found = |name, has_before, part, sign| Found { name, has_before, part, sign };
+    let found = |name, has_before, part, sign| Found { name, has_before, part, sign, is_flat: false };
     [
         found("first", false, 1.0, 1.0),
         found("going on", true, 0.5, 1.0),
         found("solved", true, 0.01, 1.0),
         found("not positive", true, 0.5, -1.0),
+        Found { is_flat: true, ..found("no curvature", true, 0.5, 1.0) },
     ]
     .map(|found| accumulate_once(size, width, group, found, random))
     .into()
@@ -164,7 +167,7 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
         case.poisoned(merged::Accumulate::Q, elements);
     }
     let mut all: Vec<f64> = partials.iter().copied().chain((partials.len()..curvature + spread.groups + 2).map(poison)).collect();
-    all[control + 1] = before;
+    (all[control + 1], all[control + 2]) = (before, if found.is_flat { 1.0 } else { 0.0 });
     case.reals(merged::Accumulate::PARTIALS, all);
     let args = merged::Accumulate {
         elements: elements as u32,
@@ -180,7 +183,7 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
     };
     case.dispatch(spread.lanes(), args);
     let is_solved = found.has_before && rz.value <= 0.125 * 0.125 * begun;
-    if rz.value <= 0.0 || is_solved {
+    if rz.value <= 0.0 || is_solved || found.is_flat {
         case.expect(merged::Accumulate::PARTIALS, control, 0.0);
         case.expect_state(&[(SOLVED, 1.0.into())]);
         return case;
@@ -259,6 +262,7 @@ fn update_once(tables: &Tables, group: usize, (name, sign, before): (&str, f64, 
         return case;
     }
     case.expect(merged::Update::PARTIALS, control + 1, before);
+    case.expect(merged::Update::PARTIALS, control + 2, if sign > 0.0 { 0.0 } else { 1.0 });
     for (group, run) in spread.each() {
         let mut rz = Value::default();
         for (number, variable) in run.filter(|_| sign > 0.0).map(|place| variables[place]) {

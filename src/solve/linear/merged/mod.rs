@@ -16,10 +16,10 @@
 mod halves;
 mod plan;
 
-pub use plan::{Plan, Sources, plan};
+pub use plan::{Plan, Sources, plan, sources};
 
 use super::super::{Workspace, state};
-use super::{DeviceSolver, pcg};
+use super::{Correction, DeviceSolver, pcg};
 use leastwise_device::{Arguments, BufferId, Command, KernelSource, Kind, Slice, StaticKernels};
 use leastwise_error::Error;
 use leastwise_kernels::{merged, pcg as kernels};
@@ -109,8 +109,8 @@ impl MergedProducts {
         ));
     }
 
-    /// β, p = z + βp and q = (JᵀWJ + λD)z + βq, where partial sums of rᵀz are positive.
-    pub fn product(&self, work: &Workspace, problem: &Problem, body: &mut Vec<Command>) {
+    /// β, p = z + βp and q = (JᵀWJ + λD)z + βq, where so many partial sums of rᵀz are positive.
+    pub fn product(&self, work: &Workspace, problem: &Problem, partial_count: u32, body: &mut Vec<Command>) {
         self.halves.iter().for_each(|half| half.multiply(work, problem, [self.columns, self.vectors], self.length, body));
         body.push(self.fixed(
             merged::Accumulate {
@@ -121,7 +121,7 @@ impl MergedProducts {
                 kind_bits: self.kind_bits,
                 vectors: self.of_owners,
                 length: self.length,
-                partial_count: work.groups(self.variables),
+                partial_count,
                 curvature: work.partial_distance,
                 control: control(work),
             },
@@ -139,9 +139,15 @@ impl MergedProducts {
         ));
     }
 
-    fn iteration(&self, work: &Workspace, problem: &Problem) -> Vec<Command> {
+    /// Partial sums of rᵀz that a start or an iteration leaves without a correction.
+    pub fn partials(&self, work: &Workspace) -> u32 {
+        work.groups(self.variables)
+    }
+
+    /// Appends the iterations, of so many partial sums of rᵀz, corrections' included.
+    fn iterate(&self, work: &Workspace, problem: &Problem, correction: Option<&dyn Correction>, partials: u32) -> Vec<Command> {
         let mut body = Vec::new();
-        self.product(work, problem, &mut body);
+        self.product(work, problem, partials, &mut body);
         body.push(self.fixed(
             merged::Update {
                 tables: self.tables,
@@ -150,7 +156,7 @@ impl MergedProducts {
                 curvature_count: work.groups(self.elements),
                 control: control(work),
             },
-            work.groups(self.variables) * work.group_size(),
+            self.partials(work) * work.group_size(),
             merged::UpdateBindings {
                 z: work.z,
                 p: work.p,
@@ -162,7 +168,44 @@ impl MergedProducts {
                 partials: work.inner_partials,
             },
         ));
+        if let Some(correction) = correction {
+            correction.apply(work, problem, self.partials(work), 0, &mut body);
+        }
         body
+    }
+
+    /// Appends the solve, where the preconditioner is set up.
+    pub(super) fn solve_preconditioned(
+        &self,
+        work: &Workspace,
+        problem: &Problem,
+        correction: Option<&dyn Correction>,
+        most: u32,
+        commands: &mut Vec<Command>,
+    ) {
+        self.set_up(work, problem, commands);
+        let mut partials = self.partials(work);
+        commands.push(self.fixed(
+            merged::Start { tables: self.tables, variables: self.variables, distance: work.partial_distance },
+            partials * work.group_size(),
+            merged::StartBindings {
+                residual: work.residual,
+                step: work.step,
+                list: self.list,
+                gradient: work.gradient,
+                z: work.z,
+                inverse: work.inverse,
+                partials: work.inner_partials,
+            },
+        ));
+        if let Some(correction) = correction {
+            partials += correction.apply(work, problem, partials, work.partial_distance + partials, commands);
+        }
+        commands.push(work.reduce_inner(kernels::Begin { partial_count: partials, distance: work.partial_distance }));
+        // There is no rᵀz before, and nothing is known of curvature.
+        commands.push(Command::Clear { slice: Slice { offset: control(work) + 1, len: 2, ..work.inner_partials } });
+        let body = self.iterate(work, problem, correction, partials);
+        commands.push(Command::Repeat { body, max: most, until: (work.state.buffer, state::SOLVED) });
     }
 }
 
@@ -182,26 +225,7 @@ impl DeviceSolver for MergedProducts {
 
     fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
         pcg::invert(work, problem, commands);
-        self.set_up(work, problem, commands);
-        let partials = work.groups(self.variables);
-        commands.push(self.fixed(
-            merged::Start { tables: self.tables, variables: self.variables, distance: work.partial_distance },
-            partials * work.group_size(),
-            merged::StartBindings {
-                residual: work.residual,
-                step: work.step,
-                list: self.list,
-                gradient: work.gradient,
-                z: work.z,
-                inverse: work.inverse,
-                partials: work.inner_partials,
-            },
-        ));
-        commands.push(work.reduce_inner(kernels::Begin { partial_count: partials, distance: work.partial_distance }));
-        // There is no rᵀz before.
-        commands.push(Command::Clear { slice: Slice { offset: control(work) + 1, len: 1, ..work.inner_partials } });
-        let body = self.iteration(work, problem);
-        commands.push(Command::Repeat { body, max: most, until: (work.state.buffer, state::SOLVED) });
+        self.solve_preconditioned(work, problem, None, most, commands);
         Ok(())
     }
 }

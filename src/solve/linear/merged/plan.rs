@@ -3,7 +3,7 @@
 use super::super::{self as linear, Planning};
 use super::{MOST, MergedProducts};
 use leastwise_base::task::{Pace, Stopped, Task};
-use leastwise_device::{BufferId, Command, Device, Kind, Reals, Slice};
+use leastwise_device::{BufferId, Command, Device, Kind, Profile, Reals, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Links, Problem, Registry, runs};
 use leastwise_program::wgsl::{self, Cut};
@@ -86,9 +86,14 @@ impl Sources {
     }
 }
 
-/// Begins the plan for a problem, if products can be merged on this device.
+/// Sources of a problem's plan, if products are to be merged on this device. A dispatch of the CPU is a call.
+pub fn sources(device: &Device, problem: &Problem) -> Option<Sources> {
+    if device.profile() == Profile::Cpu { None } else { Sources::of(device, problem) }
+}
+
+/// Begins the plan for a problem, if products are to be merged on this device.
 pub fn plan(device: &Device, problem: &Problem) -> Option<Planning> {
-    let sources = Sources::of(device, problem)?;
+    let sources = sources(device, problem)?;
     Some(Task::new(move |pace| async move {
         let plan = Plan::new(&sources, &pace).await?;
         Ok(plan.map(|plan| Box::new(plan) as Box<dyn linear::Plan>))
