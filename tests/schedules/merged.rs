@@ -3,8 +3,8 @@
 use super::model::*;
 use crate::support::*;
 use leastwise::device::{Counters, Precision};
-use leastwise::problem::{Column, Reals, Schedule, Slot, TermSpec, Tuning, Weight};
 use leastwise::expr::Opcode;
+use leastwise::problem::{Column, Reals, Schedule, Slot, TermSpec, Tuning, Weight};
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report};
 
@@ -114,8 +114,7 @@ fn an_inner_iteration_is_three_dispatches_for_any_number_of_terms_and_tables() {
 #[test]
 fn iterations_of_few_dispatches_solve_what_others_solve_to_the_same_bits_again() {
     let mesh = Mesh::icosphere(3).normalized();
-    let options =
-        Options { linear: Some("pcg".into()), forcing: Some(1e-4), max_iterations: Some(40.0), ..Options::default() };
+    let options = Options { linear: Some("pcg".into()), forcing: Some(1e-4), max_iterations: Some(40.0), ..Options::default() };
     let mut exact = cpu(Precision::F64);
     let (problem, _) = arap(&mut exact, &mesh);
     let reference = solve(&mut exact, problem, &options).cost;

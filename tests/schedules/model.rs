@@ -6,7 +6,11 @@ use leastwise::device::{Command, Device, Limits, Precision, Recording, Slice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Loss, Problem, Reals, Registry, Schedule, Shape, TermSpec, Tuning, Weight};
 use leastwise::session::Progress;
-use leastwise::solve::{Needs, Workspace, linear::{DeviceSolver, merged, pcg}, state};
+use leastwise::solve::{
+    Needs, Workspace,
+    linear::{DeviceSolver, merged, pcg},
+    state,
+};
 
 pub const DAMPING: f64 = 0.25;
 

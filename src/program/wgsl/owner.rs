@@ -63,12 +63,7 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt
     writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
     writeln!(text, "    // Word of the index buffer with the first tile's first row and instance, two words a tile.\n    tiles: u32,")?;
     writeln!(text, "    // Word with the first row's beginning.\n    starts: u32,\n}}")?;
-    let names = Names {
-        suffix: String::new(),
-        tiles: "params.args.tiles".into(),
-        starts: "params.args.starts".into(),
-        has_base: false,
-    };
+    let names = Names { suffix: String::new(), tiles: "params.args.tiles".into(), starts: "params.args.starts".into(), has_base: false };
     write_tile(owner.tile, text)?;
     write_all_codes(owner, &names, text)?;
     write_item(text)?;

@@ -124,7 +124,8 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
         for instance in 0..instances.min(4 * variables) {
             for kind in 0..kinds {
                 // One of three variables has none; an instance may use one twice.
-                let variable = (random.below(variables as u32) as usize / 3 * 3 + random.below(2) as usize).min(variables.saturating_sub(1));
+                let variable =
+                    (random.below(variables as u32) as usize / 3 * 3 + random.below(2) as usize).min(variables.saturating_sub(1));
                 if variables > 0 {
                     incident[begin + variable].push((kind as u32, instance));
                 }

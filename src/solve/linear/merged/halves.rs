@@ -129,11 +129,9 @@ impl Together {
         for (part, number) in &group.parts {
             let (chunk, half) = (&problem.batches()[part.batch].chunks[part.chunk], &group.programs[*number]);
             let access = half.access();
-            let place = |slot: usize, next: &mut u32, len: u32| {
-                (access[slot] != Access::Unused).then(|| std::mem::replace(next, *next + len))
-            };
-            let [of_data, of_jacobian] =
-                [place(DATA, &mut data, chunk.data_len), place(JACOBIAN, &mut jacobian, chunk.jacobian_len)];
+            let place =
+                |slot: usize, next: &mut u32, len: u32| (access[slot] != Access::Unused).then(|| std::mem::replace(next, *next + len));
+            let [of_data, of_jacobian] = [place(DATA, &mut data, chunk.data_len), place(JACOBIAN, &mut jacobian, chunk.jacobian_len)];
             let line = MergedPart {
                 first,
                 program: *number as u32,

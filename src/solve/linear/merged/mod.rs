@@ -20,11 +20,11 @@ pub use plan::{Plan, Sources, plan, sources};
 
 use super::super::{Workspace, state};
 use super::{Correction, DeviceSolver, pcg};
+use halves::Half;
 use leastwise_device::{Arguments, BufferId, Command, KernelSource, Kind, Slice, StaticKernels};
 use leastwise_error::Error;
 use leastwise_kernels::{merged, pcg as kernels};
 use leastwise_problem::Problem;
-use halves::Half;
 use plan::Making;
 
 /// Entries, and elements of columns and Jacobians, at most: where there are more, an iteration costs what it moves, and one more product a
@@ -100,12 +100,7 @@ impl MergedProducts {
         commands.push(self.fixed(
             merged::Diagonal { masked: u32::from(free.is_some()) },
             self.elements,
-            merged::DiagonalBindings {
-                scale: work.scale,
-                free: free.unwrap_or(work.scale),
-                diagonal: self.vector(0),
-                state: work.state,
-            },
+            merged::DiagonalBindings { scale: work.scale, free: free.unwrap_or(work.scale), diagonal: self.vector(0), state: work.state },
         ));
     }
 
