@@ -38,7 +38,7 @@ struct Args {
 // λD, −1 where something is fixed; then vectors.
 @group(0) @binding(1) var<storage, read> vectors: array<real>;
 @group(0) @binding(2) var<storage, read> z: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> incidence: array<u32>;
 @group(0) @binding(4) var<storage, read> columns: array<real>;
 @group(0) @binding(5) var<storage, read_write> p: array<real>;
 @group(0) @binding(6) var<storage, read_write> q: array<real>;
@@ -48,7 +48,7 @@ struct Args {
 // What an entry adds to a component, whose code in the first kind is at `map`.
 fn contribution(entry: u32, map: u32, width: u32) -> real {
     let bits = params.args.kind_bits;
-    let code = list[map + (entry & ((1u << bits) - 1u)) * width];
+    let code = incidence[map + (entry & ((1u << bits) - 1u)) * width];
     if (code == 0u) {
         return 0.0;
     }
@@ -56,11 +56,57 @@ fn contribution(entry: u32, map: u32, width: u32) -> real {
     return select(value, -value, (code >> 31u) != 0u);
 }
 
+// What the vectors and the instances of all batches add to an element; 0 between two tables.
+fn gathered(i: u32) -> real {
+    var t = 0u;
+    while (t + 1u < params.args.tables && incidence[6u * t + 6u] <= i) {
+        t++;
+    }
+    let width = incidence[6u * t + 1u];
+    let variable = (i - incidence[6u * t]) / width;
+    if (variable >= incidence[6u * t + 5u]) {
+        return 0.0;
+    }
+    let map = incidence[6u * t + 4u] + i - incidence[6u * t] - variable * width;
+    let row = params.args.starts + incidence[6u * t + 3u] + variable;
+    let start = params.args.entries + incidence[row];
+    let end = params.args.entries + incidence[row + 1u];
+    var sum: real = 0.0;
+    for (var k = 1u; k <= params.args.vectors; k++) {
+        sum += vectors[k * params.args.length + i];
+    }
+    // Four at a time, so that their values are on their way together.
+    for (var e = start; e < end; e += 4u) {
+        let last = end - 1u;
+        let first = incidence[e];
+        let second = incidence[min(e + 1u, last)];
+        let third = incidence[min(e + 2u, last)];
+        let fourth = incidence[min(e + 3u, last)];
+        let values = array<real, 4>(
+            contribution(first, map, width),
+            contribution(second, map, width),
+            contribution(third, map, width),
+            contribution(fourth, map, width),
+        );
+        sum += values[0];
+        sum += select(real(0.0), values[1], e + 1u < end);
+        sum += select(real(0.0), values[2], e + 2u < end);
+        sum += select(real(0.0), values[3], e + 3u < end);
+    }
+    return sum;
+}
+
 @compute @workgroup_size(group_size)
 fn main(
     @builtin(local_invocation_index) lane: u32,
     @builtin(workgroup_id) group: vec3<u32>,
 ) {
+    let run = run_of(group, params.args.elements);
+    // A lane's first element is on its way while rᵀz is added up.
+    var sum: real = 0.0;
+    if (run.start + lane < run.end) {
+        sum = gathered(run.start + lane);
+    }
     var part: real = 0.0;
     for (var k = lane; k < params.args.partial_count; k += group_size) {
         part += partials[k];
@@ -86,52 +132,18 @@ fn main(
         if (!is_first) {
             beta = rz / before;
         }
-        let run = run_of(group, params.args.elements);
         for (var i = run.start + lane; i < run.end; i += group_size) {
-            var t = 0u;
-            while (t + 1u < params.args.tables && list[6u * t + 6u] <= i) {
-                t++;
+            if (i >= run.start + group_size) {
+                sum = gathered(i);
             }
-            let width = list[6u * t + 1u];
-            let variable = (i - list[6u * t]) / width;
-            if (variable >= list[6u * t + 5u]) {
-                // Between two tables.
-                continue;
-            }
-            let map = list[6u * t + 4u] + i - list[6u * t] - variable * width;
-            let row = params.args.starts + list[6u * t + 3u] + variable;
-            let start = params.args.entries + list[row];
-            let end = params.args.entries + list[row + 1u];
             let diagonal = vectors[i];
             var direction = z[i];
-            var product: real = diagonal * direction;
+            var product: real = diagonal * direction + sum;
+            // The first direction does not look at p and q: they may hold anything.
             if (!is_first) {
                 product += beta * q[i];
                 direction += beta * p[i];
             }
-            for (var k = 1u; k <= params.args.vectors; k++) {
-                product += vectors[k * params.args.length + i];
-            }
-            var sum: real = 0.0;
-            // Four at a time, so that their values are on their way together.
-            for (var e = start; e < end; e += 4u) {
-                let last = end - 1u;
-                let first = list[e];
-                let second = list[min(e + 1u, last)];
-                let third = list[min(e + 2u, last)];
-                let fourth = list[min(e + 3u, last)];
-                let values = array<real, 4>(
-                    contribution(first, map, width),
-                    contribution(second, map, width),
-                    contribution(third, map, width),
-                    contribution(fourth, map, width),
-                );
-                sum += values[0];
-                sum += select(real(0.0), values[1], e + 1u < end);
-                sum += select(real(0.0), values[2], e + 2u < end);
-                sum += select(real(0.0), values[3], e + 3u < end);
-            }
-            product += sum;
             if (diagonal < 0.0) {
                 product = 0.0;
             }
@@ -140,8 +152,8 @@ fn main(
             along += direction * product;
         }
     }
-    let sum = group_sum(lane, along);
+    let total = group_sum(lane, along);
     if (lane == 0u && g < params.group_count && goes_on) {
-        partials[params.args.curvature + g] = sum;
+        partials[params.args.curvature + g] = total;
     }
 }

@@ -21,7 +21,7 @@ struct Args {
 
 @group(0) @binding(1) var<storage, read_write> z: array<real>;
 @group(0) @binding(2) var<storage, read> p: array<real>;
-@group(0) @binding(3) var<storage, read> list: array<u32>;
+@group(0) @binding(3) var<storage, read> incidence: array<u32>;
 @group(0) @binding(4) var<storage, read> q: array<real>;
 @group(0) @binding(5) var<storage, read_write> step: array<real>;
 @group(0) @binding(6) var<storage, read_write> residual: array<real>;

@@ -33,6 +33,14 @@ impl HalfProduct {
         }
     }
 
+    /// Drops the addresses that no load uses.
+    pub fn keep_used_addresses(&mut self) {
+        match self {
+            Self::Instances(program) => program.keep_used_addresses(),
+            Self::Owners(owner) => owner.program.keep_used_addresses(),
+        }
+    }
+
     /// What it does with each slot.
     pub fn access(&self) -> [Access; binding::COUNT] {
         match self {

@@ -101,12 +101,7 @@ impl KernelSource {
     /// The kernel of several products.
     pub fn of_merged(merged: &MergedProgram) -> Self {
         let mut merged = merged.clone();
-        for half in &mut merged.programs {
-            match half {
-                HalfProduct::Instances(program) => program.keep_used_addresses(),
-                HalfProduct::Owners(owner) => owner.program.keep_used_addresses(),
-            }
-        }
+        merged.programs.iter_mut().for_each(HalfProduct::keep_used_addresses);
         Self::made_of("merged products", Structure::Merged(merged.into()))
     }
 

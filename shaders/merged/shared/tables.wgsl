@@ -11,10 +11,10 @@ struct Place {
 // The place of a variable, numbered through all tables.
 fn variable_at(i: u32, tables: u32) -> Place {
     var t = 0u;
-    while (t + 1u < tables && list[6u * t + 9u] <= i) {
+    while (t + 1u < tables && incidence[6u * t + 9u] <= i) {
         t++;
     }
-    let width = list[6u * t + 1u];
-    let variable = i - list[6u * t + 3u];
-    return Place(list[6u * t] + variable * width, width, list[6u * t + 2u] + variable * (width * (width + 1u) / 2u));
+    let width = incidence[6u * t + 1u];
+    let variable = i - incidence[6u * t + 3u];
+    return Place(incidence[6u * t] + variable * width, width, incidence[6u * t + 2u] + variable * (width * (width + 1u) / 2u));
 }

@@ -49,7 +49,7 @@ fn parts(tables: &[Table], run: Range<usize>) -> impl Iterator<Item = (Table, Ra
 
 /// s = 0, r = −g, z = M⁻¹r; partial sums of rᵀz and maxima of |g|.
 pub fn start<R: Real>(work: &Workgroups, args: kernels::merged::Start, bindings: kernels::merged::StartSlices<R>) {
-    let (tables, variables) = (tables(bindings.list, args.tables), args.variables as usize);
+    let (tables, variables) = (tables(bindings.incidence, args.tables), args.variables as usize);
     let (mut residual, mut step, mut z) = (Pieces::new(bindings.residual), Pieces::new(bindings.step), Pieces::new(bindings.z));
     let (gradient, inverse, partials, group_size) = (bindings.gradient, bindings.inverse, bindings.partials, work.group_size as usize);
     let tasks = runs(work, variables).map(|run| {
@@ -85,7 +85,7 @@ pub fn start<R: Real>(work: &Workgroups, args: kernels::merged::Start, bindings:
 
 /// β, p = z + βp and q = (JᵀWJ + λD)z + βq; partial sums of pᵀq.
 pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate, bindings: kernels::merged::AccumulateSlices<R>) {
-    let (state, partials, list) = (bindings.state, bindings.partials, bindings.list);
+    let (state, partials, list) = (bindings.state, bindings.partials, bindings.incidence);
     let control = args.control as usize;
     let rz = strided_sum(work, args.partial_count, |i| partials[i]);
     let before = partials[control + 1];
@@ -108,25 +108,19 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
     let beta = if is_first { R::ZERO } else { rz / before };
     let (tables, elements, group_size) = (tables(list, args.tables), args.elements as usize, work.group_size as usize);
     let (mut p, mut q) = (Pieces::new(bindings.p), Pieces::new(bindings.q));
-    let sums = Sums { args, tables, list, columns: bindings.columns };
     let (vectors, z) = (bindings.vectors, bindings.z);
+    let sums = Sums { args, tables, list, columns: bindings.columns, vectors };
     let tasks = runs(work, elements).map(|run| (p.take(run.clone()), q.take(run.clone()), run));
     let found = threads::map(tasks.collect(), run_elements(work, elements), |(p, q, run)| {
         let mut lanes: Lanes<R> = [R::ZERO; MAX_GROUP];
         for (place, ((p, q), i)) in p.iter_mut().zip(q).zip(run).enumerate() {
-            // Nothing is between two tables.
-            let Some(sum) = sums.of(i) else { continue };
             let (diagonal, mut direction) = (vectors[i], z[i]);
-            let mut product = diagonal * direction;
+            let mut product = diagonal * direction + sums.of(i);
             // The first direction does not look at p and q: they may hold anything.
             if !is_first {
                 product += beta * *q;
                 direction += beta * *p;
             }
-            for k in 1..=args.vectors as usize {
-                product += vectors[k * args.length as usize + i];
-            }
-            product += sum;
             if diagonal < R::ZERO {
                 product = R::ZERO;
             }
@@ -138,26 +132,29 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
     partials[args.curvature as usize + work.groups.start as usize..][..found.len()].copy_from_slice(&found);
 }
 
-/// What instances contribute to unknowns.
+/// What vectors and instances add to unknowns.
 struct Sums<'a, R> {
     args: kernels::merged::Accumulate,
     tables: Vec<Table>,
     list: &'a [u32],
     columns: &'a [R],
+    vectors: &'a [R],
 }
 
 impl<R: Real> Sums<'_, R> {
-    /// The sum for an unknown, in the order of the list.
-    fn of(&self, i: usize) -> Option<R> {
+    /// The sum for an element, in the order of the list; 0 between two tables.
+    fn of(&self, i: usize) -> R {
         let table = self.tables.iter().rfind(|table| table.vector <= i).expect("the first table begins at 0");
         let variable = (i - table.vector) / table.width;
         if variable >= table.variables {
-            return None;
+            return R::ZERO;
         }
         let map = &self.list[table.map + (i - table.vector) % table.width..];
         let row = self.args.starts as usize + table.first + variable;
         let entries = &self.list[self.args.entries as usize..][self.list[row] as usize..self.list[row + 1] as usize];
-        let (bits, mut sum) = (self.args.kind_bits, R::ZERO);
+        let bits = self.args.kind_bits;
+        let own = (1..=self.args.vectors as usize).map(|k| self.vectors[k * self.args.length as usize + i]);
+        let mut sum = own.fold(R::ZERO, |sum, own| sum + own);
         for entry in entries {
             let code = map[(entry & ((1 << bits) - 1)) as usize * table.width];
             if code != 0 {
@@ -165,7 +162,7 @@ impl<R: Real> Sums<'_, R> {
                 sum += if code & NEGATIVE == 0 { value } else { -value };
             }
         }
-        Some(sum)
+        sum
     }
 }
 
@@ -187,7 +184,7 @@ pub fn update<R: Real>(work: &Workgroups, args: kernels::merged::Update, binding
         written.fill(R::ZERO);
         return;
     }
-    let (tables, variables) = (tables(bindings.list, args.tables), args.variables as usize);
+    let (tables, variables) = (tables(bindings.incidence, args.tables), args.variables as usize);
     let (alpha, group_size) = (before / curvature, work.group_size as usize);
     let (mut z, mut step, mut residual) = (Pieces::new(bindings.z), Pieces::new(bindings.step), Pieces::new(bindings.residual));
     let (p, q, inverse) = (bindings.p, bindings.q, bindings.inverse);

@@ -203,18 +203,18 @@ fn accumulate_once(size: usize, width: usize, group: usize, found: Found, random
     for (group, run) in spread.each() {
         let mut along = Value::default();
         for i in run {
-            let Some((number, variable, component)) = places[i] else { continue };
-            let width = tables[number].0;
-            let of = |&(kind, instance): &(u32, usize)| match maps[number][kind as usize * width + component] {
-                None => Value::default(),
-                Some((at, true)) => -Value::from(values[at + instance]),
-                Some((at, false)) => Value::from(values[at + instance]),
-            };
             let old = |vector: &[f64]| if found.has_before { beta * vector[i].into() } else { Value::default() };
             let direction = Value::from(z[i]) + old(&p);
-            let own = Value::from(vectors[length + i]) + vectors[2 * length + i].into();
-            let sum: Value = incident[variable].iter().map(of).sum();
-            let product = Value::from(vectors[i]) * z[i].into() + old(&q) + own + sum;
+            let sum = places[i].map_or(Value::default(), |(number, variable, component)| {
+                let of = |&(kind, instance): &(u32, usize)| match maps[number][kind as usize * tables[number].0 + component] {
+                    None => Value::default(),
+                    Some((at, true)) => -Value::from(values[at + instance]),
+                    Some((at, false)) => Value::from(values[at + instance]),
+                };
+                let own = Value::from(vectors[length + i]) + vectors[2 * length + i].into();
+                own + incident[variable].iter().map(of).sum()
+            });
+            let product = Value::from(vectors[i]) * z[i].into() + old(&q) + sum;
             let product = if vectors[i] < 0.0 { Value::default() } else { product };
             case.expect(merged::Accumulate::P, i, direction);
             case.expect(merged::Accumulate::Q, i, product);

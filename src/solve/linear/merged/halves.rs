@@ -1,7 +1,7 @@
 //! First halves of products: those of several batches in one dispatch, where that fits.
 
 use super::MOST;
-use super::plan::{Making, Part};
+use super::plan::{Making, Part, owner_of};
 use crate::Workspace;
 use crate::workspace::launch;
 use leastwise_device::{Access, Command, Dispatch, KernelId, KernelSource, Kind, Slice, binding::*};
@@ -39,78 +39,95 @@ struct Copies {
     jacobian: Option<u32>,
 }
 
-/// The first half of a chunk's product.
-fn half_of(batch: &Batch, part: &Part) -> HalfProduct {
+/// The first half of a batch's product.
+fn half_of(batch: &Batch) -> HalfProduct {
     let programs = &batch.programs;
-    match (&part.owner, &programs.recompute) {
-        (Some((owner, _)), _) => HalfProduct::Owners(OwnerProgram { adds: false, ..OwnerProgram::clone(owner) }),
+    let mut half = match (owner_of(batch), &programs.recompute) {
+        (Some(owner), _) => HalfProduct::Owners(OwnerProgram { adds: false, ..OwnerProgram::clone(&owner) }),
         (None, Some(recompute)) if batch.product.recomputes() => HalfProduct::Instances(recompute.clone()),
         (None, _) => HalfProduct::Instances(programs.product.clone()),
+    };
+    half.keep_used_addresses();
+    half
+}
+
+/// The kernels of a problem: programs of each, and for every batch its kernel and the number of its program. They are made for all
+/// batches, so that no term that is switched on or off compiles another one.
+struct Kernels {
+    programs: Vec<Vec<HalfProduct>>,
+    of_batches: Vec<Option<(usize, usize)>>,
+}
+
+impl Kernels {
+    fn new(problem: &Problem, cut: Cut) -> Self {
+        let mut programs: Vec<Vec<HalfProduct>> = Vec::new();
+        let mut instructions = 0;
+        let of_batch = |batch: &Batch| {
+            let half = half_of(batch);
+            if batch.sums.is_some() || !wgsl::is_small(half.program(), cut) {
+                return None;
+            }
+            let known = programs
+                .iter()
+                .enumerate()
+                .find_map(|(kernel, programs)| programs.iter().position(|program| *program == half).map(|number| (kernel, number)));
+            known.or_else(|| {
+                let more = wgsl::compile_cost(half.program());
+                if programs.is_empty() || instructions + more > MOST_INSTRUCTIONS {
+                    programs.push(Vec::new());
+                    instructions = 0;
+                }
+                instructions += more;
+                let kernel = programs.len() - 1;
+                programs[kernel].push(half);
+                Some((kernel, programs[kernel].len() - 1))
+            })
+        };
+        let of_batches = problem.batches().iter().map(of_batch).collect();
+        Self { programs, of_batches }
     }
 }
 
-/// Parts that become one kernel, with the program of each.
-#[derive(Default)]
+/// Parts that are one dispatch, with the number of each one's program.
 struct Group {
-    programs: Vec<HalfProduct>,
+    kernel: usize,
     parts: Vec<(Part, usize)>,
-    instructions: usize,
     elements: usize,
-}
-
-impl Group {
-    /// Takes a part in, unless the kernel or its buffers would become too large.
-    fn take(&mut self, part: &Part, half: &HalfProduct, elements: usize) -> bool {
-        let known = self.programs.iter().position(|program| program == half);
-        let more = if known.is_some() { 0 } else { wgsl::compile_cost(half.program()) };
-        if self.elements + elements > MOST || self.instructions + more > MOST_INSTRUCTIONS {
-            return false;
-        }
-        let number = known.unwrap_or_else(|| {
-            self.programs.push(half.clone());
-            self.programs.len() - 1
-        });
-        self.parts.push((part.clone(), number));
-        (self.instructions, self.elements) = (self.instructions + more, self.elements + elements);
-        true
-    }
 }
 
 /// First halves of all parts, in as few dispatches as fit. Vectors begin `length` elements after each other.
 pub(super) fn make(making: &mut Making, problem: &Problem, parts: Vec<Part>, length: u32) -> Result<Vec<Half>, Error> {
-    let cut = making.device.cut().unwrap_or(Cut::Coarse);
+    let kernels = Kernels::new(problem, making.device.cut().unwrap_or(Cut::Coarse));
     let (mut groups, mut halves) = (Vec::<Group>::new(), Vec::new());
     for part in parts {
         let batch = &problem.batches()[part.batch];
-        let (chunk, half) = (&batch.chunks[part.chunk], half_of(batch, &part));
+        let chunk = &batch.chunks[part.chunk];
         let elements = chunk.jacobian_len.max(chunk.data_len).max(chunk.index_len) as usize;
-        let is_taken = wgsl::is_small(half.program(), cut)
-            && (groups.last_mut().is_some_and(|group| group.take(&part, &half, elements)) || {
-                let mut group = Group::default();
-                let is_taken = group.take(&part, &half, elements);
-                groups.extend(is_taken.then_some(group));
-                is_taken
-            });
-        if !is_taken {
-            halves.push(alone(making, problem, part)?);
+        match kernels.of_batches[part.batch].filter(|_| elements <= MOST) {
+            None => {
+                let kernel = match half_of(batch) {
+                    HalfProduct::Instances(_) => batch.product.kernel,
+                    HalfProduct::Owners(owner) => making.device.kernels(&[KernelSource::of_owner(&owner).of_inner()])?[0],
+                };
+                halves.push(Half::Alone(part, kernel));
+            }
+            Some((kernel, number)) => {
+                let fitting = groups.iter_mut().find(|group| group.kernel == kernel && group.elements + elements <= MOST);
+                match fitting {
+                    Some(group) => {
+                        group.parts.push((part, number));
+                        group.elements += elements;
+                    }
+                    None => groups.push(Group { kernel, parts: vec![(part, number)], elements }),
+                }
+            }
         }
     }
     for group in groups {
-        match &group.parts[..] {
-            [(part, _)] => halves.push(alone(making, problem, part.clone())?),
-            _ => halves.push(Half::Together(Together::new(making, problem, group, length)?)),
-        }
+        let programs = &kernels.programs[group.kernel];
+        halves.push(Half::Together(Together::new(making, problem, programs, &group.parts, length)?));
     }
     Ok(halves)
-}
-
-fn alone(making: &mut Making, problem: &Problem, part: Part) -> Result<Half, Error> {
-    let batch = &problem.batches()[part.batch];
-    let kernel = match half_of(batch, &part) {
-        HalfProduct::Instances(_) => batch.product.kernel,
-        HalfProduct::Owners(owner) => making.device.kernels(&[KernelSource::of_owner(&owner).of_inner()])?[0],
-    };
-    Ok(Half::Alone(part, kernel))
 }
 
 /// Workgroups of a chunk's first half.
@@ -122,12 +139,18 @@ fn groups(chunk: &Chunk, half: &HalfProduct, group_size: u32) -> u32 {
 }
 
 impl Together {
-    fn new(making: &mut Making, problem: &Problem, group: Group, length: u32) -> Result<Self, Error> {
+    fn new(
+        making: &mut Making,
+        problem: &Problem,
+        programs: &[HalfProduct],
+        members: &[(Part, usize)],
+        length: u32,
+    ) -> Result<Self, Error> {
         let group_size = making.device.limits().group_size;
         let (mut parts, mut copies) = (Vec::new(), Vec::new());
         let (mut first, mut data, mut jacobian) = (0, 0, 0);
-        for (part, number) in &group.parts {
-            let (chunk, half) = (&problem.batches()[part.batch].chunks[part.chunk], &group.programs[*number]);
+        for (part, number) in members {
+            let (chunk, half) = (&problem.batches()[part.batch].chunks[part.chunk], &programs[*number]);
             let access = half.access();
             let place =
                 |slot: usize, next: &mut u32, len: u32| (access[slot] != Access::Unused).then(|| std::mem::replace(next, *next + len));
@@ -151,18 +174,18 @@ impl Together {
         }
         // Index tables follow the directory.
         let mut end = directory(&parts).len() as u32;
-        for ((line, _), (part, _)) in parts.iter_mut().zip(&group.parts) {
+        for ((line, _), (part, _)) in parts.iter_mut().zip(members) {
             line.index = end;
             end += problem.batches()[part.batch].chunks[part.chunk].index_len;
         }
         let index = making.slice(Kind::Index, end, "index tables of merged products")?;
         making.uploads.push(Command::UploadIndices { buffer: index.buffer, offset: 0, data: directory(&parts) });
-        for ((line, _), (part, _)) in parts.iter().zip(&group.parts) {
+        for ((line, _), (part, _)) in parts.iter().zip(members) {
             let chunk = &problem.batches()[part.batch].chunks[part.chunk];
             let from = Slice { buffer: chunk.index, offset: 0, len: chunk.index_len };
             making.uploads.push(Command::Copy { from, to: Slice { offset: line.index, len: chunk.index_len, ..index } });
         }
-        let source = KernelSource::of_merged(&MergedProgram { programs: group.programs });
+        let source = KernelSource::of_merged(&MergedProgram { programs: programs.to_vec() });
         Ok(Self {
             kernel: making.device.kernels(&[source.of_inner()])?[0],
             groups: first,

@@ -124,7 +124,7 @@ impl MergedProducts {
             merged::AccumulateBindings {
                 vectors: self.vectors,
                 z: work.z,
-                list: self.list,
+                incidence: self.list,
                 columns: self.columns,
                 p: work.p,
                 q: work.q,
@@ -155,7 +155,7 @@ impl MergedProducts {
             merged::UpdateBindings {
                 z: work.z,
                 p: work.p,
-                list: self.list,
+                incidence: self.list,
                 q: work.q,
                 step: work.step,
                 residual: work.residual,
@@ -186,7 +186,7 @@ impl MergedProducts {
             merged::StartBindings {
                 residual: work.residual,
                 step: work.step,
-                list: self.list,
+                incidence: self.list,
                 gradient: work.gradient,
                 z: work.z,
                 inverse: work.inverse,

@@ -5,7 +5,7 @@ use super::{MOST, MergedProducts};
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{BufferId, Command, Device, Kind, Profile, Reals, Slice};
 use leastwise_error::Error;
-use leastwise_problem::{Links, Problem, Registry, runs};
+use leastwise_problem::{Batch, Links, Problem, Registry, runs};
 use leastwise_program::wgsl::{self, Cut};
 use leastwise_program::{ColumnMap, NEGATIVE, OwnerProgram};
 use std::ops::Range;
@@ -60,6 +60,12 @@ struct SlotKind<'a> {
     first: u32,
 }
 
+/// The owners of a batch's instances, where its product is by owners.
+pub(super) fn owner_of(batch: &Batch) -> Option<Arc<OwnerProgram>> {
+    let is_tiled = batch.chunks.iter().all(|chunk| chunk.tiles.is_some());
+    batch.product.owner.clone().filter(|_| is_tiled)
+}
+
 /// What a plan is made of, apart from the problem.
 pub struct Sources {
     links: Links,
@@ -76,12 +82,7 @@ impl Sources {
         // What is kept in double-floats is not written in f32.
         let merges = device.reals() != Reals::Mixed && problem.enabled_batches().all(|batch| batch.sums.is_none());
         let links = merges.then(|| Links::new(problem))?;
-        let of_batch = |number: usize| {
-            let batch = &problem.batches()[number];
-            let is_tiled = batch.chunks.iter().all(|chunk| chunk.tiles.is_some());
-            Source { owner: batch.product.owner.clone().filter(|_| is_tiled) }
-        };
-        let batches = links.batches.iter().map(|batch| of_batch(batch.number)).collect();
+        let batches = links.batches.iter().map(|batch| Source { owner: owner_of(&problem.batches()[batch.number]) }).collect();
         Some(Self { links, batches, cut: device.cut(), alignment: device.limits().offset_alignment })
     }
 }
