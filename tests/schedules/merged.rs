@@ -135,3 +135,63 @@ fn iterations_of_few_dispatches_solve_what_others_solve_to_the_same_bits_again()
         assert!(once() == (cost, found), "{}: another solve finds other bits", schedule.name());
     }
 }
+
+#[test]
+fn two_levels_are_three_dispatches_more() {
+    let mesh = Mesh::icosphere(3).normalized();
+    let options = Options { preconditioner: Some("two-level".into()), max_iterations: Some(3.0), ..Options::default() };
+    let mut session = shared_gpu(None);
+    let (problem, _) = arap(&mut session, &mesh);
+    let counters = solve(&mut session, problem, &options).counters;
+    assert!(counters.rounds > 3, "{counters:?}");
+    assert_eq!(counters.round_dispatches, 6 * counters.rounds, "{counters:?}");
+    session.free_problem(problem);
+}
+
+/// A star: its centre is in every instance, more than one lane adds up.
+#[test]
+fn products_with_a_variable_in_very_many_instances_stay_apart() {
+    let mut session = shared_gpu(None);
+    let (problem, count) = (session.problem(), 301u32);
+    let mut random = Random::new(3);
+    let values: Vec<f64> = (0..count).map(|_| random.between(-1.0, 1.0)).collect();
+    let table = session.table(problem, "x", 1, Reals::F64(&values), true).unwrap();
+    let mut tape = Tape::default();
+    let [a, b] = [0, 1].map(|column| tape.input(column));
+    let between = tape.op(Opcode::Sub, &[a, b]);
+    let outputs = [tape.op(Opcode::Sub, &[between, b])];
+    let spec = TermSpec {
+        name: "star".into(),
+        count: count - 1,
+        indices: vec![vec![0; count as usize - 1], (1..count).collect()],
+        slots: [0, 1].map(|column| Slot { table, column }).into(),
+        columns: Vec::new(),
+        weight: Weight::Shared(1.0),
+        loss: None,
+        objective: Default::default(),
+        tape: &tape.words,
+        outputs: &outputs,
+    };
+    session.term(problem, spec).unwrap();
+    let (counters, report) = steps(&mut session, problem);
+    assert!(counters.rounds > 0 && counters.round_dispatches > 3 * counters.rounds, "{counters:?}");
+    assert!(report.cost < 1e-3 * report.initial_cost, "{} of {}", report.cost, report.initial_cost);
+    session.free_problem(problem);
+}
+
+/// Terms that are switched off and on again, whose kernel has the programs of all.
+#[test]
+fn no_kernel_is_compiled_for_terms_that_are_switched_off_and_on() {
+    let mut session = shared_gpu(None);
+    let problem = chains(&mut session, 2, 3);
+    let options = Options { linear: Some("pcg".into()), max_iterations: Some(2.0), ..Options::default() };
+    let costs = [true, false, true].map(|on| {
+        session.set_enabled(problem, 1, on).unwrap();
+        let before = session.device().counters().kernels_created;
+        let report = solve(&mut session, problem, &options);
+        (report.cost, session.device().counters().kernels_created - before)
+    });
+    assert_eq!([costs[1].1, costs[2].1], [0, 0], "{costs:?}");
+    assert!(costs.iter().all(|(cost, _)| cost.is_finite()), "{costs:?}");
+    session.free_problem(problem);
+}
