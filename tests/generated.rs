@@ -9,17 +9,19 @@ use leastwise::device::{Device, Precision};
 use leastwise::expr::Opcode;
 use leastwise::kernels::Real;
 use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
-use leastwise::program::{Binary, Instruction, KernelText, Load, OwnerProgram, Program, ReducedProgram, Store, Unary, wgsl};
+use leastwise::program::{
+    Binary, HalfProduct, Instruction, KernelText, Load, MergedProgram, OwnerProgram, Program, ReducedProgram, Store, Unary, wgsl,
+};
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
 /// A term of two vertices: its programs by name, and the modules of its product by the owners of column 0, and of that without the slot
-/// `eliminated`.
+/// `eliminated`, and of one kernel of its first half by owners and that by instances.
 fn programs(
     build: impl Fn(&mut Tape) -> u32,
     slots: &[(usize, u32)],
     columns: &[&str],
     eliminated: u32,
-) -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
+) -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
     let mut problem = Problem::new();
     let values = [0.0, 0.0, 0.0, 1.0, 2.0, 3.0];
@@ -58,10 +60,12 @@ fn programs(
     ];
     let reduced = ReducedProgram::new(all, batch.signature(), eliminated, wgsl::Cut::Coarse).expect("a slot of few unknowns");
     let format = wgsl::Format::Single;
-    (programs, [wgsl::owner_module(&owner, format).unwrap(), wgsl::reduced_module(&reduced, format).unwrap()])
+    let halves = [HalfProduct::Owners(OwnerProgram { adds: false, ..owner.clone() }), HalfProduct::Instances(all.product.clone())];
+    let merged = wgsl::merged_module(&MergedProgram { programs: halves.into() }, format).unwrap();
+    (programs, [wgsl::owner_module(&owner, format).unwrap(), wgsl::reduced_module(&reduced, format).unwrap(), merged])
 }
 
-fn spring() -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
+fn spring() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     let residual = |tape: &mut Tape| {
         let [a, b, rest] = [0, 1, 2].map(|source| tape.input(source));
         let edge = tape.op(Opcode::Sub, &[a, b]);
@@ -71,7 +75,7 @@ fn spring() -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
     programs(residual, &[(0, 0), (0, 1)], &["rest"], 1)
 }
 
-fn arap() -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
+fn arap() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     let residual = |tape: &mut Tape| {
         let [a, b, angles, a0, b0] = [0, 1, 2, 3, 4].map(|source| tape.input(source));
         let now = tape.op(Opcode::Sub, &[a, b]);
@@ -83,7 +87,7 @@ fn arap() -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
 }
 
 /// Functions that WGSL leaves to the adapter, in a residual and its derivatives.
-fn polar() -> (Vec<(&'static str, Program)>, [KernelText; 2]) {
+fn polar() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     let residual = |tape: &mut Tape| {
         let [a, b] = [0, 1].map(|source| tape.input(source));
         let [x, y, base, exponent] =
@@ -129,9 +133,9 @@ fn every_operation_is_valid() {
 #[test]
 fn generated_kernels_are_the_golden_ones_and_valid() {
     let root = env!("CARGO_MANIFEST_DIR");
-    for (term, (programs, [by_owners, reduced])) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
+    for (term, (programs, [by_owners, reduced, merged])) in [("spring", spring()), ("arap", arap()), ("polar", polar())] {
         let texts = programs.into_iter().map(|(name, program)| (name, written(&program)));
-        for (name, text) in texts.chain([("product_by_owners", by_owners), ("product_reduced", reduced)]) {
+        for (name, text) in texts.chain([("product_by_owners", by_owners), ("product_reduced", reduced), ("products_merged", merged)]) {
             let golden = format!("{root}/tests/golden/{term}_{name}.wgsl");
             if std::env::var_os("LEASTWISE_BLESS").is_some() {
                 std::fs::write(&golden, text.wgsl.as_bytes()).unwrap();

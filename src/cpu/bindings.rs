@@ -1,6 +1,6 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
-use crate::block::{BlockProgram, FusedProgram, ReducedTiles, TileProgram};
+use crate::block::{BlockProgram, FusedProgram, MergedTiles, ReducedTiles, TileProgram};
 use crate::real::Real;
 use crate::twins;
 use leastwise_kernels::Slots;
@@ -119,6 +119,8 @@ pub enum Body {
     Tiles(Arc<TileProgram>),
     /// Product with a Schur complement, tile by tile.
     Reduced(Arc<ReducedTiles>),
+    /// First halves of several products.
+    Merged(Arc<MergedTiles>),
     /// Fused kernel of tensors.
     Fused(Arc<FusedProgram>),
 }
@@ -131,6 +133,7 @@ impl Body {
             Structure::Program(program) => Self::Program(BlockProgram::new(program).into()),
             Structure::Owner(owner) => Self::Tiles(TileProgram::new(owner).into()),
             Structure::Reduced(reduced) => Self::Reduced(ReducedTiles::new(reduced).into()),
+            Structure::Merged(merged) => Self::Merged(MergedTiles::new(merged).into()),
             Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),
             Structure::Text(_) => return None,
         })

@@ -229,6 +229,6 @@ fn program(body: &Body) -> Option<&BlockProgram> {
         Body::Program(program) => Some(program),
         Body::Tiles(tiles) => Some(tiles.block()),
         Body::Reduced(tiles) => Some(tiles.block()),
-        Body::Twin(_) | Body::Fused(_) => None,
+        Body::Twin(_) | Body::Merged(_) | Body::Fused(_) => None,
     }
 }

@@ -250,7 +250,7 @@ impl CpuDevice {
         let is_heavy = match body {
             Body::Twin(twin) => twin.heavy,
             Body::Fused(program) => program.is_heavy(),
-            Body::Program(_) | Body::Tiles(_) | Body::Reduced(_) => false,
+            Body::Program(_) | Body::Tiles(_) | Body::Reduced(_) | Body::Merged(_) => false,
         };
         let evaluator = self.evaluator(body, dispatch);
         while play.group < groups {
@@ -326,6 +326,7 @@ impl Body {
             Body::Program(program) => program.run(work, bindings, evaluator),
             Body::Tiles(program) => program.run(work, bindings, evaluator),
             Body::Reduced(program) => program.run(work, bindings, evaluator),
+            Body::Merged(program) => program.run(work, bindings),
             Body::Fused(program) => program.run(work, bindings),
         }
     }
@@ -336,6 +337,7 @@ impl Body {
             Body::Program(program) => program.run(work, bindings, evaluator),
             Body::Tiles(program) => program.run(work, bindings, evaluator),
             Body::Reduced(program) => program.run(work, bindings, evaluator),
+            Body::Merged(program) => program.run(work, bindings),
             Body::Fused(program) => program.run(work, bindings),
         }
     }

@@ -28,6 +28,8 @@ pub struct OwnerProgram {
     pub slots: Vec<OwnSlot>,
     /// For every slot whose part crosses, where it is.
     pub crossing: Vec<ColumnMap>,
+    /// True if the owners' sums are added to what is there; else they take its place.
+    pub adds: bool,
 }
 
 /// An owner's place in a vector, and for each of its components 0, or the column of the tile + 1 with the sign in the
@@ -109,7 +111,7 @@ impl OwnerProgram {
         let name = product.name.replace("product", "product by owners");
         let program = Program { stores, name, ..product.clone() };
         let tile = tile.len() as u32;
-        wgsl::is_small(&program, Cut::Coarse).then_some(Self { program, column, tile, crossing_columns, slots, crossing })
+        wgsl::is_small(&program, Cut::Coarse).then_some(Self { program, column, tile, crossing_columns, slots, crossing, adds: true })
     }
 }
 

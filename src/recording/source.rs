@@ -3,7 +3,7 @@
 use super::{Access, DeviceError, Elements, KernelText, Reals, binding};
 use leastwise_kernels::{StaticKernel, doubles};
 use leastwise_program::wgsl::{self, Cut, Format};
-use leastwise_program::{Fused, OwnerProgram, Program, ReducedProgram};
+use leastwise_program::{Fused, HalfProduct, MergedProgram, OwnerProgram, Program, ReducedProgram};
 use std::sync::Arc;
 
 /// The structure that a kernel's text is written of.
@@ -17,6 +17,8 @@ pub enum Structure {
     Owner(Arc<OwnerProgram>),
     /// A product with a Schur complement.
     Reduced(Arc<ReducedProgram>),
+    /// First halves of products of several batches.
+    Merged(Arc<MergedProgram>),
     /// A kernel of tensors.
     Fused(Arc<Fused>),
     /// A module that is there already. The CPU has no use for it.
@@ -96,6 +98,13 @@ impl KernelSource {
         Self::made_of(&reduced.program.name.clone(), Structure::Reduced(reduced.clone().into()))
     }
 
+    /// The kernel of several products.
+    pub fn of_merged(merged: &MergedProgram) -> Self {
+        let mut merged = merged.clone();
+        merged.programs.iter_mut().for_each(HalfProduct::keep_used_addresses);
+        Self::made_of("merged products", Structure::Merged(merged.into()))
+    }
+
     /// The kernel of a stage of tensors.
     pub fn of_fused(fused: &Fused) -> Self {
         Self::made_of(&fused.name, Structure::Fused(fused.clone().into()))
@@ -149,6 +158,7 @@ impl KernelSource {
             (Structure::Program(program), _) => wgsl::modules(program, format),
             (Structure::Owner(owner), _) => wgsl::owner_module(owner, format).map(|text| vec![text]),
             (Structure::Reduced(reduced), _) => wgsl::reduced_module(reduced, format).map(|text| vec![text]),
+            (Structure::Merged(merged), _) => wgsl::merged_module(merged, format).map(|text| vec![text]),
             (Structure::Fused(fused), Format::Single) => Ok(vec![wgsl::fused_module(fused)]),
             (Structure::Text(text), _) if text.is_double == self.doubles => Ok(vec![text.clone()]),
             (Structure::Fused(_) | Structure::Text(_), _) => Err(none()),
@@ -171,7 +181,7 @@ impl KernelSource {
         match &self.structure {
             Structure::Static(kernel) => kernel.elements(),
             Structure::Text(text) => declared(&text.wgsl),
-            Structure::Program(_) | Structure::Owner(_) => self.elements_but(|_| false),
+            Structure::Program(_) | Structure::Owner(_) | Structure::Merged(_) => self.elements_but(|_| false),
             Structure::Reduced(_) => self.elements_but(|slot| slot == binding::ARENA),
             Structure::Fused(fused) => self.elements_but(|slot| fused.has_halves(slot)),
         }
@@ -200,6 +210,7 @@ impl KernelSource {
             }
             Structure::Owner(owner) => owner.access(),
             Structure::Reduced(reduced) => reduced.access(),
+            Structure::Merged(merged) => merged.access(),
             Structure::Fused(fused) => fused.access(),
             Structure::Text(text) => text.access,
         }

@@ -1,6 +1,7 @@
 //! Products JᵀWJ·p + λDp in every schedule, against dense matrices and against each other, on every backend; sizes are
 //! ragged, and limits small.
 
+mod merged;
 mod model;
 mod twice;
 

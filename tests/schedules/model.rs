@@ -6,7 +6,11 @@ use leastwise::device::{Command, Device, Limits, Precision, Recording, Slice};
 use leastwise::expr::Opcode;
 use leastwise::problem::{Loss, Problem, Reals, Registry, Schedule, Shape, TermSpec, Tuning, Weight};
 use leastwise::session::Progress;
-use leastwise::solve::{Needs, Workspace, linear::pcg, state};
+use leastwise::solve::{
+    Needs, Workspace,
+    linear::{DeviceSolver, merged, pcg},
+    state,
+};
 
 pub const DAMPING: f64 = 0.25;
 
@@ -286,6 +290,15 @@ impl Model {
 
     /// The same, by the device; and the schedules that ran.
     pub fn product(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3]) -> Found {
+        self.product_of(device, tuning, p, false)
+    }
+
+    /// The same, with the products of all batches gathered at once.
+    pub fn merged_product(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3]) -> Found {
+        self.product_of(device, tuning, p, true)
+    }
+
+    fn product_of(&self, device: &mut Device, tuning: Tuning, p: &[Vec<f64>; 3], is_merged: bool) -> Found {
         let mut registry = Registry::default();
         registry.tuning = tuning;
         let mut problem = Problem::new();
@@ -310,7 +323,22 @@ impl Model {
         for (place, values) in places.iter().zip(p) {
             commands.push(Command::UploadReals { buffer: work.z.buffer, offset: *place, data: values.clone() });
         }
-        pcg::product(&work, &problem, &mut commands);
+        let mut merged = None;
+        if is_merged {
+            let sources = merged::Sources::of(device, &problem).expect("no sums");
+            let plan = at_once(async |pace| merged::Plan::new(&sources, &pace).await).expect("short rows");
+            let mut made = plan.merge(device, &problem).unwrap();
+            commands.extend(made.take_uploads());
+            // As if an iteration were the first one.
+            let partials = (work.inner_partials.buffer, merged::control(&work));
+            commands.push(Command::UploadReals { buffer: partials.0, offset: 0, data: vec![1.0; partials.1 as usize / 2] });
+            commands.push(Command::UploadReals { buffer: partials.0, offset: partials.1 + 1, data: vec![0.0; 2] });
+            made.set_up(&work, &problem, &mut commands);
+            made.product(&work, &problem, made.partials(&work), &mut commands);
+            merged = Some(made);
+        } else {
+            pcg::product(&work, &problem, &mut commands);
+        }
         commands.push(Command::Read { slice: Slice { len: problem.vector_len(), ..work.q } });
         let all = device.run(Recording { commands }).unwrap();
         let product = [0, 1, 2].map(|table| all[places[table] as usize..][..p[table].len()].to_vec());
@@ -321,6 +349,7 @@ impl Model {
             .collect();
         let schedules = problem.batches().iter().map(|batch| batch.product.schedule).collect();
         work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        merged.iter().flat_map(|made| made.buffers()).for_each(|buffer| device.free(*buffer));
         problem.dispose(device);
         Found { product, blocks: blocks.try_into().expect("three tables move"), schedules }
     }

@@ -30,6 +30,9 @@ const RULES = [
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
+  // Merged products are for GPUs: what a CPU has of them, tests run alone.
+  ["webgpu", /leastwise_solve::linear::merged\b|leastwise_program::(merged|HalfProduct|MergedP\w+)\b/],
+  ["rare", /leastwise_cpu::(block::merged|twins::(merged|(of|in_single)::Merged\w+))\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
   ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::twins::(reduced|(of|in_single)::Reduced\w+)\b/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|(of|in_single)::(Descent|LineSearch)\w+)\b/],

@@ -33,6 +33,7 @@ pub struct TileProgram {
     tile: usize,
     crossing: usize,
     slots: Vec<OwnSlot>,
+    adds: bool,
 }
 
 /// The instances of some tiles, what is stored for others, instance by instance, and the owners' parts of q.
@@ -52,6 +53,7 @@ impl TileProgram {
             tile: owner.tile as usize,
             crossing: owner.crossing_columns as usize,
             slots: owner.slots.clone(),
+            adds: owner.adds,
         }
     }
 
@@ -153,7 +155,8 @@ impl TileProgram {
                 let q = &mut q[(row[0] - first) as usize * slot.codes.len()..][..slot.codes.len()];
                 for (q, &code) in q.iter_mut().zip(&slot.codes).filter(|(_, code)| **code != 0) {
                     let sum = sums[(code & !NEGATIVE) as usize - 1];
-                    *q += if code & NEGATIVE == 0 { sum } else { -sum };
+                    let sum = if code & NEGATIVE == 0 { sum } else { -sum };
+                    *q = if self.adds { *q + sum } else { sum };
                 }
             }
             start += row.len();

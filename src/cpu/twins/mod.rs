@@ -11,6 +11,7 @@ pub mod clustering;
 pub mod descent;
 pub mod line_search;
 pub mod measure;
+pub mod merged;
 pub mod mesh;
 pub mod pcg;
 mod reduce;

@@ -1,15 +1,17 @@
 //! Programs as WGSL text, in either [number format](Format): what follows the prelude that every device puts in front.
 
 mod fused;
+mod merged;
 mod owner;
 mod reduced;
 mod split;
 mod writer;
 
 pub use fused::fused_module;
+pub use merged::merged_module;
 pub use owner::owner_module;
 pub use reduced::reduced_module;
-pub use split::{Cut, columns, is_small, operations};
+pub use split::{Cut, columns, compile_cost, is_small, operations};
 pub use writer::Format;
 
 use super::{Binary, Instruction, Load, Program, Store, Unary, Value};
@@ -120,7 +122,8 @@ fn write_body(program: &Program, reloads: &[Option<u32>], count: &str, indent: &
 fn write_addresses(program: &Program, count: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
     for (number, address) in program.addresses.iter().enumerate() {
         let place = column(address.column, program.header, count);
-        writeln!(text, "{indent}let a{number} = index[{}] + index[{place}] * {}u;", address.base, address.stride)?;
+        let (base, variable) = (text.word(&address.base.to_string()), text.word(&place));
+        writeln!(text, "{indent}let a{number} = {base} + {variable} * {}u;", address.stride)?;
     }
     Ok(())
 }

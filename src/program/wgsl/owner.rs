@@ -26,40 +26,75 @@ pub(super) fn tile_element(column: u32, lane: &str) -> String {
     }
 }
 
-fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt::Result {
-    let OwnerProgram { program, tile, slots, crossing_columns, .. } = owner;
-    write_declarations(access, |_| false, text)?;
-    writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
-    writeln!(text, "    // Word of the index buffer with the first tile's first row and instance, two words a tile.\n    tiles: u32,")?;
-    writeln!(text, "    // Word with the first row's beginning.\n    starts: u32,\n}}")?;
+/// What the text of a product is called by, and where its tiles are.
+pub(super) struct Names {
+    /// Behind the names of its functions.
+    pub suffix: String,
+    /// Words of the index table with the first tile and the first row's beginning.
+    pub tiles: String,
+    pub starts: String,
+    /// True if the index table begins at `index_base`.
+    pub has_base: bool,
+}
+
+/// The workgroup's memory, of so many columns.
+pub(super) fn write_tile(columns: u32, text: &mut Writer) -> std::fmt::Result {
     writeln!(
         text,
         "\n// Columns do not begin in the same bank of memory.\nconst tile_column: u32 = group_size + {}u;",
         OwnerProgram::PADDING
     )?;
-    writeln!(text, "var<workgroup> tile: array<real, {tile}u * tile_column>;")?;
-    for (number, slot) in slots.iter().enumerate().filter(|(_, slot)| run(&slot.codes).is_none()) {
-        write_codes(number, &slot.codes, text)?;
-    }
-    write_locate(owner, text)?;
-    let components: usize = slots.iter().map(|slot| slot.codes.len()).sum();
+    writeln!(text, "var<workgroup> tile: array<real, {columns}u * tile_column>;")
+}
+
+/// The structure of what a lane adds up.
+pub(super) fn write_item(text: &mut Writer) -> std::fmt::Result {
+    writeln!(text, "\nstruct Item {{\n    begin: u32,\n    end: u32,\n    column: u32,\n    negative: bool,\n    to: u32,\n}}")
+}
+
+/// Functions that give codes of components.
+pub(super) fn write_all_codes(owner: &OwnerProgram, names: &Names, text: &mut Writer) -> std::fmt::Result {
+    let mut coded = owner.slots.iter().enumerate().filter(|(_, slot)| run(&slot.codes).is_none());
+    coded.try_for_each(|(number, slot)| write_codes(number, names, &slot.codes, text))
+}
+
+fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt::Result {
+    write_declarations(access, |_| false, text)?;
+    writeln!(text, "\nstruct Args {{\n    // Instances.\n    instances: u32,")?;
+    writeln!(text, "    // Word of the index buffer with the first tile's first row and instance, two words a tile.\n    tiles: u32,")?;
+    writeln!(text, "    // Word with the first row's beginning.\n    starts: u32,\n}}")?;
+    let names = Names { suffix: String::new(), tiles: "params.args.tiles".into(), starts: "params.args.starts".into(), has_base: false };
+    write_tile(owner.tile, text)?;
+    write_all_codes(owner, &names, text)?;
+    write_item(text)?;
+    write_locate(owner, &names, text)?;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
-    write_guard(program, text)?;
+    write_guard(&owner.program, text)?;
     writeln!(text, "    let count = params.args.instances;\n    let number = group_index(group);")?;
     writeln!(text, "    if (number >= params.group_count) {{\n        return;\n    }}")?;
-    writeln!(
-        text,
-        "    let tiles = params.args.tiles + 2u * number;\n    let first_row = index[tiles];\n    let start = index[tiles + 1u];"
-    )?;
-    writeln!(text, "    let items = (index[tiles + 2u] - first_row) * {components}u;\n    let lanes = index[tiles + 3u] - start;")?;
+    write_rows(owner, &names, text)?;
+    writeln!(text, "}}")
+}
+
+/// The instances of tile `number`, of `count` in all, and the sums of its rows.
+pub(super) fn write_rows(owner: &OwnerProgram, names: &Names, text: &mut Writer) -> std::fmt::Result {
+    let OwnerProgram { program, slots, crossing_columns, adds, .. } = owner;
+    let components: usize = slots.iter().map(|slot| slot.codes.len()).sum();
+    let [row, start, next_row, next_start] = ["tiles", "tiles + 1u", "tiles + 2u", "tiles + 3u"].map(|place| text.word(place));
+    writeln!(text, "    let tiles = {} + 2u * number;\n    let first_row = {row};\n    let start = {start};", names.tiles)?;
+    writeln!(text, "    let items = ({next_row} - first_row) * {components}u;\n    let lanes = {next_start} - start;")?;
     writeln!(text, "    let i = start + lane;\n    if (lane < lanes) {{")?;
     let reloads = vec![None; program.instructions.len()];
     write_body(program, &reloads, "count", "        ", text)?;
     writeln!(text, "    }}\n    // Where the rows' sums go is looked up while the tile is on its way.")?;
     let zero = text.literal(0.0);
-    writeln!(text, "    var item = Item();\n    var before: real = {zero};\n    if (lane < items) {{")?;
-    write_lookup("lane", "        ", text)?;
+    writeln!(text, "    var item = Item();")?;
+    if *adds {
+        writeln!(text, "    var before: real = {zero};")?;
+    }
+    writeln!(text, "    if (lane < items) {{")?;
+    write_lookup("lane", names, *adds, "        ", text)?;
     writeln!(text, "    }}\n    workgroupBarrier();")?;
     match crossing_columns {
         0 => {}
@@ -76,29 +111,35 @@ fn write(owner: &OwnerProgram, access: &[Access], text: &mut Writer) -> std::fmt
         }
     }
     writeln!(text, "    for (var k = lane; k < items; k += group_size) {{\n        if (k != lane) {{")?;
-    write_lookup("k", "            ", text)?;
+    write_lookup("k", names, *adds, "            ", text)?;
     writeln!(text, "        }}\n        var sum: real = {zero};\n        for (var j = item.begin - start; j < item.end - start; j++) {{")?;
     text.accumulate("sum", &Real::expression("tile[item.column + j]".into()), "            ")?;
     writeln!(text, "        }}")?;
     let sum = Real::name("sum");
     let signed = text.select(&sum, &text.negative(&sum), "item.negative");
-    let total = text.add(&Real::name("before"), &signed);
+    let total = if *adds { text.add(&Real::name("before"), &signed) } else { signed };
     text.store(binding::PARTIALS, "item.to", &total, "        ")?;
-    writeln!(text, "    }}\n}}")
+    writeln!(text, "    }}")
 }
 
-/// Looks up an item and what stands where its sum goes.
-fn write_lookup(k: &str, indent: &str, text: &mut Writer) -> std::fmt::Result {
-    writeln!(text, "{indent}item = locate({k}, items, params.args.starts + first_row, count);")?;
+/// Looks up an item and, where its sum is added to that, what stands where it goes.
+fn write_lookup(k: &str, names: &Names, adds: bool, indent: &str, text: &mut Writer) -> std::fmt::Result {
+    let Names { suffix, starts, has_base, .. } = names;
+    let base = if *has_base { ", index_base" } else { "" };
+    writeln!(text, "{indent}item = locate{suffix}({k}, items, {starts} + first_row, count{base});")?;
+    if !adds {
+        return Ok(());
+    }
     let before = text.load(binding::PARTIALS, "item.to");
     writeln!(text, "{indent}before = {};", before.text)
 }
 
 /// A function that says what a lane adds up, which is a component of a row, and where that goes.
-fn write_locate(owner: &OwnerProgram, text: &mut Writer) -> std::fmt::Result {
-    writeln!(text, "\nstruct Item {{\n    begin: u32,\n    end: u32,\n    column: u32,\n    negative: bool,\n    to: u32,\n}}")?;
+pub(super) fn write_locate(owner: &OwnerProgram, names: &Names, text: &mut Writer) -> std::fmt::Result {
     let components: usize = owner.slots.iter().map(|slot| slot.codes.len()).sum();
-    writeln!(text, "\nfn locate(k: u32, items: u32, starts: u32, count: u32) -> Item {{\n    let rows = items / {components}u;")?;
+    let (suffix, base) = (&names.suffix, if names.has_base { ", index_base: u32" } else { "" });
+    writeln!(text, "\nfn locate{suffix}(k: u32, items: u32, starts: u32, count: u32{base}) -> Item {{")?;
+    writeln!(text, "    let rows = items / {components}u;")?;
     writeln!(text, "    var item = Item();\n    var row = 0u;\n    var stride = 0u;")?;
     let all_have_columns = owner.slots.iter().all(|slot| run(&slot.codes).is_some());
     if !all_have_columns {
@@ -117,7 +158,7 @@ fn write_locate(owner: &OwnerProgram, text: &mut Writer) -> std::fmt::Result {
             "        let component = {rest} % {width}u;\n        row = {rest} / {width}u;\n        stride = {}u;",
             slot.address.stride
         )?;
-        writeln!(text, "        item.to = index[{}] + component;", slot.address.base)?;
+        writeln!(text, "        item.to = {} + component;", text.word(&slot.address.base.to_string()))?;
         match run(&slot.codes) {
             Some((first, negative)) => {
                 writeln!(text, "        item.column = ({first}u + component) * tile_column;\n        item.negative = {negative};")?;
@@ -125,7 +166,7 @@ fn write_locate(owner: &OwnerProgram, text: &mut Writer) -> std::fmt::Result {
             None => {
                 writeln!(
                     text,
-                    "        let code = codes{number}(component);\n        item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;"
+                    "        let code = codes{number}{suffix}(component);\n        item.column = (max(code & 0x7fffffffu, 1u) - 1u) * tile_column;"
                 )?;
                 writeln!(text, "        item.negative = (code >> 31u) != 0u;\n        has_column = code != 0u;")?;
             }
@@ -133,13 +174,14 @@ fn write_locate(owner: &OwnerProgram, text: &mut Writer) -> std::fmt::Result {
         write!(text, "    }}")?;
         before = end;
     }
-    writeln!(text, "\n    item.begin = index[starts + row];")?;
-    let owners = format!("{}u + {}u * count + item.begin", owner.program.header, owner.column);
-    writeln!(text, "    item.to += index[{owners}] * stride;")?;
+    let [begin, end] = ["starts + row", "starts + row + 1u"].map(|place| text.word(place));
+    writeln!(text, "\n    item.begin = {begin};")?;
+    let owners = text.word(&format!("{}u + {}u * count + item.begin", owner.program.header, owner.column));
+    writeln!(text, "    item.to += {owners} * stride;")?;
     match all_have_columns {
-        true => writeln!(text, "    item.end = index[starts + row + 1u];")?,
+        true => writeln!(text, "    item.end = {end};")?,
         // To a component without a column, nothing is added.
-        false => writeln!(text, "    item.end = select(item.begin, index[starts + row + 1u], has_column);")?,
+        false => writeln!(text, "    item.end = select(item.begin, {end}, has_column);")?,
     }
     writeln!(text, "    return item;\n}}")
 }
@@ -151,8 +193,8 @@ fn run(codes: &[u32]) -> Option<(u32, bool)> {
 }
 
 /// A function that gives the code of a component.
-fn write_codes(number: usize, codes: &[u32], text: &mut Writer) -> std::fmt::Result {
-    writeln!(text, "\nfn codes{number}(component: u32) -> u32 {{\n    switch component {{")?;
+fn write_codes(number: usize, names: &Names, codes: &[u32], text: &mut Writer) -> std::fmt::Result {
+    writeln!(text, "\nfn codes{number}{}(component: u32) -> u32 {{\n    switch component {{", names.suffix)?;
     for (component, code) in codes.iter().enumerate().filter(|(_, code)| **code != 0) {
         writeln!(text, "        case {component}u: {{\n            return {code}u;\n        }}")?;
     }

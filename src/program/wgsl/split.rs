@@ -65,7 +65,12 @@ pub fn operations(program: &Program) -> usize {
 /// Whether one shader is enough.
 pub fn is_small(program: &Program, cut: Cut) -> bool {
     // Whatever one instruction costs: one alone is never cut.
-    program.instructions.len() <= cut.most() && program.instructions.iter().map(cost).sum::<usize>() <= cut.most()
+    program.instructions.len() <= cut.most() && compile_cost(program) <= cut.most()
+}
+
+/// What a program costs to compile, in instructions.
+pub fn compile_cost(program: &Program) -> usize {
+    program.instructions.iter().map(cost).sum()
 }
 
 /// A part of a program.

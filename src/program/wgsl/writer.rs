@@ -35,6 +35,8 @@ pub(super) struct Writer {
     called: BTreeSet<&'static str>,
     /// What can't be written in this format.
     refusal: Option<String>,
+    /// True if buffers are shared by several programs, and what is one's begins at `index_base`, `data_base` and so on.
+    has_bases: bool,
 }
 
 impl fmt::Write for Writer {
@@ -63,7 +65,29 @@ impl Real {
 
 impl Writer {
     pub fn new(format: Format) -> Self {
-        Self { format, text: String::new(), lines: Lines::default(), called: BTreeSet::new(), refusal: None }
+        Self { format, text: String::new(), lines: Lines::default(), called: BTreeSet::new(), refusal: None, has_bases: false }
+    }
+
+    /// The same for programs that share buffers.
+    pub fn with_bases(self) -> Self {
+        Self { has_bases: true, ..self }
+    }
+
+    /// A word of the index table.
+    pub fn word(&self, place: &str) -> String {
+        if self.has_bases { format!("index[index_base + {place}]") } else { format!("index[{place}]") }
+    }
+
+    /// Where an element of the buffer in a slot is.
+    fn place(&self, slot: usize, index: &str) -> String {
+        let base = match slot {
+            binding::DATA => "data_base",
+            binding::JACOBIAN => "jacobian_base",
+            binding::VECTOR_OUT => "column_base",
+            binding::PARTIALS => "vector_base",
+            _ => return index.into(),
+        };
+        if self.has_bases { format!("{base} + {index}") } else { index.into() }
     }
 
     /// The kernel's text in `f32`.
@@ -105,20 +129,20 @@ impl Writer {
 
     /// An element of the buffer in a slot.
     pub fn load(&mut self, slot: usize, index: &str) -> Real {
-        let buffer = NAMES[slot];
+        let (buffer, place) = (NAMES[slot], self.place(slot, index));
         match self.format {
-            Format::Single => Real::expression(format!("{buffer}[{index}]")),
-            Format::Double => Real::of_parts(self.lines.element(buffer, slot, index)),
+            Format::Single => Real::expression(format!("{buffer}[{place}]")),
+            Format::Double => Real::of_parts(self.lines.element(buffer, slot, &place)),
         }
     }
 
     /// Stores to an element of the buffer in a slot.
     pub fn store(&mut self, slot: usize, index: &str, value: &Real, indent: &str) -> fmt::Result {
-        let buffer = NAMES[slot];
+        let (buffer, index) = (NAMES[slot], self.place(slot, index));
         if !self.is_double() {
             return fmt::write(self, format_args!("{indent}{buffer}[{index}] = {};\n", value.text));
         }
-        let place = self.lines.place(index);
+        let place = self.lines.place(&index);
         let parts = self.parts(value);
         self.lines.store(buffer, slot, &place, &parts);
         Ok(())

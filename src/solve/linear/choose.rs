@@ -3,7 +3,7 @@
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct};
 use super::two_level::{self, space::Space};
-use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, reduced, sizes};
+use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile};
 use leastwise_error::Error;
@@ -200,6 +200,8 @@ pub fn on_device(
     let is_asked = wanted.preconditioner.is_some() || wanted.linear == Some(Linear::SchurPcg);
     let (preconditioner, why, on_device) = match made {
         Ok(solver) => (preconditioner, why, solver),
+        // What products of batches stay apart for is nobody's concern.
+        Err(Error::Limits(_)) if is_by_blocks(choice.linear, preconditioner) => (preconditioner, why, None),
         Err(Error::Limits(why) | Error::InvalidOption(why)) if !is_asked => {
             if choice.linear == Linear::SchurPcg {
                 choice = Choice { linear: Linear::Pcg, why: why.clone(), preconditioner: None };
@@ -210,6 +212,11 @@ pub fn on_device(
     };
     choice.preconditioner = Some((preconditioner, why));
     Ok(Made { choice, host: None, on_device })
+}
+
+/// True for conjugate gradients with diagonal blocks alone.
+fn is_by_blocks(linear: Linear, preconditioner: Preconditioner) -> bool {
+    linear == Linear::Pcg && preconditioner == Preconditioner::BlockJacobi
 }
 
 /// True where a term sums over entries.
@@ -223,6 +230,17 @@ pub fn precondition(
     problem: &Problem,
     device: &Device,
 ) -> Result<((Preconditioner, String), Option<Planning>), Error> {
+    let (chosen, planning) = preconditioner((wanted, linear), problem, device)?;
+    let merges = is_by_blocks(linear, chosen.0);
+    let planning = planning.or_else(|| if merges { merged::plan(device, problem) } else { None });
+    Ok((chosen, planning))
+}
+
+fn preconditioner(
+    (wanted, linear): (&Wanted, Linear),
+    problem: &Problem,
+    device: &Device,
+) -> Result<((Preconditioner, String), Option<Planning>), Error> {
     if linear == Linear::SchurPcg {
         let usual = || (Preconditioner::SchurJacobi, "the usual one of a Schur complement".into());
         let chosen = wanted.preconditioner.map_or_else(usual, |preconditioner| (preconditioner, "it was asked for".into()));
@@ -231,7 +249,7 @@ pub fn precondition(
     }
     let profile = device.profile();
     if let Some(preconditioner) = wanted.preconditioner {
-        return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(problem)?));
+        return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(device, problem)?));
     }
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
     let (least, why) = Thresholds::default().two_level_on(profile);
@@ -250,7 +268,7 @@ pub fn precondition(
             let coordinates = space.coordinates;
             let why =
                 format!("{unknowns} unknowns, at least {least}, and patches of points that move as bodies in {coordinates} dimensions");
-            Ok(((Preconditioner::TwoLevel, why), Some(two_level::plan(problem, space))))
+            Ok(((Preconditioner::TwoLevel, why), Some(two_level::plan(device, problem, space))))
         }
         Ok(_) => by_blocks("no variables are points, of which residuals see differences".into()),
         Err(why) => by_blocks(why),

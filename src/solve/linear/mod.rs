@@ -16,6 +16,7 @@
 pub mod choose;
 mod correction;
 pub(crate) mod direct;
+pub mod merged;
 pub mod pcg;
 mod preconditioner;
 pub mod reduced;

@@ -16,6 +16,13 @@ pub fn max_iterations(problem: &Problem) -> u32 {
     (2 * problem.vector_len()).clamp(10, 500)
 }
 
+/// Appends what inverts the diagonal blocks.
+pub(super) fn invert(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+    let bindings = pcg::BlockJacobiBindings { scale: work.scale, blocks: work.blocks, inverse: work.inverse, state: work.state };
+    let args = |table: &Table| (table.count, pcg::BlockJacobi { vector: table.vector, width: table.tangent, block: table.block });
+    work.over_tables(problem, args, bindings, commands);
+}
+
 /// Appends the whole solve; the step ends up in `work.step`, the remaining residual in `work.residual`.
 pub fn solve(
     work: &Workspace,
@@ -24,9 +31,7 @@ pub fn solve(
     max: u32,
     commands: &mut Vec<Command>,
 ) -> Result<(), Error> {
-    let bindings = pcg::BlockJacobiBindings { scale: work.scale, blocks: work.blocks, inverse: work.inverse, state: work.state };
-    let args = |table: &Table| (table.count, pcg::BlockJacobi { vector: table.vector, width: table.tangent, block: table.block });
-    work.over_tables(problem, args, bindings, commands);
+    invert(work, problem, commands);
     if let Some(correction) = correction {
         correction.set_up(work, problem, commands)?;
     }

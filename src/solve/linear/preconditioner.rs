@@ -3,6 +3,7 @@
 use super::two_level::{self, space::Space};
 use super::{Linear, Planning, choose};
 use leastwise_base::task::Pace;
+use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_linear::conjugate::{self, Blocks, Inexact, Solution};
 use leastwise_linear::matrix::{System, Unsolved};
@@ -71,12 +72,12 @@ preconditioners! {
 
 impl Preconditioner {
     /// Begins to plan what it adds to the diagonal blocks on the device; none where these are all of it.
-    pub fn plan(self, problem: &Problem) -> Result<Option<Planning>, Error> {
+    pub fn plan(self, device: &Device, problem: &Problem) -> Result<Option<Planning>, Error> {
         match self {
             Self::TwoLevel if choose::has_sums(problem) => Err(two_level::refused(two_level::OF_SUMS)),
             Self::TwoLevel => {
                 let space = Space::new(problem).map_err(|why| two_level::refused(&why))?;
-                Ok(Some(two_level::plan(problem, space)))
+                Ok(Some(two_level::plan(device, problem, space)))
             }
             Self::BlockJacobi | Self::SchurJacobi | Self::FrozenFactor => Ok(None),
         }

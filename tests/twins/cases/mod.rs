@@ -11,6 +11,7 @@ mod gather;
 mod levenberg;
 mod line_search;
 mod mask;
+mod merged;
 mod meshes;
 mod patches;
 mod pcg;
@@ -60,6 +61,13 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
             widths.iter().flat_map(with).collect()
         }
         StaticKernel::PcgBeta => pcg::beta(size, random),
+        StaticKernel::MergedDiagonal => merged::diagonal(size, random),
+        StaticKernel::MergedStart => wide(random, &|tables, random| merged::start(tables, group, random), Items::Variables),
+        StaticKernel::MergedAccumulate => widths.iter().flat_map(|&width| merged::accumulate(size, width, group, random)).collect(),
+        StaticKernel::MergedUpdate => {
+            let with = |&width: &usize| merged::update(&Tables::new(size, width, group, Items::Variables, random), group, random);
+            widths.iter().flat_map(with).collect()
+        }
         StaticKernel::StepTrial => vec![levenberg::trial(&Tables::new(size, 3, group, Items::Elements, random), random)],
         StaticKernel::StepTrialManifold => vec![levenberg::place(&Tables::new(size, 4, group, Items::Elements, random), random)],
         StaticKernel::StepModel => vec![levenberg::model(size, random)],

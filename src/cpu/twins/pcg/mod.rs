@@ -44,7 +44,7 @@ pub fn start<R: Real>(work: &Workgroups, args: kernels::pcg::Start, bindings: ke
 }
 
 /// z = M⁻¹r for variables of a workgroup's run, after `before` others of it; adds rᵀz to the lanes.
-fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usize, before: usize, lanes: &mut [R]) {
+pub fn precondition<R: Real>(inverse: &[R], residual: &[R], z: &mut [R], width: usize, before: usize, lanes: &mut [R]) {
     let variables = inverse.chunks_exact(row_start(width)).zip(residual.chunks_exact(width)).zip(z.chunks_exact_mut(width));
     for (i, ((inverse, residual), z)) in (before..).zip(variables) {
         lanes[i % lanes.len()] += symmetric_product(inverse, residual, z);

@@ -25,6 +25,7 @@ pub(in crate::linear) mod space;
 
 use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
+use super::merged::{self, MergedProducts};
 use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
@@ -58,6 +59,8 @@ pub struct TwoLevel {
     last: Matrix,
     /// What the power method begins with.
     noise: Slice,
+    /// Iterations in few dispatches, where there are such.
+    merged: Option<MergedProducts>,
     uploads: Vec<Command>,
     buffers: Vec<BufferId>,
 }
@@ -79,17 +82,25 @@ pub struct Plan {
     levels: Vec<LevelWords>,
     /// Blocks of the coarsest matrix.
     last: u32,
+    merged: Option<merged::Plan>,
 }
 
 /// Why sums have no two levels.
 pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of variables are never stored";
 
 /// Begins the plan for a problem's links.
-pub fn plan(problem: &Problem, space: Space) -> Planning {
-    let links = Links::new(problem);
+pub fn plan(device: &Device, problem: &Problem, space: Space) -> Planning {
+    let (links, sources) = (Links::new(problem), merged::sources(device, problem));
     Task::new(move |pace| async move {
-        let plan = Plan::new(&links, space, &pace).await?;
-        Ok(plan.map(|plan| Box::new(plan) as Box<dyn super::Plan>))
+        let plan = match Plan::new(&links, space, &pace).await? {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Err(error)),
+        };
+        let merged = match sources {
+            Some(sources) => merged::Plan::new(&sources, &pace).await?.ok(),
+            None => None,
+        };
+        Ok(Ok(Box::new(Plan { merged, ..plan }) as Box<dyn super::Plan>))
     })
 }
 
@@ -116,7 +127,7 @@ impl Plan {
         for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
             levels.push(LevelWords::new(&space, level, above, pace).await?);
         }
-        Ok(Ok(Self { space, nodes, words, places, lists, levels, last: hierarchy.last[1] }))
+        Ok(Ok(Self { space, nodes, words, places, lists, levels, last: hierarchy.last[1], merged: None }))
     }
 }
 
@@ -134,7 +145,7 @@ impl TwoLevel {
     }
 
     fn make(making: &mut Making, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
-        let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks } = plan;
+        let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks, merged } = plan;
         let kernels = StaticKernels::request(making.device, two_level::ALL, KernelSource::of_inner)?;
         let (passes, scratch) = passes(making, registry, problem, lists)?;
         let (patches, count) = (nodes[0], nodes[nodes.len() - 1]);
@@ -151,7 +162,16 @@ impl TwoLevel {
         // Deterministic, and no eigenvector of anything: multiples of the golden ratio, modulo 1.
         let start = (0..u64::from(noise.len)).map(|i| ((i + 1) as f64 * 0.618_033_988_749_894_9).fract() - 0.5);
         making.uploads.push(Command::UploadReals { buffer: noise.buffer, offset: 0, data: start.collect() });
+        let mut merged = match merged.map(|plan| plan.merge(making.device, problem)).transpose() {
+            Err(Error::Limits(_)) => None,
+            made => made?,
+        };
+        if let Some(merged) = &mut merged {
+            making.buffers.extend(merged.buffers());
+            making.uploads.extend(merged.take_uploads());
+        }
         Ok(Self {
+            merged,
             lists: making.words(words, "patches")?,
             modes: making.reals(problem.vector_len() * space.motions, "motions of patches")?,
             scratch: scratch.map(|len| making.reals(len, "columns of pairs")).transpose()?,
@@ -417,7 +437,11 @@ impl DeviceSolver for TwoLevel {
     }
 
     fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
-        pcg::solve(work, problem, Some(self), most, commands)
+        let Some(merged) = &self.merged else { return pcg::solve(work, problem, Some(self), most, commands) };
+        pcg::invert(work, problem, commands);
+        self.set_up(work, problem, commands)?;
+        merged.solve_preconditioned(work, problem, Some(self), most, commands);
+        Ok(())
     }
 }
 
