@@ -1,7 +1,7 @@
 // Compiled sets of leastwise/autograd: they equal the graphs they were made of, at every point, and group them by structure.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CompiledFunctions, CompiledResiduals, Matrix3x3, V, Value } from "leastwise/autograd";
+import { CompiledFunctions, CompiledResiduals, lbfgs, Matrix3x3, V, Value } from "leastwise/autograd";
 import { near, randoms } from "./random.mjs";
 
 /** Every operation, of three positive numbers below 1. */
@@ -183,6 +183,12 @@ test("a residual of a hundred thousand operations compiles", () => {
   assert.equal(value, chain.data);
   chain.backward();
   assert.deepEqual(gradient, [x.grad, y.grad]);
+});
+
+test("a sum of three hundred thousand squares compiles, and counts as one", () => {
+  const x = V.W(2), total = V.sum(Array.from({ length: 300_000 }, () => V.square(x))), set = CompiledFunctions.compile([x], () => [total]);
+  assert.deepEqual(set.evaluateGradient([x]), { value: 1_200_000, gradient: [1_200_000] });
+  assert.equal(lbfgs([x], () => V.sum(Array.from({ length: 300_000 }, () => V.square(x)))).success, true);
 });
 
 test("custom operations are refused", () => {
