@@ -34,6 +34,7 @@ const reduce = (tensor, axes, keep, work) => {
   return { shape: keep ? kept : tensor.shape.filter((_, axis) => !axes.includes(axis)), values: whole.values };
 };
 const total = (list) => list.reduce((sum, value) => sum + value, 0);
+const spread = (list) => { const mean = total(list) / list.length; return total(list.map((value) => (value - mean) ** 2)) / list.length; };
 const softmax = (tensor, axis) => {
   const powers = each(Math.exp, tensor), sums = reduce(powers, [axis], true, total);
   return each((p, s) => p / s, powers, sums);
@@ -96,6 +97,19 @@ const OPERATIONS = [
   unary("neg", (x) => -x), unary("abs", Math.abs), unary("square", (x) => x * x), unary("sqrt", Math.sqrt, P), unary("rsqrt", (x) => 1 / Math.sqrt(x), P), unary("cbrt", Math.cbrt, N), unary("exp", Math.exp, E), unary("exp2", (x) => 2 ** x, E),
   unary("expm1", Math.expm1, E), unary("log", Math.log, P), unary("log1p", Math.log1p, wide([3, 4, 5], 24, 0.9)), unary("sin", Math.sin), unary("cos", Math.cos), unary("tan", Math.tan, turned([3, 4], 6)), unary("tanh", Math.tanh), unary("erf", erf, wide([3, 4, 5], 25, 2.5)),
   unary("relu", (x) => Math.max(x, 0)), unary("sigmoid", sigmoid), unary("gelu", (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))), unary("silu", (x) => x * sigmoid(x)), unary("softplus", (x) => Math.log1p(Math.exp(x))),
+  // Made of others. Bounds and halves of products are in the midst of the numbers; N has both signs.
+  ["clip", [R, Q], (x, high) => x.clip(-1, high).add(x.clip(null, 0.5)).add(x.clip(-0.7)).add(x.clip()), (x, high) => each((a, b) => Math.min(Math.max(a, -1), b) + Math.min(a, 0.5) + Math.max(a, -0.7) + a, x, high)],
+  ["notEqual, isNaN", [A], (x) => x.mul(x.notEqual(0).add(x.notEqual(x)).add(x.isNaN())), (x) => x],
+  unary("log2", Math.log2, P), binary("atan2", Math.atan2, [A, N]), binary("mod", (x, y) => x - y * Math.floor(x / y), [wide([3, 4, 5], 25, 6), Q]), ["mod and atan2 of numbers", [N], (x) => x.mod(0.29).add(x.atan2(-0.4)), (x) => each((a) => a - 0.29 * Math.floor(a / 0.29) + Math.atan2(a, -0.4), x)],
+  ["leakyRelu", [N], (x) => x.leakyRelu().add(x.leakyRelu(3)), (x) => each((a) => (a < 0 ? 3.01 * a : 2 * a), x)],
+  along("prod", [1], false, (l) => l.reduce((p, a) => p * a, 1)), along("prod", [0, 2], true, (l) => l.reduce((p, a) => p * a, 1), signed([3, 2, 3], 26)), ["prod of all, with a 0", [{ shape: [2, 3], values: [1.5, -2, 0, 0.5, 3, -1] }], (x) => x.prod(), (x) => ({ shape: [], values: [x.values.reduce((p, a) => p * a, 1)] })],
+  along("var", [0, 2], false, spread), along("std", [1], true, (l) => Math.sqrt(spread(l))), ["var, unbiased", [C], (x) => x.var(-1, { correction: 1 }), (x) => reduce(x, [2], false, (l) => (spread(l) * l.length) / (l.length - 1))],
+  along("logsumexp", [1], false, (l) => Math.log(total(l.map(Math.exp)))), along("logsumexp", [0, 2], true, (l) => Math.log(total(l.map(Math.exp)))), ["logsumexp of large ones", [B], (x) => x.add(90).logsumexp(), (x) => ({ shape: [], values: [90 + Math.log(total(x.values.map(Math.exp)))] })],
+  along("norm", [1], false, (l) => Math.hypot(...l)), ["norms of other orders", [N], (x) => x.norm(1, { order: 1 }).add(x.norm(1, { order: Infinity })), (x) => reduce(x, [1], false, (l) => total(l.map(Math.abs)) + Math.max(...l.map(Math.abs)))],
+  ["split", [C], (x) => { const [a, b] = x.split(2, 1), [c, d, e] = x.split([1, 4], -1); return concat([a.mul(2), b, a], 1).sum(-1).add(concat([d, c, e.mul(3)], -1).sum([1, 2]).expandDims(1)); },
+    (x) => make([3, 6], ([i, j]) => total([0, 1, 2, 3, 4].map((k) => (j < 2 ? 2 : 1) * at(x, [i, j < 4 ? j : j - 4, k]))) + total([0, 1, 2, 3].flatMap((j) => [0, 1, 2, 3, 4].map((k) => (k === 4 ? 3 : 1) * at(x, [i, j, k])))))],
+  moved("tile", (x) => x.tile([2, 1, 3]), (x) => make([2, 4, 5 * 3], ([i, j, k]) => at(x, [0, j, k % 5])), { ...B, shape: [1, 4, 5] }), moved("tile of the last axis", (x) => x.tile(2), (x) => make([4, 10], ([i, j]) => at(x, [i, j % 5])), B), moved("tile in front", (x) => x.tile([3, 1, 1]), (x) => make([3, 4, 5], ([, i, j]) => at(x, [i, j])), B),
+  moved("repeat", (x) => x.repeat(3, 1), (x) => make([4, 15], ([i, j]) => at(x, [i, Math.floor(j / 3)])), B), moved("repeat of all", (x) => x.repeat(2), (x) => make([40], ([i]) => x.values[i >> 1]), B),
   ["where", [A, B, C], (c, x, y) => where(c.greater(0), x, y), (c, x, y) => each((a, b, d) => (a > 0 ? b : d), c, x, y), [1, 2]],
   ["map", [A, B], (x, y) => map((a, b) => select(a.gt(b), sin(a).mul(b), sqrt(abs(a).add(exp(b)))), x, y), (x, y) => each((a, b) => (a > b ? Math.sin(a) * b : Math.sqrt(Math.abs(a) + Math.exp(b))), x, y)],
   ["numbers", [C], (x) => x.mul(2).add(1).div(4).sub(0.5), (x) => each((a) => (a * 2 + 1) / 4 - 0.5, x)],
