@@ -1,7 +1,8 @@
 // Tensors: values and gradients of every operation against plain JavaScript, on every backend, and errors for people.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { abs, attention, concat, conv2d, crossEntropy, embedding, exp, grad, map, maxPool2d, pow, select, sin, sqrt, stack, where } from "leastwise";
+import { inspect } from "node:util";
+import { abs, attention, avgPool2d, batchNorm, concat, conv2d, crossEntropy, dropout, embedding, exp, grad, groupNorm, map, maxPool2d, oneHot, pow, select, sin, sqrt, stack, valueAndGrad, where } from "leastwise";
 import { ADDON, BACKENDS, open, refuses, rejects } from "./support.mjs";
 
 // ── a slow tensor: a shape, and elements row by row ──
@@ -39,6 +40,15 @@ const softmax = (tensor, axis) => {
   const powers = each(Math.exp, tensor), sums = reduce(powers, [axis], true, total);
   return each((p, s) => p / s, powers, sums);
 };
+const normalized = (x, axes, scale, shift) => {
+  const mean = reduce(x, axes, true, (l) => total(l) / l.length), variance = reduce(x, axes, true, spread);
+  return make(x.shape, (place) => (at(x, place) - broadcast(mean, place)) / Math.sqrt(broadcast(variance, place) + 0.1) * (scale?.values[place[1]] ?? 1) + (shift?.values[place[1]] ?? 0));
+};
+const maskedAttention = (q, k, v, seen, causal) => {
+  const scores = matmul(q, transposed(k, [0, 2, 1]));
+  return matmul(softmax(make(scores.shape, (place) => (broadcast(seen, place) === 0 || (causal && place[2] > place[1]) ? -Infinity : at(scores, place) / 2)), 2), v);
+};
+const SEEN = { shape: [5, 6], values: Array.from({ length: 30 }, (_, k) => (k % 6 === 2 || (k * 7) % 5 === 1 ? 0 : 1)) };
 const matmul = (a, b) => {
   const [m, k, n] = [a.shape.at(-2), a.shape.at(-1), b.shape.at(-1)];
   const batch = joint([a.shape.slice(0, -2), b.shape.slice(0, -2)]);
@@ -138,6 +148,15 @@ const OPERATIONS = [
   ["attention, causal", [sample([5, 4], 15), sample([5, 4], 16), sample([5, 3], 17)], (q, k, v) => attention(q, k, v, { causal: true, scale: 0.3 }), (q, k, v) => {
     const scores = matmul(q, transposed(k, [1, 0]));
     return matmul(softmax(make([5, 5], ([i, j]) => (j > i ? -Infinity : 0.3 * at(scores, [i, j]))), 1), v);
+  }],
+  ["attention, masked", [sample([2, 5, 4], 15), sample([2, 6, 4], 16), sample([2, 6, 3], 17), SEEN], (q, k, v, seen) => attention(q, k, v, { mask: seen }), (q, k, v, seen) => maskedAttention(q, k, v, seen, false), [0, 1, 2]],
+  ["attention, masked and causal", [sample([2, 6, 4], 15), sample([2, 6, 4], 16), sample([2, 6, 3], 17), { shape: [6], values: [1, 1, 0, 1, 0, 1] }], (q, k, v, seen) => attention(q, k, v, { mask: seen, causal: true }), (q, k, v, seen) => maskedAttention(q, k, v, seen, true), [0, 1, 2]],
+  ["avgPool2d", [sample([2, 3, 5, 6], 27)], (x) => avgPool2d(x, { size: [2, 3], step: [1, 2], padding: [1, 0] }), (x) => make([2, 3, 6, 2], ([b, c, i, j]) => total([0, 1].flatMap((y) => [0, 1, 2].map((z) => (i + y < 1 || i + y > 5 ? 0 : at(x, [b, c, i + y - 1, 2 * j + z]))))) / 6)],
+  ["batchNorm", [sample([3, 2, 4], 28), sample([2], 29), sample([2], 30)], (x, scale, shift) => batchNorm(x, { scale, shift, epsilon: 0.1 }), (x, scale, shift) => normalized(x, [0, 2], scale, shift)],
+  ["batchNorm, afterwards", [sample([3, 2, 4], 28), sample([2], 29), positive([2], 30)], (x, mean, variance) => batchNorm(x, { mean, variance, epsilon: 0.1 }), (x, mean, variance) => make(x.shape, ([b, c, k]) => (at(x, [b, c, k]) - mean.values[c]) / Math.sqrt(variance.values[c] + 0.1))],
+  ["groupNorm", [sample([2, 4, 3], 31), sample([4], 29), sample([4], 30)], (x, scale, shift) => groupNorm(x, 2, { scale, shift, epsilon: 0.1 }), (x, scale, shift) => {
+    const parts = normalized({ shape: [2, 2, 6], values: x.values }, [2]);
+    return make([2, 4, 3], ([b, c, k]) => parts.values[12 * b + 3 * c + k] * scale.values[c] + shift.values[c]);
   }],
   ["conv2d", [sample([2, 3, 6, 5], 18), sample([4, 3, 3, 2], 19)], (x, f) => conv2d(x, f, { step: [2, 1], padding: 1, dilation: [1, 2] }), (x, f) => make([2, 4, 3, 5], ([b, o, y, z]) => {
     let sum = 0;
@@ -266,6 +285,74 @@ test("random numbers: seeded, uniform or normal", async (t) => {
   near(moments(a), [0.5, 1 / 12], 0.01, "uniform");
   near(moments(normal), [3, 4], 0.03, "normal");
   assert.notEqual(double[0], Math.fround(double[0]), "f64 has more bits");
+});
+
+test("what is made of others, at its edges", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), list = async (tensor) => [...await tensor.read()];
+  const x = lw.tensor([[3, NaN, -1], [2, 2, 5]]);
+  assert.deepEqual(await list(x.isNaN()), [0, 1, 0, 0, 0, 0]);
+  assert.deepEqual(await list(x.notEqual(2)), [1, 1, 1, 0, 0, 1]);
+  const y = lw.tensor([[3, 0, -1], [2, 2, 5]]);
+  assert.deepEqual([await list(y.argmin(1)), await list(y.argmin(0, { keepDims: true })), await y.argmin().item()], [[2, 0], [1, 0, 0], 2]);
+  const none = lw.zeros([0, 2]);
+  assert.deepEqual([await none.prod().item(), await list(none.prod(0)), none.prod(1).shape, none.tile(2).shape], [1, [1, 1], [0], [0, 4]]);
+  const ends = lw.tensor([[-3e38, -3e38], [1000, 999]]).logsumexp(1);
+  near(await ends.read(), [-3e38, 1000 + Math.log1p(Math.exp(-1))], 1e-6, "logsumexp");
+  assert.equal(await lw.tensor([1, 2]).log().sub(lw.tensor([0, 0]).log().neg().neg().exp()).clip(null, null).sum().item(), Math.fround(Math.log(2)));
+  assert.deepEqual([await list(lw.eye(2, 3)), await list(lw.eye(2, undefined, { dtype: "f64" }))], [[1, 0, 0, 0, 1, 0], [1, 0, 0, 1]]);
+  const hot = oneHot(lw.indices([2, 0, 1, 1], [2, 2]), 3);
+  assert.deepEqual([hot.shape, await list(hot)], [[2, 2, 3], [0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0]]);
+  const w = lw.tensor([1, -2]), { value, gradients: [slope] } = valueAndGrad((w) => w.square().sum(), [w]);
+  const [loss, slopes] = await Promise.all([value.item(), slope.read()]);
+  assert.deepEqual([loss, ...slopes], [5, 2, -4]);
+  // Dropout: the same elements by the same seed, on average as much as before, and gradients through what stays.
+  const ones = lw.ones([4000]), thinned = dropout(ones, { rate: 0.25, seed: 3 }), [through] = grad(thinned.sum(), [ones]), [once, again, other, passed] = await Promise.all([thinned, dropout(ones, { rate: 0.25, seed: 3 }), dropout(ones, { rate: 0.25, seed: 4 }), through].map(list));
+  assert.deepEqual(once, again);
+  assert.notDeepEqual(once, other);
+  assert.deepEqual(passed, once);
+  assert.deepEqual([...new Set(once)].sort(), [0, Math.fround(4 / 3)]);
+  near([total(once) / 4000], [1], 0.04, "the mean");
+  // What is made on the way is freed; a clip without bounds is a tensor of its own.
+  const fresh = await open(t, { backend: "cpu" }), z = fresh.tensor([[3, 0, -1], [2, 2, 5]]), results = [z.clip(), z.clip(0, z), z.std(1), z.prod(), ...z.split(3, 1), z.repeat(2), z.logsumexp(), z.norm(1), attention(z, z, z, { mask: z })];
+  assert.equal(fresh.memory().tensors, 1 + results.length);
+  for (const made of results) made.dispose();
+  assert.equal(fresh.memory().tensors, 1);
+  assert.deepEqual(await list(z), [3, 0, -1, 2, 2, 5]);
+  // A query that sees no key.
+  const [q, v] = [lw.ones([1, 2]), lw.tensor([[1, 2], [3, 4]])];
+  near(await list(attention(q, v, v, { mask: lw.zeros([2]) })), [2, 3], 1e-6, "no key");
+});
+
+test("consoles and JSON", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), given = lw.tensor([[1, 2.5], [0.1, -3]]), sum = given.add(1), many = lw.arange(100);
+  assert.equal(inspect(given), "Tensor [2, 2] f32 [[1, 2.5], [0.1, -3]]");
+  assert.equal(inspect({ sum }), "{ sum: Tensor [2, 2] f32, values on the device: await read() }");
+  assert.deepEqual([...await sum.read()], [2, 3.5, 1.100000023841858, -2]);
+  assert.equal(inspect(sum), "Tensor [2, 2] f32 [[2, 3.5], [1.1, -2]]");
+  await many.read();
+  assert.match(inspect(many), /^Tensor \[100\] f32 \[0, 1, 2, .*, 63, …\], row by row$/);
+  assert.equal(inspect(lw.tensor(2)), "Tensor [] f32 2");
+  assert.deepEqual(JSON.parse(JSON.stringify({ given })), { given: { type: "Tensor", shape: [2, 2], dtype: "f32" } });
+  given.dispose();
+  assert.equal(inspect(given), "Tensor [2, 2] f32, disposed");
+});
+
+test("names from elsewhere are refused with ours", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = lw.ones([1, 1, 4, 4]);
+  for (const [work, meant] of [
+    [() => conv2d(x, x, { stride: 2 }), "step"], [() => maxPool2d(x, { size: 2, strides: 2 }), "step"], [() => avgPool2d(x, { kernel_size: 2 }), "size"], [() => x.sum(0, { keepdims: true }), "keepDims"], [() => x.var(0, { ddof: 1 }), "correction"], [() => x.norm(0, { ord: 1 }), "order"],
+    [() => x.layerNorm({ eps: 1 }), "epsilon"], [() => x.layerNorm({ bias: x }), "shift"], [() => groupNorm(x, 1, { gamma: x }), "scale"], [() => attention(x, x, x, { is_causal: true }), "causal"], [() => dropout(x, { p: 0.5, seed: 1 }), "rate"], [() => lw.random([2], { seed: 1, std: 2 }), "deviation"],
+  ]) refuses(work, "invalid-option", new RegExp(`did you mean "${meant}"\\?`));
+  refuses(() => x.sum(0, { constructor: 1 }), "invalid-option", /have no "constructor" \(they have: keepDims\)/);
+  refuses(() => x.norm(0, { order: 3 }), "invalid-option", /order must be 1, 2 or Infinity/);
+  refuses(() => x.split(3, 2), "shape", /axis 2 has 4 elements, which are no 3 equal parts/);
+  refuses(() => x.split([3, 2], 2), "shape", /place 1 is 2, but places are whole numbers that grow, from 0 to 4/);
+  refuses(() => lw.ones([1]).var(0, { correction: 1 }), "shape", /there is no variance/);
+  refuses(() => groupNorm(lw.ones([1, 3, 2]), 2), "shape", /3 channels are no 2 equal groups/);
+  refuses(() => batchNorm(lw.ones([1, 3, 2]), { scale: lw.ones([2]) }), "shape", /scale is \[2\], but there are 3 channels/);
+  refuses(() => dropout(x, { rate: 1, seed: 1 }), "invalid-option", /a rate is needed, from 0 to below 1/);
+  refuses(() => oneHot([1, 2], 3), "invalid-option", /labels must be a tensor, as lw.indices\(labels\) makes one/);
+  refuses(() => oneHot(lw.indices([3]), 3), "index-out-of-range", /there is a 3 among the numbers, but there are 3 classes/);
 });
 
 test("errors for people", async (t) => {

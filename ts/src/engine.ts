@@ -309,6 +309,9 @@ export class EngineOf implements Engine {
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
+  eye<D extends DType = "f32">(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
+  eye(rows: number, columns?: number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.eye(rows, columns, options); }
   zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros(shape: Sizes, options: HalfOptions): HalfTensor;
   zeros(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }

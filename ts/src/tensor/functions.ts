@@ -7,7 +7,8 @@ import { checked, flag, given, real } from "../options.js";
 import { Scalar } from "../scalar.js";
 import { Trace } from "../trace.js";
 import { Words } from "../words.js";
-import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { apply, computedWith, LARGEST, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { made } from "./composed.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
 import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
 
@@ -26,11 +27,16 @@ export type Pair = number | readonly [number, number];
  * const options: AttentionOptions = { causal: true };
  * attention(queries, keys, values, options);
  */
-export interface AttentionOptions {
+export interface AttentionOptions<D extends DType = DType> {
   /** Factor of the scores. @defaultValue 1/√d */
   readonly scale?: number;
   /** True if query i sees keys 0 to i only. @defaultValue false */
   readonly causal?: boolean;
+  /**
+   * Keys that each query sees: not 0 where it does, of a shape that broadcasts to [.., n, m]. A query that sees none gets the mean of all values. With a mask the
+   * matrix of scores is in memory. @defaultValue all
+   */
+  readonly mask?: Kept<D>;
 }
 
 /**
@@ -65,7 +71,7 @@ export interface PoolOptions {
   readonly padding?: Pair;
 }
 
-const ATTENTION = { scale: real(-Infinity), causal: flag } as const;
+const ATTENTION = { scale: real(-Infinity), causal: flag, mask: given() } as const;
 /** @internal */
 export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
 const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
@@ -152,11 +158,21 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
  * @example
  * const seen = attention(queries, keys, values, { causal: true });
  */
-export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions = {}): Tensor<D> {
+export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions<NoInfer<D>> = {}): Tensor<D> {
   const what = "attention(queries, keys, values)";
   mustBeTensors(what, [queries, keys, values]);
-  const { scale, causal = false } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
-  return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
+  const { scale = 1 / Math.sqrt(queries.shape.at(-1) || 1), causal = false, mask } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
+  if (mask === undefined) return apply("attention", [queries, keys, values], [scale, causal ? 1 : 0]);
+  mustBeTensor(what, "mask", mask);
+  return made(what, queries, () => masked(queries as Kept<D>, keys as Kept<D>, values as Kept<D>, mask as Kept<D>, scale, causal));
+}
+
+function masked<D extends DType>(queries: Kept<D>, keys: Kept<D>, values: Kept<D>, mask: Kept<D>, scale: number, causal: boolean): Tensor<D> {
+  const { context } = queries, dtype = computedWith(queries.dtype) as D, scores = queries.matmul(keys.T as Kept<D>).mul(scale), [n, m] = scores.shape.slice(-2) as [number, number];
+  const count = (size: number): Tensor<D> => new context.Tensor(context, context.apply("count", [], [size], dtype), dtype);
+  const seen = causal ? mask.notEqual(0).mul(count(m).lessEqual(count(n).expandDims(1) as Kept<D>) as Kept<D>) : mask;
+  // Far below every score, and finite, so that a query without keys is defined.
+  return where(seen as Kept<D>, scores as Kept<NoInfer<D>>, -LARGEST[dtype] / 4).softmax().matmul(values);
 }
 
 /**

@@ -14,6 +14,7 @@ import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
 import type { Operation } from "./operations.js";
 import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
+import { titleOf, valuesText } from "./text.js";
 
 /**
  * How elements are computed with: f64 on the CPU and on CUDA.
@@ -87,6 +88,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** @internal */ readonly context: TensorContext;
   /** @internal */ readonly id: number;
   /** The largest of whole numbers that were given. @internal */ readonly largest: number | undefined;
+  /** The first of the elements, where the host was given or has read them. @internal */ preview: ArrayLike<number> | undefined = undefined;
   #disposed = false;
 
   /** @internal */
@@ -354,7 +356,15 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   }
   [Symbol.dispose](): void { this.dispose(); }
 
-  override toString(): string { return `Tensor ${shown(this.shape)} ${this.dtype}${this.#disposed ? ", disposed" : ""}`; }
+  override toString(): string { return `${titleOf(this.shape, this.dtype)}${this.#disposed ? ", disposed" : ""}`; }
+  /** What it is, without its values: these are on the device, and `read()` gives them. */
+  toJSON(): { readonly type: "Tensor"; readonly shape: Sizes; readonly dtype: S } { return { type: "Tensor", shape: this.shape, dtype: this.dtype }; }
+  /** Text for consoles, with the values that were given or read. @internal */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    const title = this.toString();
+    if (this.#disposed) return title;
+    return this.preview === undefined ? `${title}, values on the device: await read()` : `${title} ${valuesText(this.preview, this.shape, this.dtype)}`;
+  }
   /** Throws where JavaScript wants a number: operators compute nothing here. @internal */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
