@@ -15,7 +15,7 @@ import { mustBeTensors, Tensor, type DType, type Kept } from "./tensor.js";
  *
  * @example
  * const options: NormalizationOptions = { scale: lw.ones([8]), epsilon: 1e-3 };
- * groupNorm(features, 4, options);
+ * groupNorm(images, 4, options);
  */
 export interface NormalizationOptions<D extends DType = "f32"> {
   /** Factor of every channel, [channels]. @defaultValue 1 */
@@ -31,7 +31,7 @@ export interface NormalizationOptions<D extends DType = "f32"> {
  *
  * @example
  * const options: BatchNormOptions = { mean: lw.zeros([8]), variance: lw.ones([8]) };
- * batchNorm(features, options);
+ * batchNorm(images, options);
  */
 export interface BatchNormOptions<D extends DType = "f32"> extends NormalizationOptions<D> {
   /** Mean of every channel, [channels], as it was in training. @defaultValue the batch's */
@@ -66,7 +66,7 @@ function mustHaveChannels(what: string, x: unknown): asserts x is Kept<DType> {
  *
  * @throws `shape` for shapes that do not fit
  * @example
- * const calm = batchNorm(features, { scale, shift });
+ * const calm = batchNorm(images, { epsilon: 1e-3 });
  */
 export function batchNorm<D extends DType>(x: Kept<D>, options: BatchNormOptions<NoInfer<D>> = {}): Tensor<D> {
   const what = "batchNorm(x)", { epsilon = 1e-5, mean, variance, ...others } = checked(`${what}: options`, options, { ...NORMALIZATION, mean: given(), variance: given() }, { prefix: `${what}: ` });
@@ -85,7 +85,7 @@ export function batchNorm<D extends DType>(x: Kept<D>, options: BatchNormOptions
  *
  * @throws `shape` for channels that are no multiple of `groups`
  * @example
- * const calm = groupNorm(features, 4);
+ * const calm = groupNorm(images, 4);
  */
 export function groupNorm<D extends DType>(x: Kept<D>, groups: number, options: NormalizationOptions<NoInfer<D>> = {}): Tensor<D> {
   const what = "groupNorm(x, groups)", { epsilon = 1e-5, ...others } = checked(`${what}: options`, options, NORMALIZATION, { prefix: `${what}: ` });
@@ -124,7 +124,7 @@ export function avgPool2d<D extends DType>(images: Kept<D>, options: PoolOptions
  *
  * @throws `invalid-option` for a rate that is not from 0 to below 1
  * @example
- * const thinned = dropout(hidden, { rate: 0.5, seed: step });
+ * const thinned = dropout(weights, { rate: 0.5, seed: 1 });
  */
 export function dropout<D extends DType>(x: Kept<D>, options: { /** Probability of 0. */ readonly rate: number; /** A whole number below 2³². */ readonly seed: number }): Tensor<D> {
   const what = "dropout(x, options)", { rate, seed } = checked(`${what}: options`, options, { rate: real(0, 1), seed: whole(0) }, { prefix: `${what}: ` });
