@@ -4,8 +4,8 @@ import { LeastwiseError } from "../errors.js";
 import { atan2 as angle, log2 as logarithm, mod as remainder } from "../functions.js";
 import { checked, flag, real, whole } from "../options.js";
 import type { Num, Scalar } from "../scalar.js";
-import { LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
-import { concat, map, where } from "./functions.js";
+import { apply, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
+import { mapped } from "./mapping.js";
 import { axesOf, axisOf, type Axes, type ReduceOptions, type Sizes } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Tensor } from "./tensor.js";
 
@@ -73,11 +73,11 @@ function ofTwo<D extends DType>(what: string, a: Kept<D>, b: Kept<D> | number, w
   a.mustLive(what);
   if (typeof b !== "number") mustBeTensor(what, "the operand", b);
   else mustBeNumber(`${what}: the operand`, b, a.dtype);
-  return (typeof b === "number" ? map((p) => work(p, b), a) : map((p, q) => work(p, q), a, b as Kept<D>)) as unknown as Tensor<D>;
+  return (typeof b === "number" ? mapped((p) => work(p!, b), [a]) : mapped((p, q) => work(p!, q!), [a, b as Kept<D>])) as unknown as Tensor<D>;
 }
 
 /** log2 x */
-export const log2 = <D extends DType>(x: Kept<D>): Tensor<D> => { x.mustLive("log2()"); return map((a) => logarithm(a), x) as unknown as Tensor<D>; };
+export const log2 = <D extends DType>(x: Kept<D>): Tensor<D> => { x.mustLive("log2()"); return mapped((a) => logarithm(a!), [x]) as unknown as Tensor<D>; };
 /** Angle of (x, y). */
 export const atan2 = <D extends DType>(y: Kept<D>, x: Kept<D> | number): Tensor<D> => ofTwo("atan2(x)", y, x, angle);
 /** x − o⌊x/o⌋ */
@@ -86,7 +86,7 @@ export const mod = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D>
 /** x, and slope · x below 0. */
 export function leakyRelu<D extends DType>(x: Kept<D>, slope = 0.01): Tensor<D> {
   mustBeNumber("leakyRelu(slope): the slope", slope, x.dtype);
-  return made("leakyRelu(slope)", x, () => where(x.less(0), x.mul(slope), x as Kept<NoInfer<D>>));
+  return made("leakyRelu(slope)", x, () => apply("where", [x.less(0), x.mul(slope), x]));
 }
 
 /** Mean of squares about the mean. */
@@ -109,7 +109,7 @@ export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: Red
   return made(what, x, () => {
     const largest = x.max(axis, { keepDims: true }).detach();
     // Where it is infinite, infinity less infinity would be undefined.
-    const finite = where(largest.abs().lessEqual(LARGEST[computedWith(x.dtype)]), largest, 0).detach(), sums = x.sub(finite).exp().sum(axis, { keepDims });
+    const finite = apply("where", [largest.abs().lessEqual(LARGEST[computedWith(x.dtype)]), largest, 0]).detach(), sums = x.sub(finite).exp().sum(axis, { keepDims });
     return sums.log().add(keepDims ? finite : finite.reshape(sums.shape));
   });
 }
@@ -132,7 +132,7 @@ export function prod<D extends DType>(x: Kept<D>, axis?: Axes, options: ReduceOp
       if (all.shape[k] === 0) all = all.sum(k, { keepDims: true }).add(1);
       for (let count = all.shape[k]!; count > 1; count = all.shape[k]!) {
         const half = count >> 1, products = part(0, half).mul(part(half, 2 * half));
-        all = count % 2 ? concat([products, part(2 * half, count)], k) : products;
+        all = count % 2 ? apply("concat", [products, part(2 * half, count)], [k]) : products;
       }
     }
     return keepDims ? all : all.reshape(x.shape.filter((_, k) => !axes.includes(k)));

@@ -1,14 +1,12 @@
 /** Functions of several tensors. */
 import { isArrayLike } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
-import { describe, valueOf } from "../instruction.js";
-import { Opcode } from "../opcodes.js";
+import { describe } from "../instruction.js";
 import { checked, flag, given, real } from "../options.js";
-import { Scalar } from "../scalar.js";
-import { Trace } from "../trace.js";
-import { Words } from "../words.js";
+import type { Scalar } from "../scalar.js";
 import { apply, computedWith, LARGEST, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
 import { made } from "./composed.js";
+import { mapped } from "./mapping.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
 import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
 
@@ -215,19 +213,7 @@ export function maxPool2d<D extends DType>(images: Kept<D>, options: PoolOptions
 export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<ComputedWith<T[0]>> {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `map(work, …tensors): work must be a function of scalars, not ${describe(work)}`);
   mustBeTensors("map(work, …tensors)", tensors);
-  const words = Words.take();
-  try {
-    const trace = new Trace(undefined, words, "the function of map()", computedWith(tensors[0].dtype) === "f64" ? Number.MAX_VALUE : undefined);
-    const elements = tensors.map((_, k) => new Scalar(trace, trace.write1(Opcode.Input, k)));
-    const returned: unknown = trace.run((of: readonly Scalar[]) => (work as (...elements: readonly Scalar[]) => Scalar)(...of), elements, undefined);
-    if (!(returned instanceof Scalar)) throw new LeastwiseError("no-residual", `map(work, …tensors): work must return one scalar, not ${describe(returned)}`);
-    const output = valueOf(trace, returned);
-    const { context, dtype } = tensors[0];
-    const [made] = context.call((native) => native.tensorMap(words.all.slice(), Uint32Array.of(output), Uint32Array.from(tensors, (tensor) => tensor.id)));
-    return new Tensor(context, made!, computedWith(dtype) as ComputedWith<T[0]>);
-  } finally {
-    Words.release(words);
-  }
+  return mapped(work as (...elements: readonly Scalar[]) => Scalar, tensors);
 }
 
 /**
