@@ -10,14 +10,14 @@ import { near, randoms } from "./random.mjs";
 const OPERATIONS = {
   add: V.add, sub: V.sub, mul: V.mul, div: V.div, neg: (x) => V.neg(x), pow: (x) => V.pow(x, 1.5), fourth: (x, y) => V.pow(V.sub(x, y), 4), powValue: V.powValue, mod: (x, y) => V.mod(V.mul(V.sub(x, 0.5), 5), y), square: (x) => V.square(x), cube: (x) => V.cube(x),
   reciprocal: (x) => V.reciprocal(x), sqrt: (x) => V.sqrt(x), abs: (x, y) => V.abs(V.sub(x, y)), sign: (x, y) => V.mul(V.sign(V.sub(x, y)), x), floor: (x) => V.add(V.floor(V.mul(x, 9)), x), ceil: (x) => V.add(V.ceil(V.mul(x, 9)), x), round: (x) => V.add(V.round(V.mul(x, 9)), x),
-  min: V.min, max: V.max, clamp: (x, y) => V.mul(V.clamp(x, 0.3, 0.6), y), exp: (x) => V.exp(x), log: (x) => V.log(x), sin: (x) => V.sin(x), cos: (x) => V.cos(x), tan: (x) => V.tan(x), asin: (x) => V.asin(x), acos: (x) => V.acos(x), atan: (x) => V.atan(x),
+  min: V.min, max: V.max, clamp: (x, y) => V.mul(V.clamp(x, 0.3, 0.6), y), crossed: (x, y) => V.mul(V.clamp(x, 0.6, 0.3), y), exp: (x) => V.exp(x), log: (x) => V.log(x), sin: (x) => V.sin(x), cos: (x) => V.cos(x), tan: (x) => V.tan(x), asin: (x) => V.asin(x), acos: (x) => V.acos(x), atan: (x) => V.atan(x),
   atan2: (y, x) => V.atan2(V.sub(y, 0.5), V.sub(x, 0.5)), sinh: (x) => V.sinh(x), cosh: (x) => V.cosh(x), tanh: (x) => V.tanh(x), sigmoid: (x) => V.sigmoid(x), relu: (x, y) => V.relu(V.sub(x, y)), softplus: (x) => V.softplus(x), sum: (x, y) => V.sum([x, y, 1, x]), mean: (x, y) => V.mean([x, y]),
   eq: (x, y) => V.add(V.eq(x, y), x), neq: (x, y) => V.add(V.neq(x, y), x), gt: (x, y) => V.add(V.gt(x, y), x), lt: (x, y) => V.add(V.lt(x, y), x), gte: (x, y) => V.add(V.gte(x, y), x), lte: (x, y) => V.add(V.lte(x, y), x), ifThenElse: (x, y) => V.ifThenElse(V.gt(x, y), V.sin(x), V.mul(x, y)), eigenvalue: (x, y) => Matrix3x3.smallestEigenvalue(V.add(x, 2), 0.1, y, V.add(y, 1), 0.2, 3),
 };
 
 /** Kinks and ties: what a table of operations is for. */
 const EDGES = {
-  abs: [(x) => V.abs(x), 0], sqrt: [(x) => V.sqrt(x), 0], relu: [(x) => V.relu(x), 0], asin: [(x) => V.asin(x), 1], acos: [(x) => V.acos(x), -1], low: [(x) => V.clamp(x, 0, 1), 0], high: [(x) => V.clamp(x, 0, 1), 1], above: [(x) => V.clamp(x, 0, 1), 2], max: [(x) => V.max(x, 1), 1],
+  abs: [(x) => V.abs(x), 0], sqrt: [(x) => V.sqrt(x), 0], relu: [(x) => V.relu(x), 0], asin: [(x) => V.asin(x), 1], acos: [(x) => V.acos(x), -1], low: [(x) => V.clamp(x, 0, 1), 0], high: [(x) => V.clamp(x, 0, 1), 1], above: [(x) => V.clamp(x, 0, 1), 2], crossed: [(x) => V.add(V.clamp(x, 5, 3), x), 4], max: [(x) => V.max(x, 1), 1],
   min: [(x) => V.min(x, 1), 1], atan2: [(x) => V.atan2(x, x), 0], half: [(x) => V.add(V.round(x), x), 2.5], negativeHalf: [(x) => V.add(V.round(x), x), -2.5], negative: [(x) => V.pow(x, 3), -2], zero: [(x) => V.pow(x, 1), 0], root: [(x) => V.pow(x, 0.5), 0],
 };
 

@@ -76,6 +76,8 @@ test("kinks, ties and edges have the slopes of the table of operations", () => {
     [(x) => V.powValue(0, x), 2, 0], [(x) => V.pow(x, 1), 0, 1], [(x) => V.pow(x, 0.5), 0, 0], [(x) => V.pow(x, 0), 0, 0], [(x) => V.atan2(x, x), 0, 0], [V.softplus, 1000, 1], [V.softplus, -1000, 0],
   ];
   for (const [of, at, expected] of cases) assert.equal(slope(of, at), expected, `${of} at ${at}`);
+  // max(min, min(a, max)): of bounds in the wrong order the lower one holds.
+  for (const at of [1, 4, 6]) assert.deepEqual([V.clamp(at, 5, 3).data, slope((x) => V.clamp(x, 5, 3), at)], [5, 0]);
   assert.equal(V.round(2.5).data, 3);
   assert.equal(V.round(-2.5).data, -2);
   assert.equal(V.mod(-5, 3).data, -2);
@@ -120,6 +122,8 @@ test("constants keep gradient 0, those that are shared too", () => {
   V.add(V.mul(x, c), V.mod(V.powValue(x, p), c)).backward();
   assert.deepEqual([c.grad, p.grad, V.C(5).grad], [0, 0, 0]);
   assert.equal(V.C(5), c);
+  // Whoever asks for −0 first has 0, and leaves it to all others.
+  assert.ok(Object.is(V.C(-0).data, 0) && V.C(0) === V.C(-0));
   assert.notEqual(V.Param(5, "a"), V.Param(5, "a"));
   assert.equal(p.paramName, "p");
 });

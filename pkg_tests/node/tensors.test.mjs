@@ -1,7 +1,8 @@
 // Tensors: values and gradients of every operation against plain JavaScript, on every backend, and errors for people.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { abs, attention, concat, conv2d, crossEntropy, embedding, exp, grad, map, maxPool2d, pow, select, sin, sqrt, stack, where } from "leastwise";
+import { inspect } from "node:util";
+import { abs, attention, avgPool2d, batchNorm, concat, conv2d, crossEntropy, dropout, embedding, exp, grad, groupNorm, map, maxPool2d, oneHot, pow, select, sin, sqrt, stack, valueAndGrad, where } from "leastwise";
 import { ADDON, BACKENDS, open, refuses, rejects } from "./support.mjs";
 
 // ── a slow tensor: a shape, and elements row by row ──
@@ -34,10 +35,20 @@ const reduce = (tensor, axes, keep, work) => {
   return { shape: keep ? kept : tensor.shape.filter((_, axis) => !axes.includes(axis)), values: whole.values };
 };
 const total = (list) => list.reduce((sum, value) => sum + value, 0);
+const spread = (list) => { const mean = total(list) / list.length; return total(list.map((value) => (value - mean) ** 2)) / list.length; };
 const softmax = (tensor, axis) => {
   const powers = each(Math.exp, tensor), sums = reduce(powers, [axis], true, total);
   return each((p, s) => p / s, powers, sums);
 };
+const normalized = (x, axes, scale, shift) => {
+  const mean = reduce(x, axes, true, (l) => total(l) / l.length), variance = reduce(x, axes, true, spread);
+  return make(x.shape, (place) => (at(x, place) - broadcast(mean, place)) / Math.sqrt(broadcast(variance, place) + 0.1) * (scale?.values[place[1]] ?? 1) + (shift?.values[place[1]] ?? 0));
+};
+const maskedAttention = (q, k, v, seen, causal) => {
+  const scores = matmul(q, transposed(k, [0, 2, 1]));
+  return matmul(softmax(make(scores.shape, (place) => (broadcast(seen, place) === 0 || (causal && place[2] > place[1]) ? -Infinity : at(scores, place) / 2)), 2), v);
+};
+const SEEN = { shape: [5, 6], values: Array.from({ length: 30 }, (_, k) => (k % 6 === 2 || (k * 7) % 5 === 1 ? 0 : 1)) };
 const matmul = (a, b) => {
   const [m, k, n] = [a.shape.at(-2), a.shape.at(-1), b.shape.at(-1)];
   const batch = joint([a.shape.slice(0, -2), b.shape.slice(0, -2)]);
@@ -96,6 +107,19 @@ const OPERATIONS = [
   unary("neg", (x) => -x), unary("abs", Math.abs), unary("square", (x) => x * x), unary("sqrt", Math.sqrt, P), unary("rsqrt", (x) => 1 / Math.sqrt(x), P), unary("cbrt", Math.cbrt, N), unary("exp", Math.exp, E), unary("exp2", (x) => 2 ** x, E),
   unary("expm1", Math.expm1, E), unary("log", Math.log, P), unary("log1p", Math.log1p, wide([3, 4, 5], 24, 0.9)), unary("sin", Math.sin), unary("cos", Math.cos), unary("tan", Math.tan, turned([3, 4], 6)), unary("tanh", Math.tanh), unary("erf", erf, wide([3, 4, 5], 25, 2.5)),
   unary("relu", (x) => Math.max(x, 0)), unary("sigmoid", sigmoid), unary("gelu", (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))), unary("silu", (x) => x * sigmoid(x)), unary("softplus", (x) => Math.log1p(Math.exp(x))),
+  // Made of others. Bounds and halves of products are in the midst of the numbers; N has both signs.
+  ["clip", [R, Q], (x, high) => x.clip(-1, high).add(x.clip(null, 0.5)).add(x.clip(-0.7)).add(x.clip()), (x, high) => each((a, b) => Math.min(Math.max(a, -1), b) + Math.min(a, 0.5) + Math.max(a, -0.7) + a, x, high)],
+  ["notEqual, isNaN", [A], (x) => x.mul(x.notEqual(0).add(x.notEqual(x)).add(x.isNaN())), (x) => x],
+  unary("log2", Math.log2, P), binary("atan2", Math.atan2, [A, N]), binary("mod", (x, y) => x - y * Math.floor(x / y), [wide([3, 4, 5], 25, 6), Q]), ["mod and atan2 of numbers", [N], (x) => x.mod(0.29).add(x.atan2(-0.4)), (x) => each((a) => a - 0.29 * Math.floor(a / 0.29) + Math.atan2(a, -0.4), x)],
+  ["leakyRelu", [N], (x) => x.leakyRelu().add(x.leakyRelu(3)), (x) => each((a) => (a < 0 ? 3.01 * a : 2 * a), x)],
+  along("prod", [1], false, (l) => l.reduce((p, a) => p * a, 1)), along("prod", [0, 2], true, (l) => l.reduce((p, a) => p * a, 1), signed([3, 2, 3], 26)), ["prod of all, with a 0", [{ shape: [2, 3], values: [1.5, -2, 0, 0.5, 3, -1] }], (x) => x.prod(), (x) => ({ shape: [], values: [x.values.reduce((p, a) => p * a, 1)] })],
+  along("var", [0, 2], false, spread), along("std", [1], true, (l) => Math.sqrt(spread(l))), ["var, unbiased", [C], (x) => x.var(-1, { correction: 1 }), (x) => reduce(x, [2], false, (l) => (spread(l) * l.length) / (l.length - 1))],
+  along("logsumexp", [1], false, (l) => Math.log(total(l.map(Math.exp)))), along("logsumexp", [0, 2], true, (l) => Math.log(total(l.map(Math.exp)))), ["logsumexp of large ones", [B], (x) => x.add(90).logsumexp(), (x) => ({ shape: [], values: [90 + Math.log(total(x.values.map(Math.exp)))] })],
+  along("norm", [1], false, (l) => Math.hypot(...l)), ["norms of other orders", [N], (x) => x.norm(1, { order: 1 }).add(x.norm(1, { order: Infinity })), (x) => reduce(x, [1], false, (l) => total(l.map(Math.abs)) + Math.max(...l.map(Math.abs)))],
+  ["split", [C], (x) => { const [a, b] = x.split(2, 1), [c, d, e] = x.split([1, 4], -1); return concat([a.mul(2), b, a], 1).sum(-1).add(concat([d, c, e.mul(3)], -1).sum([1, 2]).expandDims(1)); },
+    (x) => make([3, 6], ([i, j]) => total([0, 1, 2, 3, 4].map((k) => (j < 2 ? 2 : 1) * at(x, [i, j < 4 ? j : j - 4, k]))) + total([0, 1, 2, 3].flatMap((j) => [0, 1, 2, 3, 4].map((k) => (k === 4 ? 3 : 1) * at(x, [i, j, k])))))],
+  moved("tile", (x) => x.tile([2, 1, 3]), (x) => make([2, 4, 5 * 3], ([i, j, k]) => at(x, [0, j, k % 5])), { ...B, shape: [1, 4, 5] }), moved("tile of the last axis", (x) => x.tile(2), (x) => make([4, 10], ([i, j]) => at(x, [i, j % 5])), B), moved("tile in front", (x) => x.tile([3, 1, 1]), (x) => make([3, 4, 5], ([, i, j]) => at(x, [i, j])), B),
+  moved("repeat", (x) => x.repeat(3, 1), (x) => make([4, 15], ([i, j]) => at(x, [i, Math.floor(j / 3)])), B), moved("repeat of all", (x) => x.repeat(2), (x) => make([40], ([i]) => x.values[i >> 1]), B),
   ["where", [A, B, C], (c, x, y) => where(c.greater(0), x, y), (c, x, y) => each((a, b, d) => (a > 0 ? b : d), c, x, y), [1, 2]],
   ["map", [A, B], (x, y) => map((a, b) => select(a.gt(b), sin(a).mul(b), sqrt(abs(a).add(exp(b)))), x, y), (x, y) => each((a, b) => (a > b ? Math.sin(a) * b : Math.sqrt(Math.abs(a) + Math.exp(b))), x, y)],
   ["numbers", [C], (x) => x.mul(2).add(1).div(4).sub(0.5), (x) => each((a) => (a * 2 + 1) / 4 - 0.5, x)],
@@ -124,6 +148,15 @@ const OPERATIONS = [
   ["attention, causal", [sample([5, 4], 15), sample([5, 4], 16), sample([5, 3], 17)], (q, k, v) => attention(q, k, v, { causal: true, scale: 0.3 }), (q, k, v) => {
     const scores = matmul(q, transposed(k, [1, 0]));
     return matmul(softmax(make([5, 5], ([i, j]) => (j > i ? -Infinity : 0.3 * at(scores, [i, j]))), 1), v);
+  }],
+  ["attention, masked", [sample([2, 5, 4], 15), sample([2, 6, 4], 16), sample([2, 6, 3], 17), SEEN], (q, k, v, seen) => attention(q, k, v, { mask: seen }), (q, k, v, seen) => maskedAttention(q, k, v, seen, false), [0, 1, 2]],
+  ["attention, masked and causal", [sample([2, 6, 4], 15), sample([2, 6, 4], 16), sample([2, 6, 3], 17), { shape: [6], values: [1, 1, 0, 1, 0, 1] }], (q, k, v, seen) => attention(q, k, v, { mask: seen, causal: true }), (q, k, v, seen) => maskedAttention(q, k, v, seen, true), [0, 1, 2]],
+  ["avgPool2d", [sample([2, 3, 5, 6], 27)], (x) => avgPool2d(x, { size: [2, 3], step: [1, 2], padding: [1, 0] }), (x) => make([2, 3, 6, 2], ([b, c, i, j]) => total([0, 1].flatMap((y) => [0, 1, 2].map((z) => (i + y < 1 || i + y > 5 ? 0 : at(x, [b, c, i + y - 1, 2 * j + z]))))) / 6)],
+  ["batchNorm", [sample([3, 2, 4], 28), sample([2], 29), sample([2], 30)], (x, scale, shift) => batchNorm(x, { scale, shift, epsilon: 0.1 }), (x, scale, shift) => normalized(x, [0, 2], scale, shift)],
+  ["batchNorm, afterwards", [sample([3, 2, 4], 28), sample([2], 29), positive([2], 30)], (x, mean, variance) => batchNorm(x, { mean, variance, epsilon: 0.1 }), (x, mean, variance) => make(x.shape, ([b, c, k]) => (at(x, [b, c, k]) - mean.values[c]) / Math.sqrt(variance.values[c] + 0.1))],
+  ["groupNorm", [sample([2, 4, 3], 31), sample([4], 29), sample([4], 30)], (x, scale, shift) => groupNorm(x, 2, { scale, shift, epsilon: 0.1 }), (x, scale, shift) => {
+    const parts = normalized({ shape: [2, 2, 6], values: x.values }, [2]);
+    return make([2, 4, 3], ([b, c, k]) => parts.values[12 * b + 3 * c + k] * scale.values[c] + shift.values[c]);
   }],
   ["conv2d", [sample([2, 3, 6, 5], 18), sample([4, 3, 3, 2], 19)], (x, f) => conv2d(x, f, { step: [2, 1], padding: 1, dilation: [1, 2] }), (x, f) => make([2, 4, 3, 5], ([b, o, y, z]) => {
     let sum = 0;
@@ -252,6 +285,76 @@ test("random numbers: seeded, uniform or normal", async (t) => {
   near(moments(a), [0.5, 1 / 12], 0.01, "uniform");
   near(moments(normal), [3, 4], 0.03, "normal");
   assert.notEqual(double[0], Math.fround(double[0]), "f64 has more bits");
+});
+
+test("what is made of others, at its edges", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), list = async (tensor) => [...await tensor.read()];
+  const x = lw.tensor([[3, NaN, -1], [2, 2, 5]]);
+  assert.deepEqual(await list(x.isNaN()), [0, 1, 0, 0, 0, 0]);
+  assert.deepEqual(await list(x.notEqual(2)), [1, 1, 1, 0, 0, 1]);
+  const y = lw.tensor([[3, 0, -1], [2, 2, 5]]);
+  assert.deepEqual([await list(y.argmin(1)), await list(y.argmin(0, { keepDims: true })), await y.argmin().item()], [[2, 0], [1, 0, 0], 2]);
+  const none = lw.zeros([0, 2]);
+  assert.deepEqual([await none.prod().item(), await list(none.prod(0)), none.prod(1).shape, none.tile(2).shape], [1, [1, 1], [0], [0, 4]]);
+  const ends = lw.tensor([[-3e38, -3e38], [1000, 999]]).logsumexp(1);
+  near(await ends.read(), [-3e38, 1000 + Math.log1p(Math.exp(-1))], 1e-6, "logsumexp");
+  assert.equal(await lw.tensor([1, 2]).log().sub(lw.tensor([0, 0]).log().neg().neg().exp()).clip(null, null).sum().item(), Math.fround(Math.log(2)));
+  assert.deepEqual([await list(lw.eye(2, 3)), await list(lw.eye(2, undefined, { dtype: "f64" }))], [[1, 0, 0, 0, 1, 0], [1, 0, 0, 1]]);
+  const hot = oneHot(lw.indices([2, 0, 1, 1], [2, 2]), 3);
+  assert.deepEqual([hot.shape, await list(hot)], [[2, 2, 3], [0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0]]);
+  const w = lw.tensor([1, -2]), { value, gradients: [slope] } = valueAndGrad((w) => w.square().sum(), [w]);
+  const [loss, slopes] = await Promise.all([value.item(), slope.read()]);
+  assert.deepEqual([loss, ...slopes], [5, 2, -4]);
+  // Dropout: the same elements by the same seed, on average as much as before, and gradients through what stays.
+  const ones = lw.ones([4000]), thinned = dropout(ones, { rate: 0.25, seed: 3 }), [through] = grad(thinned.sum(), [ones]), [once, again, other, passed] = await Promise.all([thinned, dropout(ones, { rate: 0.25, seed: 3 }), dropout(ones, { rate: 0.25, seed: 4 }), through].map(list));
+  assert.deepEqual(once, again);
+  assert.notDeepEqual(once, other);
+  assert.deepEqual(passed, once);
+  assert.deepEqual([...new Set(once)].sort(), [0, Math.fround(4 / 3)]);
+  near([total(once) / 4000], [1], 0.04, "the mean");
+  // What is made on the way is freed; a clip without bounds is a tensor of its own.
+  const fresh = await open(t, { backend: "cpu" }), z = fresh.tensor([[3, 0, -1], [2, 2, 5]]), keys = fresh.tensor([1, 0]), same = [z.reshape(2, 3), z.reshape([2, 3])];
+  const results = [z.clip(), z.clip(0, z), z.std(1), z.prod(), ...z.split(3, 1), z.repeat(2), z.logsumexp(), z.norm(1), z.isNaN(), attention(z, z, z, { mask: keys }), groupNorm(z, 3), ...same];
+  // What changes nothing is one tensor for the engine, with an owner more.
+  assert.equal(fresh.memory().tensors, 2 + results.length);
+  for (const made of results) made.dispose();
+  assert.equal(fresh.memory().tensors, 2);
+  assert.deepEqual(await list(z), [3, 0, -1, 2, 2, 5]);
+  // A query that sees no key.
+  const [q, v] = [lw.ones([1, 2]), lw.tensor([[1, 2], [3, 4]])];
+  near(await list(attention(q, v, v, { mask: lw.zeros([2]) })), [2, 3], 1e-6, "no key");
+});
+
+test("consoles and JSON", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), given = lw.tensor([[1, 2.5], [0.1, -3]]), sum = given.add(1), many = lw.arange(100);
+  assert.equal(inspect(given), "Tensor [2, 2] f32 [[1, 2.5], [0.1, -3]]");
+  assert.equal(inspect({ sum }), "{ sum: Tensor [2, 2] f32, values on the device: await read() }");
+  assert.deepEqual([...await sum.read()], [2, 3.5, 1.100000023841858, -2]);
+  assert.equal(inspect(sum), "Tensor [2, 2] f32 [[2, 3.5], [1.1, -2]]");
+  await many.read();
+  assert.match(inspect(many), /^Tensor \[100\] f32 \[0, 1, 2, .*, 63, …\], row by row$/);
+  assert.equal(inspect(lw.tensor(2)), "Tensor [] f32 2");
+  assert.deepEqual(JSON.parse(JSON.stringify({ given })), { given: { type: "Tensor", shape: [2, 2], dtype: "f32" } });
+  given.dispose();
+  assert.equal(inspect(given), "Tensor [2, 2] f32, disposed");
+});
+
+test("names from elsewhere are refused with ours", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = lw.ones([1, 1, 4, 4]);
+  for (const [work, meant] of [
+    [() => conv2d(x, x, { stride: 2 }), "step"], [() => maxPool2d(x, { size: 2, strides: 2 }), "step"], [() => avgPool2d(x, { kernel_size: 2 }), "size"], [() => x.sum(0, { keepdims: true }), "keepDims"], [() => x.var(0, { ddof: 1 }), "correction"], [() => x.norm(0, { ord: 1 }), "order"],
+    [() => x.layerNorm({ eps: 1 }), "epsilon"], [() => x.layerNorm({ bias: x }), "shift"], [() => groupNorm(x, 1, { gamma: x }), "scale"], [() => attention(x, x, x, { is_causal: true }), "causal"], [() => dropout(x, { p: 0.5, seed: 1 }), "rate"], [() => lw.random([2], { seed: 1, std: 2 }), "deviation"],
+  ]) refuses(work, "invalid-option", new RegExp(`did you mean "${meant}"\\?`));
+  refuses(() => x.sum(0, { constructor: 1 }), "invalid-option", /have no "constructor" \(they have: keepDims\)/);
+  refuses(() => x.norm(0, { order: 3 }), "invalid-option", /order must be 1, 2 or Infinity/);
+  refuses(() => x.split(3, 2), "shape", /axis 2 has 4 elements, which are no 3 equal parts/);
+  refuses(() => x.split([3, 2], 2), "shape", /place 1 is 2, but places are whole numbers that grow, from 0 to 4/);
+  refuses(() => lw.ones([1]).var(0, { correction: 1 }), "shape", /there is no variance/);
+  refuses(() => groupNorm(lw.ones([1, 3, 2]), 2), "shape", /3 channels are no 2 equal groups/);
+  refuses(() => batchNorm(lw.ones([1, 3, 2]), { scale: lw.ones([2]) }), "shape", /scale is \[2\], but there are 3 channels/);
+  refuses(() => dropout(x, { rate: 1, seed: 1 }), "invalid-option", /a rate is needed, from 0 to below 1/);
+  refuses(() => oneHot([1, 2], 3), "invalid-option", /labels must be a tensor, as lw.indices\(labels\) makes one/);
+  refuses(() => oneHot(lw.indices([3]), 3), "index-out-of-range", /there is a 3 among the numbers, but there are 3 classes/);
 });
 
 test("errors for people", async (t) => {

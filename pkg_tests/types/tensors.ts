@@ -1,5 +1,5 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
-import { attention, concat, conv2d, crossEntropy, exp, grad, init, map, maxPool2d, select, stack, where } from "leastwise";
+import { attention, avgPool2d, batchNorm, concat, conv2d, crossEntropy, dropout, exp, grad, groupNorm, init, map, maxPool2d, oneHot, select, stack, valueAndGrad, where } from "leastwise";
 import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
@@ -32,6 +32,21 @@ export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
   attention(a, a, a, { causal: true });
   conv2d(a, a, { step: 2, padding: [1, 0] });
   maxPool2d(a, { size: 2 });
+  avgPool2d(a, { size: 2, step: [1, 2] });
+  batchNorm(a, { scale: a, mean: a, variance: a });
+  groupNorm(d, 2, { shift: d, epsilon: 1e-3 });
+  attention(d, d, d, { mask: d });
+  // @ts-expect-error a mask is computed with as the rest is
+  attention(a, a, a, { mask: d });
+  // @ts-expect-error a rate and a seed are needed
+  dropout(a, { rate: 0.5 });
+  const parts = d.split(2, -1), spread = d.var(0, { correction: 1 }).add(d.std()).add(d.norm([0], { order: Infinity })).add(d.logsumexp()).add(d.prod(0, { keepDims: true }));
+  is<Same<typeof parts, Tensor<"f64">[]>>();
+  is<Same<typeof spread, Tensor<"f64">>>();
+  a.clip(0, null).mod(2).atan2(a).log2().leakyRelu().tile([2, 1]).repeat(2, 0).argmin(0).isNaN().notEqual(a);
+  oneHot(lw.indices([0, 1]), 2).add(lw.eye(2));
+  const both = valueAndGrad((x, y) => x.mul(y).sum(), [d, d]);
+  is<Same<typeof both.gradients, readonly [Tensor<"f64">, Tensor<"f64">]>>();
   const shape: number[] = [2, 3];
   lw.zeros(shape);
   lw.random(shape, { seed: 1, distribution: "normal", deviation: 2 });

@@ -288,10 +288,10 @@ export class EngineOf implements Engine {
 
   memory(): Memory {
     const counters = this.counters(), { pooled, hits } = this.tensorStatistics();
-    const { live, finalized } = this.#tasks.owners, { tensors, problems, solvers, indices } = live;
+    const { live, finalized, tensors } = this.#tasks.owners, { problems, solvers, indices } = live;
     return {
       live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed, pooled, hits,
-      tensors: tensors.size, problems: problems.size, solvers: solvers.size, indices: indices.size, finalized,
+      tensors, problems: problems.size, solvers: solvers.size, indices: indices.size, finalized,
     };
   }
 
@@ -309,6 +309,9 @@ export class EngineOf implements Engine {
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
+  eye<D extends DType = "f32">(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
+  eye(rows: number, columns?: number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.eye(rows, columns, options); }
   zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros(shape: Sizes, options: HalfOptions): HalfTensor;
   zeros(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }

@@ -153,9 +153,20 @@ export function refuseName(what: string, name: string | symbol, known: readonly 
 
 /** What was meant by a name, and what there is. @internal */
 export function meant(name: string | symbol, known: readonly string[], has = "they have"): string {
-  const near = typeof name === "string" ? nearest(name, known) : undefined;
+  const near = typeof name === "string" ? elsewhere(name, known) ?? nearest(name, known) : undefined;
   const all = ` (${has}: ${known.join(", ") || "none"})`;
   return near === undefined ? all : `: did you mean "${near}"?${all}`;
+}
+
+/** Names that people bring from NumPy, PyTorch, JAX and TensorFlow, in small letters without underscores, and ours. */
+const ELSEWHERE: { readonly [name: string]: readonly string[] } = {
+  stride: ["step"], strides: ["step"], kernelsize: ["size"], ksize: ["size"], poolsize: ["size"], eps: ["epsilon"], gamma: ["scale"], weight: ["scale"], weights: ["scale"], beta: ["shift"], bias: ["shift"], iscausal: ["causal"], lr: ["learningRate"],
+  std: ["deviation"], stddev: ["deviation"], sigma: ["deviation"], loc: ["mean"], minval: ["low"], maxval: ["high"], ddof: ["correction"], unbiased: ["correction"], ord: ["order"], p: ["rate", "order"], dim: ["axis"], pad: ["padding"], type: ["dtype"],
+};
+
+function elsewhere(name: string, known: readonly string[]): string | undefined {
+  const plain = name.toLowerCase().replaceAll("_", "");
+  return Object.hasOwn(ELSEWHERE, plain) ? ELSEWHERE[plain]!.find((ours) => known.includes(ours)) : undefined;
 }
 
 /** The known name that takes the fewest edits, where these are few. @internal */

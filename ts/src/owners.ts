@@ -29,6 +29,8 @@ export function remember(owner: object): void {
 export class Owners {
   /** Handles by kind, in the order in which they were made. */
   readonly live: { readonly [kind in Owned]: Set<number> } = { tensors: new Set(), problems: new Set(), solvers: new Set(), indices: new Set(), covariances: new Set() };
+  /** Further owners of tensors that are live already: what changes nothing, such as a reshape to the same shape, gives the same tensor, which the engine counts. */
+  readonly #further = new Map<number, number>();
   /** The solvers of each problem, which the engine frees with it. */
   readonly #solvers = new Map<number, Set<number>>();
   /** Owners that were never disposed, and that the garbage collector found. */
@@ -38,6 +40,7 @@ export class Owners {
 
   /** An owner begins; of a solver, `problem` is the handle of its problem. */
   adopt(owner: object, kind: Owned, handle: number, problem?: number): void {
+    if (kind === "tensors" && this.live.tensors.has(handle)) this.#further.set(handle, (this.#further.get(handle) ?? 0) + 1);
     this.live[kind].add(handle);
     if (kind === "problems") this.#solvers.set(handle, new Set());
     if (problem !== undefined) this.#solvers.get(problem)?.add(handle);
@@ -63,11 +66,22 @@ export class Owners {
   /** An owner ends, and somebody else frees what it owned. */
   leave(owner: object, kind: Owned, handle: number): void {
     remember(owner);
-    this.live[kind].delete(handle);
+    this.#end(kind, handle);
   }
 
+  /** One owner less. */
+  #end(kind: Owned, handle: number): void {
+    const further = kind === "tensors" ? this.#further.get(handle) : undefined;
+    if (further === undefined) this.live[kind].delete(handle);
+    else if (further > 1) this.#further.set(handle, further - 1);
+    else this.#further.delete(handle);
+  }
+
+  /** Tensors that owners have, one for each of them. */
+  get tensors(): number { return [...this.#further.values()].reduce((sum, count) => sum + count, this.live.tensors.size); }
+
   #free(kind: Owned, handle: number, problem: number | undefined): void {
-    this.live[kind].delete(handle);
+    this.#end(kind, handle);
     if (problem !== undefined) this.#solvers.get(problem)?.delete(handle);
     if (kind === "problems") {
       for (const solver of this.#solvers.get(handle) ?? []) this.live.solvers.delete(solver);

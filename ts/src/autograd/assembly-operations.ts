@@ -74,11 +74,11 @@ const INLINE: { readonly [op: number]: Inline } = {
   [Op.Min]: { value: (e) => e.operand(0).operand(1).put("f64x2.pmin"), slopes: [(e) => one(e, () => e.operand(1).operand(0).put("f64x2.ge")), (e) => one(e, () => e.operand(1).operand(0).put("f64x2.lt"))] },
   [Op.Max]: { value: (e) => e.operand(0).operand(1).put("f64x2.pmax"), slopes: [(e) => one(e, () => e.operand(1).operand(0).put("f64x2.le")), (e) => one(e, () => e.operand(1).operand(0).put("f64x2.gt"))] },
   [Op.Clamp]: {
-    value: (e) => raised(e).operand(2).put("f64x2.pmin"),
+    value: (e) => lowered(e).operand(1).put("f64x2.pmax"),
     slopes: [
-      (e) => one(e, () => raised(e.operand(2)).put("f64x2.ge").operand(1).operand(0).put("f64x2.le", "v128.and")),
-      (e) => one(e, () => raised(e.operand(2)).put("f64x2.ge").operand(1).operand(0).put("f64x2.gt", "v128.and")),
-      (e) => one(e, () => raised(e.operand(2)).put("f64x2.lt")),
+      (e) => one(e, () => lowered(e.operand(1)).put("f64x2.le").operand(2).operand(0).put("f64x2.ge", "v128.and")),
+      (e) => one(e, () => lowered(e.operand(1)).put("f64x2.gt")),
+      (e) => one(e, () => lowered(e.operand(1)).put("f64x2.le").operand(2).operand(0).put("f64x2.lt", "v128.and")),
     ],
   },
   [Op.Select]: {
@@ -113,8 +113,8 @@ function sign(e: Emitter): void {
   e.f64x2(1).f64x2(-1).operand(0).operand(0).f64x2(0).put("f64x2.lt", "v128.bitselect").operand(0).f64x2(0).put("f64x2.gt", "v128.bitselect");
 }
 
-/** The larger one of operands 0 and 1. */
-const raised = (e: Emitter): Emitter => e.operand(0).operand(1).put("f64x2.pmax");
+/** The smaller one of operands 0 and 2. */
+const lowered = (e: Emitter): Emitter => e.operand(0).operand(2).put("f64x2.pmin");
 
 /** Code of a value. `moves`: the second operand may change. @internal */
 export function emitValue(e: Emitter, op: Op, moves: boolean): void {

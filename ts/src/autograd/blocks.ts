@@ -5,12 +5,12 @@
 import { LIST_RULES, Op, RULES, SMALLEST_DIVISOR } from "./rules.js";
 import type { Step } from "./structure.js";
 
-/** Instances of a block: rows of a few dozen operations stay in the cache. @internal */
+/** Most instances of a block: rows of a few dozen operations stay in the cache. @internal */
 export const LANES = 128;
 
 /** Computes an operation's row. True if all of its lanes are defined and finite. @internal */
-export function forward({ op, place, operands, moves }: Step, rows: Float64Array, lanes: number): boolean {
-  const o = place * LANES, a = operands[0]! * LANES, b = operands.length > 1 ? operands[1]! * LANES : 0;
+export function forward({ op, place, operands, moves }: Step, rows: Float64Array, lanes: number, stride: number): boolean {
+  const o = place * stride, a = operands[0]! * stride, b = operands.length > 1 ? operands[1]! * stride : 0;
   let good = true;
   switch (op) {
     case Op.Add:
@@ -36,13 +36,13 @@ export function forward({ op, place, operands, moves }: Step, rows: Float64Array
       for (let i = 0; i < lanes; i++) { const y = Math.sqrt(rows[a + i]!); rows[o + i] = y; if (y - y !== 0) good = false; }
       return good;
     default:
-      return RULES[op] ? forwardByRule(op, o, operands, moves, rows, lanes) : forwardOfList(op, o, operands, rows, lanes);
+      return RULES[op] ? forwardByRule(op, o, operands, moves, rows, lanes, stride) : forwardOfList(op, o, operands, rows, lanes, stride);
   }
 }
 
-function forwardByRule(op: Op, o: number, operands: Int32Array, moves: boolean, rows: Float64Array, lanes: number): boolean {
+function forwardByRule(op: Op, o: number, operands: Int32Array, moves: boolean, rows: Float64Array, lanes: number, stride: number): boolean {
   const rule = RULES[op]!, { outside } = rule;
-  const a = operands[0]! * LANES, b = (operands[1] ?? operands[0]!) * LANES, c = (operands[2] ?? operands[0]!) * LANES;
+  const a = operands[0]! * stride, b = (operands[1] ?? operands[0]!) * stride, c = (operands[2] ?? operands[0]!) * stride;
   let good = true;
   for (let i = 0; i < lanes; i++) {
     const y = rule.value(rows[a + i]!, rows[b + i]!, rows[c + i]!);
@@ -55,19 +55,19 @@ function forwardByRule(op: Op, o: number, operands: Int32Array, moves: boolean, 
 /** Scratch for the operands of a list, and their slopes. */
 let values = new Float64Array(16), slopes = new Float64Array(16);
 
-function forwardOfList(op: Op, o: number, operands: Int32Array, rows: Float64Array, lanes: number): boolean {
+function forwardOfList(op: Op, o: number, operands: Int32Array, rows: Float64Array, lanes: number, stride: number): boolean {
   let good = true;
   if (op === Op.Sum) {
     rows.fill(0, o, o + lanes);
     for (const operand of operands) {
-      const a = operand * LANES;
+      const a = operand * stride;
       for (let i = 0; i < lanes; i++) rows[o + i] = rows[o + i]! + rows[a + i]!;
     }
     for (let i = 0; i < lanes; i++) { const y = rows[o + i]!; if (y - y !== 0) good = false; }
     return good;
   }
   for (let i = 0; i < lanes; i++) {
-    const y = LIST_RULES[op]!.value(lane(operands, rows, i));
+    const y = LIST_RULES[op]!.value(lane(operands, rows, i, stride));
     rows[o + i] = y;
     if (y - y !== 0) good = false;
   }
@@ -75,15 +75,15 @@ function forwardOfList(op: Op, o: number, operands: Int32Array, rows: Float64Arr
 }
 
 /** The operands of one lane. */
-function lane(operands: Int32Array, rows: Float64Array, i: number): Float64Array {
+function lane(operands: Int32Array, rows: Float64Array, i: number, stride: number): Float64Array {
   if (values.length < operands.length) [values, slopes] = [new Float64Array(2 * operands.length), new Float64Array(2 * operands.length)];
-  for (let k = 0; k < operands.length; k++) values[k] = rows[operands[k]! * LANES + i]!;
+  for (let k = 0; k < operands.length; k++) values[k] = rows[operands[k]! * stride + i]!;
   return values.subarray(0, operands.length);
 }
 
 /** Adds to the derivatives of an operation's operands, from its own. @internal */
-export function backward({ op, place, operands, active }: Step, rows: Float64Array, derivatives: Float64Array, lanes: number): void {
-  const o = place * LANES, a = operands[0]! * LANES, b = operands.length > 1 ? operands[1]! * LANES : 0;
+export function backward({ op, place, operands, active }: Step, rows: Float64Array, derivatives: Float64Array, lanes: number, stride: number): void {
+  const o = place * stride, a = operands[0]! * stride, b = operands.length > 1 ? operands[1]! * stride : 0;
   switch (op) {
     case Op.Add:
     case Op.Sub:
@@ -108,32 +108,32 @@ export function backward({ op, place, operands, active }: Step, rows: Float64Arr
       return;
     case Op.Sum:
       for (let k = 0; k < operands.length; k++) {
-        const at = operands[k]! * LANES;
+        const at = operands[k]! * stride;
         if (active[k]) for (let i = 0; i < lanes; i++) derivatives[at + i] = derivatives[at + i]! + derivatives[o + i]!;
       }
       return;
     default:
-      if (RULES[op]) backwardByRule(op, o, operands, active, rows, derivatives, lanes);
-      else backwardOfList(op, o, operands, active, rows, derivatives, lanes);
+      if (RULES[op]) backwardByRule(op, o, operands, active, rows, derivatives, lanes, stride);
+      else backwardOfList(op, o, operands, active, rows, derivatives, lanes, stride);
   }
 }
 
-function backwardByRule(op: Op, o: number, operands: Int32Array, active: readonly boolean[], rows: Float64Array, derivatives: Float64Array, lanes: number): void {
-  const rule = RULES[op]!, a = operands[0]! * LANES, b = (operands[1] ?? operands[0]!) * LANES, c = (operands[2] ?? operands[0]!) * LANES;
+function backwardByRule(op: Op, o: number, operands: Int32Array, active: readonly boolean[], rows: Float64Array, derivatives: Float64Array, lanes: number, stride: number): void {
+  const rule = RULES[op]!, a = operands[0]! * stride, b = (operands[1] ?? operands[0]!) * stride, c = (operands[2] ?? operands[0]!) * stride;
   for (let k = 0; k < operands.length; k++) {
     if (!active[k]) continue;
-    const at = operands[k]! * LANES;
+    const at = operands[k]! * stride;
     for (let i = 0; i < lanes; i++) {
       derivatives[at + i] = derivatives[at + i]! + derivatives[o + i]! * rule.slope(k, rows[a + i]!, rows[b + i]!, rows[c + i]!, rows[o + i]!);
     }
   }
 }
 
-function backwardOfList(op: Op, o: number, operands: Int32Array, active: readonly boolean[], rows: Float64Array, derivatives: Float64Array, lanes: number): void {
+function backwardOfList(op: Op, o: number, operands: Int32Array, active: readonly boolean[], rows: Float64Array, derivatives: Float64Array, lanes: number, stride: number): void {
   for (let i = 0; i < lanes; i++) {
-    LIST_RULES[op]!.slopes(lane(operands, rows, i), slopes);
+    LIST_RULES[op]!.slopes(lane(operands, rows, i, stride), slopes);
     for (let k = 0; k < operands.length; k++) {
-      const at = operands[k]! * LANES + i;
+      const at = operands[k]! * stride + i;
       if (active[k]) derivatives[at] = derivatives[at]! + derivatives[o + i]! * slopes[k]!;
     }
   }

@@ -10,10 +10,10 @@ import { operand, type Value } from "./value.js";
  * console.log(q.sqrMagnitude.data);  // 1
  */
 export class Vec4 {
-  readonly w: Value;
-  readonly x: Value;
-  readonly y: Value;
-  readonly z: Value;
+  w: Value;
+  x: Value;
+  y: Value;
+  z: Value;
 
   constructor(w: Operand, x: Operand, y: Operand, z: Operand) {
     this.w = operand(w);

@@ -7,6 +7,9 @@ import type { Step, Structure } from "./structure.js";
 /** Rows of values and of derivatives, which kernels use in turn. */
 let rows = new Float64Array(0), derivatives = new Float64Array(0);
 
+/** Numbers of a block's rows: 32 MB. */
+const MOST_NUMBERS = 2 ** 22;
+
 /** Where derivatives go: added to a gradient, or to rows of a Jacobian, which begin at `starts`. @internal */
 export type Derivatives = { readonly gradient: Float64Array } | { readonly starts: Int32Array; readonly values: Float64Array };
 
@@ -45,6 +48,9 @@ export class Kernel {
     this.table = undefined;
   }
 
+  /** Instances of a block: fewer where a structure is so large that its rows would fill the memory. */
+  private get stride(): number { return Math.max(1, Math.min(LANES, this.count, Math.floor(MOST_NUMBERS / this.structure.size))); }
+
   /** Index of an instance's residual in the set. */
   residual(instance: number): number { return this.numbers[instance]!; }
 
@@ -57,29 +63,29 @@ export class Kernel {
    * @throws `non-finite` with the residual and the operation that is not defined or not finite there
    */
   run(values: Float64Array, residuals: Float64Array, into: Derivatives | undefined): void {
-    const { steps, size, root, leaves } = this.structure, { reversed, numbers, count } = this, table = (this.table ??= this.bySlots());
-    if (rows.length < size * LANES) [rows, derivatives] = [new Float64Array(size * LANES), new Float64Array(size * LANES)];
-    for (let first = 0; first < count; first += LANES) {
-      const lanes = Math.min(LANES, count - first);
-      for (let slot = 0; slot < leaves.length; slot++) gather(values, table, slot * count + first, rows, leaves[slot]! * LANES, lanes);
-      for (let k = 0; k < steps.length; k++) if (!forward(steps[k]!, rows, lanes)) throw this.undefinedAt(steps[k]!, first, lanes);
-      for (let i = 0, at = root * LANES; i < lanes; i++) residuals[numbers[first + i]!] = rows[at + i]!;
+    const { steps, size, root, leaves } = this.structure, { reversed, numbers, count, stride } = this, table = (this.table ??= this.bySlots());
+    if (rows.length < size * stride) [rows, derivatives] = [new Float64Array(size * stride), new Float64Array(size * stride)];
+    for (let first = 0; first < count; first += stride) {
+      const lanes = Math.min(stride, count - first);
+      for (let slot = 0; slot < leaves.length; slot++) gather(values, table, slot * count + first, rows, leaves[slot]! * stride, lanes);
+      for (let k = 0; k < steps.length; k++) if (!forward(steps[k]!, rows, lanes, stride)) throw this.undefinedAt(steps[k]!, first, lanes);
+      for (let i = 0, at = root * stride; i < lanes; i++) residuals[numbers[first + i]!] = rows[at + i]!;
       if (!into) continue;
-      derivatives.fill(0, 0, size * LANES);
-      derivatives.fill(1, root * LANES, root * LANES + lanes);
-      for (let k = 0; k < reversed.length; k++) backward(reversed[k]!, rows, derivatives, lanes);
+      derivatives.fill(0, 0, size * stride);
+      derivatives.fill(1, root * stride, root * stride + lanes);
+      for (let k = 0; k < reversed.length; k++) backward(reversed[k]!, rows, derivatives, lanes, stride);
       if ("gradient" in into) this.accumulate(table, first, into.gradient, lanes);
-      else for (let k = 0; k < this.places.length; k++) put(derivatives, this.places[k]! * LANES, numbers, first, into.starts, k, into.values, lanes);
+      else for (let k = 0; k < this.places.length; k++) put(derivatives, this.places[k]! * stride, numbers, first, into.starts, k, into.values, lanes);
     }
   }
 
   /** Adds to a gradient, instance by instance, as modules do. */
   private accumulate(table: Int32Array, first: number, gradient: Float64Array, lanes: number): void {
-    const { slots, places, count } = this;
+    const { slots, places, count, stride } = this;
     for (let i = 0; i < lanes; i++) {
       for (let k = 0; k < slots.length; k++) {
         const leaf = table[slots[k]! * count + first + i]!;
-        gradient[leaf] = gradient[leaf]! + derivatives[places[k]! * LANES + i]!;
+        gradient[leaf] = gradient[leaf]! + derivatives[places[k]! * stride + i]!;
       }
     }
   }
@@ -99,8 +105,9 @@ export class Kernel {
 
   /** The error of the first lane where an operation is not defined. */
   private undefinedAt({ op, operands, moves }: Step, first: number, lanes: number): LeastwiseError {
+    const { stride } = this;
     for (let i = 0; i < lanes; i++) {
-      const of = Array.from(operands, (operand) => rows[operand * LANES + i]!), [a, b = a, c = a] = of as [number, number?, number?];
+      const of = Array.from(operands, (operand) => rows[operand * stride + i]!), [a, b = a, c = a] = of as [number, number?, number?];
       const rule = RULES[op], value = rule ? rule.value(a, b, c) : LIST_RULES[op]!.value(of);
       const message = rule?.outside?.(a, b, moves) ?? (Number.isFinite(value) ? undefined : `${nameOf(op)} of ${of.join(", ")} is ${value}`);
       if (message !== undefined) return new LeastwiseError("non-finite", `residual ${this.numbers[first + i]!}: ${message}`, { instance: this.numbers[first + i]! });

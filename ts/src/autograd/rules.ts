@@ -98,8 +98,9 @@ export const RULES: { readonly [op: number]: Rule } = {
   [Op.Min]: binary("min", undefined, (a, b) => (b < a ? b : a), (a, b) => (b < a ? 0 : 1), (a, b) => (b < a ? 1 : 0)),
   [Op.Max]: binary("max", undefined, (a, b) => (b > a ? b : a), (a, b) => (b > a ? 0 : 1), (a, b) => (b > a ? 1 : 0)),
   [Op.Clamp]: {
-    name: "clamp", arity: 3, value: (a, low, high) => { const raised = low > a ? low : a; return high < raised ? high : raised; },
-    slope: (k, a, low, high) => { const taken = high < (low > a ? low : a) ? 2 : low > a ? 1 : 0; return k === taken ? 1 : 0; },
+    // max(low, min(a, high)): of bounds in the wrong order, the lower one holds.
+    name: "clamp", arity: 3, value: (a, low, high) => { const lowered = high < a ? high : a; return low > lowered ? low : lowered; },
+    slope: (k, a, low, high) => { const taken = low > (high < a ? high : a) ? 1 : high < a ? 2 : 0; return k === taken ? 1 : 0; },
   },
   [Op.Select]: { name: "ifThenElse", arity: 3, value: (when, a, b) => (when !== 0 ? a : b), slope: (k, when) => (k === (when !== 0 ? 1 : 2) ? 1 : 0) },
   [Op.Exp]: unary("exp", Math.exp, (_, y) => y),

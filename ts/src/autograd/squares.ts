@@ -14,7 +14,8 @@ export function isSumOfSquares(root: Value): boolean {
     if (op === Op.Square) continue;
     if (op === Op.Mul && a === b) continue;
     if (op === Op.Pow && isConstant(b!) && b!.data % 2 === 0) continue;
-    if (op === Op.Add || op === Op.Sum) pending.push(...operands);
+    // One by one: a spread list of a million operands overflows the stack.
+    if (op === Op.Add || op === Op.Sum) for (const operand of operands) pending.push(operand);
     else if (op === Op.Mul && isConstant(a!) && a!.data >= 0) pending.push(b!);
     else if ((op === Op.Mul || op === Op.Div) && isConstant(b!) && b!.data >= 0) pending.push(a!);
     else if (!(op === Op.Leaf && isConstant(node) && node.data === 0)) return false;

@@ -121,12 +121,16 @@ export function structureOf(words: readonly number[]): Structure {
       slopes.push(word === PARAMETER);
       continue;
     }
-    const count = words[at++]!, operands = Int32Array.from(words.slice(at, at + count));
-    at += count;
-    const op = word as Op, active = Array.from(operands, (operand, k) => slopes[operand]! && !isFlat(op, k));
+    const op = word as Op, count = words[at++]!, operands = new Int32Array(count), active = new Array<boolean>(count);
+    let hasParameter = false, hasSlope = false;
+    for (let k = 0; k < count; k++) {
+      const operand = operands[k] = words[at++]!, isActive = active[k] = slopes[operand]! && !isFlat(op, k);
+      hasParameter ||= moves[operand]!;
+      hasSlope ||= isActive;
+    }
     steps.push({ op, place, operands, active, moves: count > 1 && moves[operands[1]!]! });
-    moves.push(operands.some((operand) => moves[operand]));
-    slopes.push(active.includes(true));
+    moves.push(hasParameter);
+    slopes.push(hasSlope);
   }
   return { words: Int32Array.from(words), steps, leaves: Int32Array.from(leaves), isParameter, size: moves.length, root: moves.length - 1 };
 }

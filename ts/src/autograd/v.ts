@@ -40,7 +40,8 @@ export class V {
   static C(value: number, label = ""): Value {
     const known = interned.get(value);
     if (known) return known;
-    const made = new Value(value, label);
+    // −0 is found by the key 0, too: without the sum it would be everybody's 0 from then on.
+    const made = new Value(typeof value === "number" ? value + 0 : value, label);
     if (interned.size < MOST_INTERNED) interned.set(value, made);
     return made;
   }
@@ -127,7 +128,7 @@ export class V {
   static min(a: Operand, b: Operand): Value { return binary(Op.Min, a, b); }
   /** The larger one; of equal ones a. */
   static max(a: Operand, b: Operand): Value { return binary(Op.Max, a, b); }
-  /** max(min, …) and min(max, …), with slope 1 at both bounds. */
+  /** max(min, min(a, max)), with slope 1 at both bounds. */
   static clamp(a: Operand, min: number, max: number): Value { return ternary(Op.Clamp, a, min, max); }
   /** The sum; 0 of none. */
   static sum(values: readonly Operand[]): Value { return sum(values); }

@@ -131,7 +131,7 @@ export class Value {
   ceil(): Value { return unary(Op.Ceil, this); }
   /** The nearest whole number; halves go up, as `Math.round` has it. */
   round(): Value { return unary(Op.Round, this); }
-  /** max(min, …) and min(max, …), with slope 1 at both bounds. */
+  /** max(min, min(this, max)), with slope 1 at both bounds. */
   clamp(min: number, max: number): Value { return ternary(Op.Clamp, this, min, max); }
   /** 1 where this = other, else 0. */
   eq(other: Value | number): Value { return binary(Op.Eq, this, other); }

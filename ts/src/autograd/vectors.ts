@@ -12,8 +12,8 @@ import { operand, type Value } from "./value.js";
  * console.log(p.x.grad, p.y.grad);  // 0.6 0.8
  */
 export class Vec2 {
-  readonly x: Value;
-  readonly y: Value;
+  x: Value;
+  y: Value;
 
   constructor(x: Operand, y: Operand) {
     this.x = operand(x);
@@ -63,9 +63,9 @@ export class Vec2 {
  * console.log(normal.toArray());  // [0, 0, 1]
  */
 export class Vec3 {
-  readonly x: Value;
-  readonly y: Value;
-  readonly z: Value;
+  x: Value;
+  y: Value;
+  z: Value;
 
   constructor(x: Operand, y: Operand, z: Operand) {
     this.x = operand(x);

@@ -14,8 +14,8 @@ export type Step = readonly [name: Operation, numbers: readonly number[]];
 /** What may be an operand. @internal */
 export type Operand<D extends DType> = Kept<D> | number;
 
-/** The largest number of each kind: beyond that of f32 a number is infinite on a GPU. */
-const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE } as const;
+/** The largest number of each kind: beyond that of f32 a number is infinite on a GPU. @internal */
+export const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE } as const;
 
 /** What a tensor is computed with. @internal */
 export const computedWith = (dtype: Storage): DType => (dtype === "f64" ? "f64" : "f32");

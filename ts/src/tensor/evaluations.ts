@@ -8,6 +8,7 @@ import { NEEDS } from "../parts.js";
 import { computedWith } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { AnyTensor, DType } from "./tensor.js";
+import { PREVIEW } from "./text.js";
 
 /** Somebody's wish: tensors to be computed, some of which are read. */
 interface Wish {
@@ -102,6 +103,7 @@ export class Evaluations {
     let first = 0;
     for (const tensor of read) {
       found.set(tensor, values.subarray(first, first + tensor.size));
+      tensor.preview = values.slice(first, first + Math.min(tensor.size, PREVIEW));
       first += tensor.size;
     }
     for (const wish of batch) wish.resolve(wish.read.map((tensor) => (wish.dtype === "f64" ? Float64Array : Float32Array).from(found.get(tensor)!)));

@@ -1,13 +1,12 @@
 /** Functions of several tensors. */
 import { isArrayLike } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
-import { describe, valueOf } from "../instruction.js";
-import { Opcode } from "../opcodes.js";
+import { describe } from "../instruction.js";
 import { checked, flag, given, real } from "../options.js";
-import { Scalar } from "../scalar.js";
-import { Trace } from "../trace.js";
-import { Words } from "../words.js";
-import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import type { Scalar } from "../scalar.js";
+import { apply, computedWith, LARGEST, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { made } from "./composed.js";
+import { mapped } from "./mapping.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
 import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
 
@@ -26,11 +25,16 @@ export type Pair = number | readonly [number, number];
  * const options: AttentionOptions = { causal: true };
  * attention(queries, keys, values, options);
  */
-export interface AttentionOptions {
+export interface AttentionOptions<D extends DType = DType> {
   /** Factor of the scores. @defaultValue 1/√d */
   readonly scale?: number;
   /** True if query i sees keys 0 to i only. @defaultValue false */
   readonly causal?: boolean;
+  /**
+   * Keys that each query sees: not 0 where it does, of a shape that broadcasts to [.., n, m]. A query that sees none gets the mean of all values. With a mask the
+   * matrix of scores is in memory. @defaultValue all
+   */
+  readonly mask?: Kept<D>;
 }
 
 /**
@@ -65,7 +69,7 @@ export interface PoolOptions {
   readonly padding?: Pair;
 }
 
-const ATTENTION = { scale: real(-Infinity), causal: flag } as const;
+const ATTENTION = { scale: real(-Infinity), causal: flag, mask: given() } as const;
 /** @internal */
 export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
 const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
@@ -152,11 +156,21 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
  * @example
  * const seen = attention(queries, keys, values, { causal: true });
  */
-export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions = {}): Tensor<D> {
+export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions<NoInfer<D>> = {}): Tensor<D> {
   const what = "attention(queries, keys, values)";
   mustBeTensors(what, [queries, keys, values]);
-  const { scale, causal = false } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
-  return apply("attention", [queries, keys, values], [scale ?? 1 / Math.sqrt(queries.shape.at(-1) || 1), causal ? 1 : 0]);
+  const { scale = 1 / Math.sqrt(queries.shape.at(-1) || 1), causal = false, mask } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
+  if (mask === undefined) return apply("attention", [queries, keys, values], [scale, causal ? 1 : 0]);
+  mustBeTensor(what, "mask", mask);
+  return made(what, queries, () => masked(queries as Kept<D>, keys as Kept<D>, values as Kept<D>, mask as Kept<D>, scale, causal));
+}
+
+function masked<D extends DType>(queries: Kept<D>, keys: Kept<D>, values: Kept<D>, mask: Kept<D>, scale: number, causal: boolean): Tensor<D> {
+  const { context } = queries, dtype = computedWith(queries.dtype) as D, scores = queries.matmul(keys.T as Kept<D>).mul(scale), [n, m] = scores.shape.slice(-2) as [number, number];
+  const count = (size: number): Tensor<D> => new context.Tensor(context, context.apply("count", [], [size], dtype), dtype);
+  const seen = causal ? mask.notEqual(0).mul(count(m).lessEqual(count(n).expandDims(1) as Kept<D>) as Kept<D>) : mask;
+  // Far below every score, and finite, so that a query without keys is defined.
+  return where(seen as Kept<D>, scores as Kept<NoInfer<D>>, -LARGEST[dtype] / 4).softmax().matmul(values);
 }
 
 /**
@@ -199,19 +213,7 @@ export function maxPool2d<D extends DType>(images: Kept<D>, options: PoolOptions
 export function map<const T extends readonly [AnyTensor, ...AnyTensor[]]>(work: (...elements: { readonly [K in keyof T]: Scalar }) => Scalar, ...tensors: T): Tensor<ComputedWith<T[0]>> {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `map(work, …tensors): work must be a function of scalars, not ${describe(work)}`);
   mustBeTensors("map(work, …tensors)", tensors);
-  const words = Words.take();
-  try {
-    const trace = new Trace(undefined, words, "the function of map()", computedWith(tensors[0].dtype) === "f64" ? Number.MAX_VALUE : undefined);
-    const elements = tensors.map((_, k) => new Scalar(trace, trace.write1(Opcode.Input, k)));
-    const returned: unknown = trace.run((of: readonly Scalar[]) => (work as (...elements: readonly Scalar[]) => Scalar)(...of), elements, undefined);
-    if (!(returned instanceof Scalar)) throw new LeastwiseError("no-residual", `map(work, …tensors): work must return one scalar, not ${describe(returned)}`);
-    const output = valueOf(trace, returned);
-    const { context, dtype } = tensors[0];
-    const [made] = context.call((native) => native.tensorMap(words.all.slice(), Uint32Array.of(output), Uint32Array.from(tensors, (tensor) => tensor.id)));
-    return new Tensor(context, made!, computedWith(dtype) as ComputedWith<T[0]>);
-  } finally {
-    Words.release(words);
-  }
+  return mapped(work as (...elements: readonly Scalar[]) => Scalar, tensors);
 }
 
 /**

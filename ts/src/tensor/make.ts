@@ -10,6 +10,7 @@ import type { TensorModel } from "./model.js";
 import { normal, uniform } from "./random.js";
 import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
+import { PREVIEW } from "./text.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
 
 /**
@@ -110,6 +111,9 @@ export interface TensorEngine {
   ones(shape: Sizes, options: HalfOptions): HalfTensor;
   full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
+  /** 1 on the diagonal, 0 elsewhere. */
+  eye<D extends DType = "f32">(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
   /** 0, 1, …, count − 1; times `step`, plus `start`. */
   arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
   arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
@@ -237,7 +241,18 @@ export class TensorMaker {
   #store(values: Floats, sizes: Sizes, dtype: Storage): AnyTensor {
     const shape = Uint32Array.from(sizes);
     const [made] = this.context.call((native) => (dtype === "f16" ? native.tensorStoreHalves(values, shape) : native.tensorStore(values, shape, dtype === "f64")));
-    return new Tensor<DType, Storage>(this.context, made!, dtype);
+    const stored = new Tensor<DType, Storage>(this.context, made!, dtype);
+    // Halves are rounded on the device.
+    if (dtype !== "f16") stored.preview = values.slice(0, PREVIEW);
+    return stored;
+  }
+
+  eye(rows: number, columns: number = rows, options: TensorOptions<Storage> = {}): AnyTensor {
+    const what = "lw.eye(rows, columns)", dtype = this.#dtypeOf(what, options);
+    for (const [name, count] of [["rows", rows], ["columns", columns]] as const) whole(0)(`${what}: ${name}`, count, {});
+    const sizes = sizesOf(what, [rows, columns]), values = this.#room(what, sizes, dtype);
+    for (let k = 0; k < Math.min(rows, columns); k++) values[k * columns + k] = 1;
+    return this.#store(values, sizes, dtype);
   }
 }
 

@@ -8,10 +8,13 @@ import { describe } from "../instruction.js";
 import { checked, given as any, real, takesNoMore, whole } from "../options.js";
 import { isWholeExponent } from "../power.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
+import * as composed from "./composed.js";
+import type { NormOptions, SpreadOptions } from "./composed.js";
 import type { Made, TensorContext } from "./context.js";
 import { TensorHandle } from "./handle.js";
 import type { Operation } from "./operations.js";
 import { axesOf, axisOf, elementsOf, rangeOf, REDUCE, shown, sizesOf, type Axes, type Range, type ReduceOptions, type Sizes } from "./shapes.js";
+import { titleOf, valuesText } from "./text.js";
 
 /**
  * How elements are computed with: f64 on the CPU and on CUDA.
@@ -85,6 +88,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** @internal */ readonly context: TensorContext;
   /** @internal */ readonly id: number;
   /** The largest of whole numbers that were given. @internal */ readonly largest: number | undefined;
+  /** The first of the elements, where the host was given or has read them. @internal */ preview: ArrayLike<number> | undefined = undefined;
   #disposed = false;
 
   /** @internal */
@@ -169,6 +173,20 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   greater(o: Kept<D> | number): Tensor<D> { return apply("less", [o, this]); }
   /** 1 where this ≥ o, else 0. */
   greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
+  /** 1 where they differ, else 0; NaN differs from all. */
+  notEqual(o: Kept<D> | number): Tensor<D> { return composed.notEqual(this as Kept<D>, o); }
+  /** 1 where this is NaN, else 0. */
+  isNaN(): Tensor<D> { return this.notEqual(this as Kept<D>); }
+  /** min(max(x, low), high), of numbers or tensors, null for none; its slope at both bounds is 1. */
+  clip(low?: Kept<D> | number | null, high?: Kept<D> | number | null): Tensor<D> { return composed.clip(this as Kept<D>, low, high); }
+  /** log₂ x */
+  log2(): Tensor<D> { return composed.log2(this as Kept<D>); }
+  /** The angle of (x, this) in (−π, π]; 0 with slopes 0 at the origin. */
+  atan2(x: Kept<D> | number): Tensor<D> { return composed.atan2(this as Kept<D>, x); }
+  /** this − o⌊this/o⌋, of o's sign; its slope in o is −⌊this/o⌋. */
+  mod(o: Kept<D> | number): Tensor<D> { return composed.mod(this as Kept<D>, o); }
+  /** x, and slope · x below 0; 1 is its slope at 0. Default: 0.01. */
+  leakyRelu(slope?: number): Tensor<D> { return composed.leakyRelu(this as Kept<D>, slope); }
 
   // ── products, and the same elements elsewhere ──
   /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
@@ -243,6 +261,13 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     });
   }
 
+  /** Parts along an axis, by default the first: so many equal ones, or those that end at these places, and what is left. */
+  split(parts: number | readonly number[], axis?: number): Tensor<D>[] { return composed.split(this as Kept<D>, parts, axis); }
+  /** The whole so many times along each axis; of fewer counts than axes those are of the last ones. */
+  tile(times: number | Sizes): Tensor<D> { return composed.tile(this as Kept<D>, times); }
+  /** Every element so many times along an axis; without one, of all elements in a row. */
+  repeat(times: number, axis?: number): Tensor<D> { return composed.repeat(this as Kept<D>, times, axis); }
+
   // ── reductions ──
   /** Σ over all axes, or those given. */
   sum(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("sum", axis, options); }
@@ -259,6 +284,18 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const place = axisOf("argmax(axis)", axis, this.rank);
     return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
+  /** Index of the smallest element, as {@link argmax} has that of the largest. */
+  argmin(axis?: number, options?: ReduceOptions): Tensor<D> { return composed.argmin(this as Kept<D>, axis, options); }
+  /** The product over all axes, or those given; of none 1. Gradients are exact at 0, too. */
+  prod(axis?: Axes, options?: ReduceOptions): Tensor<D> { return composed.prod(this as Kept<D>, axis, options); }
+  /** The variance over all axes, or those given: the mean of (x − mean)². */
+  var(axis?: Axes, options?: SpreadOptions): Tensor<D> { return composed.variance(this as Kept<D>, axis, options); }
+  /** The standard deviation: the root of {@link var}, with slope 0 where that is 0. */
+  std(axis?: Axes, options?: SpreadOptions): Tensor<D> { return composed.made("std(axis)", this as AnyTensor, () => this.var(axis, options).sqrt()); }
+  /** log Σ exp x over all axes, or those given; nothing overflows. */
+  logsumexp(axis?: Axes, options?: ReduceOptions): Tensor<D> { return composed.logsumexp(this as Kept<D>, axis, options); }
+  /** √Σx² over all axes, or those given, with slope 0 at 0; `order` has Σ|x| and the largest |x|. */
+  norm(axis?: Axes, options?: NormOptions): Tensor<D> { return composed.norm(this as Kept<D>, axis, options); }
   /** exp(x)/Σ exp(x) along an axis, by default the last one; nothing overflows. */
   softmax(axis = -1): Tensor<D> { return apply("softmax", [this], [axisOf("softmax(axis)", axis, this.rank)]); }
   /** The logarithm of {@link softmax}. */
@@ -319,7 +356,15 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   }
   [Symbol.dispose](): void { this.dispose(); }
 
-  override toString(): string { return `Tensor ${shown(this.shape)} ${this.dtype}${this.#disposed ? ", disposed" : ""}`; }
+  override toString(): string { return `${titleOf(this.shape, this.dtype)}${this.#disposed ? ", disposed" : ""}`; }
+  /** What it is, without its values: these are on the device, and `read()` gives them. */
+  toJSON(): { readonly type: "Tensor"; readonly shape: Sizes; readonly dtype: S } { return { type: "Tensor", shape: this.shape, dtype: this.dtype }; }
+  /** Text for consoles, with the values that were given or read. @internal */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    const title = this.toString();
+    if (this.#disposed) return title;
+    return this.preview === undefined ? `${title}, values on the device: await read()` : `${title} ${valuesText(this.preview, this.shape, this.dtype)}`;
+  }
   /** Throws where JavaScript wants a number: operators compute nothing here. @internal */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === "string") return this.toString();
