@@ -1,5 +1,9 @@
 //! Constraints by the augmented Lagrangian, on every backend.
 
+mod collections;
+mod formula;
+mod hock_schittkowski;
+
 use crate::support::classics::Writer;
 use crate::support::*;
 use leastwise::Error;
