@@ -6,7 +6,7 @@ use crate::mixed_precision::refusal;
 use crate::{Context, Solve, SolveMode, Turn};
 use leastwise_device::{Device, Play, Precision};
 use leastwise_error::Error;
-use leastwise_solve::{Iteration, Lagrangian, Report, Termination};
+use leastwise_solve::{Iteration, Lagrangian, Report, Termination, Verdict};
 
 /// A constrained solve on its way.
 pub struct AugmentedLagrangian {
@@ -25,6 +25,8 @@ enum Stage {
     Minimising(Box<Solve>),
     /// Evaluation of the constraint that is the term with this number.
     Evaluating(u32, Box<TermEvaluation>),
+    /// Return to the values that it began with.
+    Returning(Box<Play>),
 }
 
 impl AugmentedLagrangian {
@@ -46,7 +48,7 @@ impl AugmentedLagrangian {
         }
         Ok(Self {
             lagrangian,
-            stage: Stage::Minimising(Box::new(Solve::new(SolveMode::Solve))),
+            stage: Stage::minimising(),
             minimised: None,
             residuals: Vec::new(),
             iterations: Vec::new(),
@@ -62,7 +64,11 @@ impl AugmentedLagrangian {
 
     /// The recording that is being played, which brings the problem's uploads along.
     pub fn playing(&mut self) -> Option<&mut Play> {
-        if let Stage::Minimising(solve) = &mut self.stage { solve.playing() } else { None }
+        match &mut self.stage {
+            Stage::Minimising(solve) => solve.playing(),
+            Stage::Returning(play) => Some(play),
+            Stage::Evaluating(..) => None,
+        }
     }
 
     /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the report is there. Fails as a solve does.
@@ -81,6 +87,10 @@ impl AugmentedLagrangian {
                     self.minimised = Some(report);
                     self.evaluate_from(context, 0)?;
                 }
+                Stage::Returning(play) => match Turn::from(context.devices.main.resume(play, deadline)?).outcome() {
+                    Ok(_) => self.stage = Stage::minimising(),
+                    Err(turn) => return Ok(turn),
+                },
                 Stage::Evaluating(number, evaluation) => {
                     let residuals = match evaluation.resume(&mut context.devices.main, context.problem, deadline)?.outcome() {
                         Ok(residuals) => residuals,
@@ -120,27 +130,30 @@ impl AugmentedLagrangian {
         let Context { devices, problem, driven } = context;
         let Some(mut report) = self.minimised.take() else { return Err(Error::Internal("a minimisation has no report")) };
         let is_exact = !driven.solver.is_loosened();
-        let mut ending = self.lagrangian.judge(&report, is_exact);
         let falls = report.termination == Termination::Unbounded;
-        if falls || self.residuals.iter().any(|(_, residuals)| self.lagrangian.is_unbounded(residuals)) {
-            let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
-            ending = Some((Termination::Unbounded, reason.into()));
-        }
+        let is_unbounded = falls || self.residuals.iter().any(|(_, residuals)| self.lagrangian.is_unbounded(residuals));
+        let verdict = self.lagrangian.judge(&report, is_exact, is_unbounded);
         for (number, residuals) in self.residuals.drain(..) {
             let term = problem.term(number)?;
             let Some(constraint) = &term.constraint else { continue };
-            let shifts = match ending.as_ref().map(|ending| ending.0) {
+            let shifts = match &verdict {
                 // A minimisation that was cut short says nothing of λ.
-                Some(Termination::Stopped | Termination::TimeLimit | Termination::Singular) => continue,
+                Verdict::Over(Termination::Stopped | Termination::TimeLimit | Termination::Singular, _) => continue,
+                Verdict::Next => self.lagrangian.shifts(constraint, &residuals),
+                Verdict::Over(..) if self.lagrangian.is_met() => self.lagrangian.shifts(constraint, &residuals),
                 // λ grew with what can't be met: the next solve is not to begin with it.
-                Some(Termination::Infeasible | Termination::NoProgress | Termination::Unbounded) => vec![0.0; residuals.len()],
-                _ => self.lagrangian.shifts(constraint, &residuals),
+                Verdict::Restoration | Verdict::Restart | Verdict::Over(..) => vec![0.0; residuals.len()],
             };
             problem.set_multipliers(&devices.main, number, self.lagrangian.penalty, shifts)?;
         }
-        let Some((termination, reason)) = ending else {
+        let Verdict::Over(termination, reason) = verdict else {
             driven.solver.continue_with(self.lagrangian.slack());
-            self.stage = Stage::Minimising(Box::new(Solve::new(SolveMode::Solve)));
+            self.stage = if verdict == Verdict::Restart {
+                let recording = driven.solver.begin_anew(problem)?;
+                Stage::Returning(Box::new(devices.main.start(recording)))
+            } else {
+                Stage::minimising()
+            };
             return Ok(None);
         };
         report.converged = termination == Termination::Converged;
@@ -157,7 +170,7 @@ impl AugmentedLagrangian {
     }
 
     fn end_stage(&mut self, context: &mut Context) {
-        let ended = std::mem::replace(&mut self.stage, Stage::Minimising(Box::new(Solve::new(SolveMode::Solve))));
+        let ended = std::mem::replace(&mut self.stage, Stage::minimising());
         ended.free(&mut context.devices.main);
     }
 
@@ -168,10 +181,15 @@ impl AugmentedLagrangian {
 }
 
 impl Stage {
+    fn minimising() -> Self {
+        Self::Minimising(Box::new(Solve::new(SolveMode::Solve)))
+    }
+
     fn free(self, device: &mut Device) {
         match self {
             Self::Minimising(mut solve) => solve.free(device),
             Self::Evaluating(_, evaluation) => evaluation.free(device),
+            Self::Returning(_) => {}
         }
     }
 }

@@ -4,13 +4,18 @@
 //! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(c + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
 //! Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, section 17.4. So a constraint is a residual like any other, and
 //! s is a data column of it that no caller sees.
+//!
+//! Where c is curved, its steps take the whole Hessian μw (JᵀJ + Σ rᵢ ∇²cᵢ), made semidefinite
+//! ([`Objective::FullCurvature`]): μwr is the next λ, so at the solution that is the curvature of the Lagrangian, which may be all
+//! that there is.
 
 use super::term::Values;
-use super::{Column, Problem, Reals, Registry, Term, TermSpec, Weight};
+use super::{Column, Problem, Reals, Registry, Table, Term, TermSpec, Weight};
 use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, Source};
-use leastwise_expr::{Graph, Leaf, Opcode};
+use leastwise_expr::{Expr, Graph, Leaf, Opcode};
+use leastwise_program::Objective;
 
 /// What c is compared with 0 by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +91,26 @@ impl Continued {
     }
 }
 
+/// Unknowns of an instance up to which its whole Hessian is taken: of more, its entries are too many to be written out.
+const MOST_CURVED: u32 = 64;
+
+/// What a constraint's outputs are.
+struct Outputs {
+    /// Scalars of each.
+    widths: Vec<u32>,
+    /// True if their second derivatives are to be taken: some are not 0.
+    is_curved: bool,
+}
+
+/// True if a first derivative of some rows depends on an input.
+fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
+    rows.iter().any(|&row| {
+        let slopes = graph.gradient(row, inputs);
+        let reached = graph.reachable(&slopes);
+        inputs.iter().any(|input| reached.get(input.0 as usize) == Some(&true))
+    })
+}
+
 /// The tape of r, and its outputs: c is in the outputs of the term's.
 fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut tape = Continued::of(spec.tape);
@@ -116,14 +141,15 @@ impl Problem {
             let message = "a constraint has no loss: it is met, or it is not".into();
             return Err(Error::Shape { name: spec.name, message });
         }
-        let widths = self.widths(&spec)?;
+        let Outputs { widths, is_curved } = self.outputs(&spec)?;
         let rows: u32 = widths.iter().sum();
         let (tape, outputs) = shifted(&spec, relation, &widths);
         let shifts = vec![0.0; spec.count as usize * rows as usize];
         let column = spec.columns.len() as u32;
         let mut columns = spec.columns;
         columns.push(Column { name: SHIFTS.into(), width: rows, shared: false, values: Reals::F64(&shifts) });
-        let spec = TermSpec { columns, tape: &tape, outputs: &outputs, ..spec };
+        let objective = if is_curved { Objective::FullCurvature } else { Objective::LeastSquares };
+        let spec = TermSpec { columns, objective, tape: &tape, outputs: &outputs, ..spec };
         let weight = spec.weight;
         let number = self.add_term(device, registry, spec)?;
         let term = self.term_mut(number)?;
@@ -132,17 +158,28 @@ impl Problem {
         Ok(number)
     }
 
-    /// The scalars of every output of a tape.
-    fn widths(&self, spec: &TermSpec) -> Result<Vec<u32>, Error> {
-        let slots = spec.slots.iter().map(|slot| self.tables.get(slot.table as usize).map_or(0, |table| table.width));
+    /// What a tape's outputs are.
+    fn outputs(&self, spec: &TermSpec) -> Result<Outputs, Error> {
+        let tables: Vec<&Table> = spec.slots.iter().filter_map(|slot| self.tables.get(slot.table as usize)).collect();
+        let slots = tables.iter().map(|table| table.width);
         let columns = spec.columns.iter().map(|column| column.width);
         let sources: Vec<Source> =
             slots.chain(columns).zip(0..).map(|(width, slot)| Source { leaf: Leaf::Slot { slot, component: 0 }, width }).collect();
-        let width = |output: &u32| {
-            let read = tape::read(&mut Graph::new(), spec.tape, &[*output], &sources);
-            read.map(|scalars| scalars.len() as u32).map_err(|error| Error::Tape { term: spec.name.clone(), error })
-        };
-        spec.outputs.iter().map(width).collect()
+        let mut graph = Graph::new();
+        let mut rows = Vec::new();
+        let mut widths = Vec::new();
+        for &output in spec.outputs {
+            let read = tape::read(&mut graph, spec.tape, &[output], &sources);
+            let scalars = read.map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+            widths.push(scalars.len() as u32);
+            rows.extend(scalars);
+        }
+        let moving: Vec<(u32, &Table)> = (0..).zip(tables).filter(|(_, table)| table.moving).collect();
+        let unknowns = moving.iter().flat_map(|&(slot, table)| (0..table.width).map(move |component| Leaf::Slot { slot, component }));
+        let inputs: Vec<Expr> = unknowns.map(|leaf| graph.leaf(leaf)).collect();
+        let is_curved = moving.iter().map(|(_, table)| table.tangent).sum::<u32>() <= MOST_CURVED
+            && (moving.iter().any(|(_, table)| table.manifold.is_some()) || bends(&mut graph, &rows, &inputs));
+        Ok(Outputs { widths, is_curved })
     }
 
     /// The constraints that take part, with their terms' numbers.

@@ -1,6 +1,7 @@
 //! Problems with published optima, by the methods that solve linear systems and L-BFGS.
 
 use super::formula::{E, Model};
+use super::cutest::CUTEST;
 use super::hock_schittkowski::{Example, LARGE, MIDDLE, SMALL};
 use super::spec;
 use crate::support::*;
@@ -61,10 +62,11 @@ fn survey() {
         let mut session = cpu(Precision::F64);
         let mut good = 0;
         let mut all = 0;
-        for example in SMALL.iter().chain(MIDDLE).chain(LARGE).filter(|e| only.as_ref().is_none_or(|only| only == e.name)) {
+        for example in SMALL.iter().chain(MIDDLE).chain(LARGE).chain(CUTEST).filter(|e| only.as_ref().is_none_or(|only| only == e.name)) {
             let start = std::time::Instant::now();
             let o = run(&mut session, example, &Options { method: Some(method.into()), ..Options::default() });
-            let df = (o.objective - example.optimum) / example.optimum.abs().max(1.0);
+            let off = |known: f64| (o.objective - known) / known.abs().max(1.0);
+            let df = example.others.iter().copied().map(off).fold(off(example.optimum), |a, b| if b.abs() < a.abs() { b } else { a });
             let ok = df.abs() < 1e-5 && o.violation <= 2e-8 * 1f64.max(1.0) && o.report.converged && o.stationarity < 1e-4;
             good += u32::from(ok);
             all += 1;

@@ -7,11 +7,19 @@ pub struct Example {
     pub name: &'static str,
     pub start: &'static [f64],
     pub optimum: f64,
+    /// Objectives of other local minima.
+    pub others: &'static [f64],
     pub model: fn(&[E]) -> Model,
 }
 
-const fn hs(name: &'static str, start: &'static [f64], optimum: f64, model: fn(&[E]) -> Model) -> Example {
-    Example { name, start, optimum, model }
+pub const fn hs(name: &'static str, start: &'static [f64], optimum: f64, model: fn(&[E]) -> Model) -> Example {
+    Example { name, start, optimum, others: &[], model }
+}
+
+impl Example {
+    pub const fn or(self, others: &'static [f64]) -> Self {
+        Self { others, ..self }
+    }
 }
 
 const SQRT_2: f64 = std::f64::consts::SQRT_2;
@@ -67,7 +75,8 @@ pub const SMALL: &[Example] = &[
     hs("20", &[-2.0, 1.0], 81.5 - 25.0 * SQRT_3, |x| {
         let rows = [x[0] + sq(x[1]), sq(x[0]) + x[1], sq(x[0]) + sq(x[1]) - 1.0];
         rosenbrock(x).positive(rows).between([-0.5, -INF], [0.5, INF])
-    }),
+    })
+    .or(&[40.198_729_81]),
     hs("21", &[-1.0, -1.0], -99.96, |x| {
         Model::squares([0.1 * x[0], x[1]]).offset(-100.0).positive([10.0 * x[0] - x[1] - 10.0]).between([2.0, -50.0], [50.0; 2])
     }),
@@ -107,7 +116,8 @@ pub const SMALL: &[Example] = &[
     hs("33", &[0.0, 0.0, 3.0], SQRT_2 - 6.0, |x| {
         let rows = [sq(x[2]) - sq(x[1]) - sq(x[0]), sq(x[0]) + sq(x[1]) + sq(x[2]) - 4.0];
         Model::energy((x[0] - 1.0) * (x[0] - 2.0) * (x[0] - 3.0) + x[2]).positive(rows).between([0.0; 3], [INF, INF, 5.0])
-    }),
+    })
+    .or(&[-4.0]),
     hs("34", &[0.0, 1.05, 2.9], -0.834_032_445, |x| {
         Model::energy(-x[0]).positive([x[1] - exp(x[0]), x[2] - exp(x[1])]).between([0.0; 3], [100.0, 100.0, 10.0])
     }),
@@ -219,6 +229,19 @@ pub const MIDDLE: &[Example] = &[
         let model = Model::squares([x[0] - x[1], x[1] + x[2] - 2.0, x[3] - 1.0, x[4] - 1.0]);
         model.zero([x[0] + 3.0 * x[1], x[2] + x[3] - 2.0 * x[4], x[1] - x[4]]).between([-10.0; 5], [10.0; 5])
     }),
+    hs("55", &[1.0, 2.0, 0.0, 0.0, 0.0, 2.0], 19.0 / 3.0, |x| {
+        let rows = [
+            x[0] + 2.0 * x[1] + 5.0 * x[4] - 6.0,
+            x[0] + x[1] + x[2] - 3.0,
+            x[3] + x[4] + x[5] - 2.0,
+            x[0] + x[3] - 1.0,
+            x[1] + x[4] - 2.0,
+            x[2] + x[5] - 2.0,
+        ];
+        let model = Model::energy(x[0] + 2.0 * x[1] + 4.0 * x[4] + exp(x[0] * x[3])).zero(rows);
+        model.between([0.0; 6], [1.0, INF, INF, 1.0, INF, INF])
+    })
+    .or(&[20.0 / 3.0]),
     hs("71", &[1.0, 5.0, 5.0, 1.0], 17.014_017_3, |x| {
         let squares: E = x.iter().map(|&x| sq(x)).sum();
         let model = Model::energy(x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]).positive([product(x) - 25.0]);
@@ -289,8 +312,8 @@ pub const MIDDLE: &[Example] = &[
     }),
     hs("95", &[0.0; 6], 0.015_619_525, |x| himmelblaus(x, [4.97, -1.88, -29.08, -78.02])),
     hs("96", &[0.0; 6], 0.015_619_525, |x| himmelblaus(x, [4.97, -1.88, -69.08, -118.02])),
-    hs("97", &[0.0; 6], 3.135_809_1, |x| himmelblaus(x, [32.97, 25.12, -29.08, -78.02])),
-    hs("98", &[0.0; 6], 3.135_809_1, |x| himmelblaus(x, [32.97, 25.12, -124.08, -173.02])),
+    hs("97", &[0.0; 6], 3.135_809_1, |x| himmelblaus(x, [32.97, 25.12, -29.08, -78.02])).or(&[4.071_246_357]),
+    hs("98", &[0.0; 6], 3.135_809_1, |x| himmelblaus(x, [32.97, 25.12, -124.08, -173.02])).or(&[4.071_246_357]),
 ];
 
 fn power_flow(x: &[E], limit: f64) -> Model {
@@ -408,6 +431,29 @@ pub const LARGE: &[Example] = &[
         let upper = [1e4, 1e4, 1e4, 1e3, 1e3, 1e3, 1e3, 1e3];
         Model::energy(x[0] + x[1] + x[2]).positive(rows).between(lower, upper)
     }),
+    hs("108", &[1.0; 9], -0.866_025_403_8, |x| {
+        let far = |a: E, b: E| 1.0 - sq(a) - sq(b);
+        let rows = [
+            far(x[2], x[3]),
+            1.0 - sq(x[8]),
+            far(x[4], x[5]),
+            far(x[0], x[1] - x[8]),
+            far(x[0] - x[4], x[1] - x[5]),
+            far(x[0] - x[6], x[1] - x[7]),
+            far(x[2] - x[4], x[3] - x[5]),
+            far(x[2] - x[6], x[3] - x[7]),
+            far(x[6], x[7] - x[8]),
+            x[0] * x[3] - x[1] * x[2],
+            x[2] * x[8],
+            -(x[4] * x[8]),
+            x[4] * x[7] - x[5] * x[6],
+        ];
+        let area = x[0] * x[3] - x[1] * x[2] + x[2] * x[8] - x[4] * x[8] + x[4] * x[7] - x[5] * x[6];
+        let mut lower = [-INF; 9];
+        lower[8] = 0.0;
+        Model::energy(-0.5 * area).positive(rows).between(lower, [INF; 9])
+    })
+    .or(&[-0.5, -0.674_981_42]),
     hs("111", &[-2.3; 10], -47.761_090_26, |x| {
         let n: Vec<E> = x.iter().map(|&x| exp(x)).collect();
         let total = ln(n.iter().copied().sum());
@@ -436,6 +482,7 @@ pub const LARGE: &[Example] = &[
         Model::energy(energy).positive(rows)
     }),
     hs("114", &[1745.0, 12_000.0, 110.0, 3048.0, 1974.0, 89.2, 92.8, 8.0, 3.6, 145.0], -1_768.806_96, alkylation),
+    hs("116", &[0.5, 0.8, 0.9, 0.1, 0.14, 0.5, 489.0, 80.0, 650.0, 450.0, 150.0, 150.0, 150.0], 97.587_509, membranes),
     hs(
         "117",
         &[0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 60.0, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001, 0.001],
@@ -497,4 +544,31 @@ fn alkylation(x: &[E]) -> Model {
     let lower = [1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 85.0, 90.0, 3.0, 1.2, 145.0];
     let upper = [2000.0, 16_000.0, 120.0, 5000.0, 2000.0, 93.0, 95.0, 12.0, 4.0, 162.0];
     Model::energy(energy).positive(positive).zero(zero).between(lower, upper)
+}
+
+/// 116, separation by membranes in three stages.
+fn membranes(x: &[E]) -> Model {
+    let energy = x[10] + x[11] + x[12];
+    let mixed = |a: E, b: E| b - 0.03475 * a - 0.975 * a * b + 0.00975 * sq(a);
+    let stage = |y: E, a: E, b: E| y - 1.262_626 * a + 1.231_059 * b * a;
+    let rows = [
+        x[2] - x[1],
+        x[1] - x[0],
+        1.0 - 0.002 * x[6] + 0.002 * x[7],
+        energy - 50.0,
+        250.0 - energy,
+        stage(x[12], x[9], x[2]),
+        mixed(x[1], x[4]),
+        mixed(x[2], x[5]),
+        mixed(x[0], x[3]),
+        x[4] * x[6] - x[0] * x[7] - x[3] * x[6] + x[3] * x[7],
+        1.0 - 0.002 * (x[1] * x[8] + x[4] * x[7] - x[0] * x[7] - x[5] * x[8]) - x[4] - x[5],
+        x[1] * x[8] - x[2] * x[9] - x[5] * x[8] - 500.0 * x[1] + 500.0 * x[5] + x[1] * x[9],
+        x[1] - 0.9 - 0.002 * (x[1] * x[9] - x[2] * x[9]),
+        stage(x[10], x[7], x[0]),
+        stage(x[11], x[8], x[1]),
+    ];
+    let lower = [0.1, 0.1, 0.1, 1e-4, 0.1, 0.1, 0.1, 0.1, 500.0, 0.1, 1.0, 1e-4, 1e-4];
+    let upper = [1.0, 1.0, 1.0, 0.1, 0.9, 0.9, 1000.0, 1000.0, 1000.0, 500.0, 150.0, 150.0, 150.0];
+    Model::energy(energy).positive(rows).between(lower, upper)
 }

@@ -1,6 +1,7 @@
 //! Constraints by the augmented Lagrangian, on every backend.
 
 mod collections;
+mod cutest;
 mod formula;
 mod hock_schittkowski;
 

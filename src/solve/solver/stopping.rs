@@ -20,6 +20,8 @@ pub(super) struct Stopping {
     pub verdict: Option<(Termination, String)>,
     /// Least cost tolerance of this solve, if it is one of several.
     pub tolerance_floor: f64,
+    /// True if it is not the first of several solves: what the first began with is kept.
+    pub is_later: bool,
     /// True if the inner iterations of the step that is being played were cut short.
     pub truncated: bool,
     /// True if a checkpoint left it in the midst of a solve, within which the next call goes on.
@@ -39,7 +41,7 @@ impl Stopping {
     /// Begins the next of several solves; the time of all counts, and that one of them was to stop.
     pub fn continue_with(&mut self, tolerance_floor: f64) {
         (self.verdict, self.tests, self.tried) = (None, Tests::default(), 0);
-        (self.truncated, self.tolerance_floor) = (false, tolerance_floor);
+        (self.truncated, self.tolerance_floor, self.is_later) = (false, tolerance_floor, true);
     }
 
     /// True if the solve is to end as soon as it can.

@@ -1,0 +1,4 @@
+//! Scratch.
+#[path = "lagrangian/main.rs"]
+mod lagrangian;
+mod support;
