@@ -4,9 +4,12 @@
 use crate::evaluation::{TermEvaluation, Wanted};
 use crate::mixed_precision::refusal;
 use crate::{Context, Solve, SolveMode, Turn};
+use leastwise_base::FileError;
 use leastwise_device::{Device, Play, Precision};
 use leastwise_error::Error;
-use leastwise_solve::{Iteration, Lagrangian, Report, Termination, Verdict};
+use leastwise_problem::Problem;
+use leastwise_problem::file::bytes::{Reader, Writer};
+use leastwise_solve::{Iteration, Lagrangian, Report, Solver, Termination, Verdict};
 
 /// A constrained solve on its way.
 pub struct AugmentedLagrangian {
@@ -15,10 +18,25 @@ pub struct AugmentedLagrangian {
     /// Report of the last minimisation, while constraints are evaluated, and the residuals of those that were.
     minimised: Option<Box<Report>>,
     residuals: Vec<(u32, Vec<f64>)>,
+    /// Purpose of the evaluations under way. `residuals` are scales until rows have theirs.
+    wanted: Evaluated,
+    /// The ending, while the slope of what could not be met is looked for.
+    ending: Option<(Termination, String)>,
     /// Account of all minimisations.
     iterations: Vec<Iteration>,
     initial_cost: Option<f64>,
     solve_ms: f64,
+}
+
+/// Purpose of an evaluation of constraints.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evaluated {
+    /// Scales of rows, by their slopes at the start.
+    Scales,
+    /// Rows after a minimisation.
+    Rows,
+    /// Slopes of the constraint that could not be met.
+    Slopes,
 }
 
 enum Stage {
@@ -29,32 +47,95 @@ enum Stage {
     Returning(Box<Play>),
 }
 
+/// A constrained solve in its midst, as a file has it.
+pub struct SavedOuter {
+    lagrangian: Lagrangian,
+    initial_cost: Option<f64>,
+    solve_ms: f64,
+}
+
+impl SavedOuter {
+    /// Reads the section of a file, for a solver that goes on with its own settings.
+    ///
+    /// # Errors
+    /// [`FileError`] for what is no such section.
+    pub fn read(bytes: &[u8], solver: &Solver, is_single: bool) -> Result<Self, FileError> {
+        let mut from = Reader::new(bytes);
+        let lagrangian = Lagrangian::read(&mut from, Lagrangian::new(solver.outer_settings(), is_single))?;
+        let saved = Self { lagrangian, initial_cost: from.option(Reader::f64)?, solve_ms: from.f64()? };
+        from.end()?;
+        Ok(saved)
+    }
+}
+
 impl AugmentedLagrangian {
+    /// The section of a file between two steps.
+    pub fn save(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        self.lagrangian.write(&mut to);
+        to.option(self.initial_cost, Writer::f64);
+        to.f64(self.solve_ms);
+        to.bytes
+    }
+
     /// Multipliers of the last solve are kept: they are the best guess. Penalties begin anew.
     pub fn new(context: &mut Context) -> Result<Self, Error> {
         let Context { devices, problem, driven } = context;
         let is_single = devices.main.precision() == Precision::F32;
+        if let Some(SavedOuter { lagrangian, initial_cost, solve_ms }) = driven.outer.take() {
+            driven.solver.loosen(lagrangian.slack());
+            let iterations = driven.solver.reported().to_vec();
+            return Ok(Self { iterations, initial_cost, solve_ms, ..Self::with(lagrangian, Evaluated::Rows) });
+        }
         let lagrangian = Lagrangian::new(driven.solver.outer_settings(), is_single);
         driven.solver.loosen(lagrangian.slack());
-        let all: Vec<(u32, Vec<f64>)> = problem
-            .enabled_constraints()
-            .map(|(number, _, constraint)| {
-                let part = constraint.penalty / lagrangian.penalty;
-                (number, constraint.shifts.iter().map(|shift| part * shift).collect())
-            })
-            .collect();
-        for (number, shifts) in all {
-            problem.set_multipliers(&devices.main, number, lagrangian.penalty, shifts)?;
+        let mut outer = Self::with(lagrangian, Evaluated::Scales);
+        open(problem, true)?;
+        if !outer.evaluate_from(context, 0)? {
+            outer.begin(context)?;
         }
-        Ok(Self {
+        Ok(outer)
+    }
+
+    fn with(lagrangian: Lagrangian, wanted: Evaluated) -> Self {
+        Self {
             lagrangian,
             stage: Stage::minimising(),
             minimised: None,
             residuals: Vec::new(),
+            wanted,
+            ending: None,
             iterations: Vec::new(),
             initial_cost: None,
             solve_ms: 0.0,
-        })
+        }
+    }
+
+    /// Sets scales, and penalties anew, before the first minimisation.
+    fn begin(&mut self, context: &mut Context) -> Result<(), Error> {
+        let Context { devices, problem, .. } = context;
+        self.wanted = Evaluated::Rows;
+        open(problem, false)?;
+        for (number, scales) in self.residuals.drain(..) {
+            problem.set_scales(number, scales)?;
+        }
+        let all: Vec<(u32, Vec<f64>)> = problem
+            .enabled_constraints()
+            .map(|(number, _, constraint)| {
+                let part = constraint.penalty / self.lagrangian.penalty;
+                (number, constraint.shifts.iter().map(|shift| part * shift).collect())
+            })
+            .collect();
+        for (number, shifts) in all {
+            problem.set_multipliers(&devices.main, number, self.lagrangian.penalty, shifts)?;
+        }
+        self.stage = Stage::minimising();
+        Ok(())
+    }
+
+    /// Leaves the problem as it is between minimisations.
+    pub fn abandon(&self, problem: &mut Problem) -> Result<(), Error> {
+        if self.wanted == Evaluated::Scales { open(problem, false) } else { Ok(()) }
     }
 
     /// True while no step is on its way.
@@ -99,12 +180,27 @@ impl AugmentedLagrangian {
                     let number = *number;
                     self.end_stage(context);
                     let term = context.problem.term(number)?;
-                    if let Some(constraint) = &term.constraint {
-                        self.lagrangian.look(&term.name, constraint, &residuals);
+                    let constraint = term.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+                    match self.wanted {
+                        Evaluated::Scales => {
+                            let jacobian = &residuals[constraint.shifts.len()..];
+                            self.residuals.push((number, Lagrangian::scales(constraint, jacobian)));
+                        }
+                        Evaluated::Rows => {
+                            self.lagrangian.look(&term.name, constraint, &residuals);
+                            self.residuals.push((number, residuals));
+                        }
+                        Evaluated::Slopes => {
+                            let hint = self.lagrangian.hint(constraint, &residuals[constraint.shifts.len()..]);
+                            return self.conclude(context, hint).map(Turn::Over);
+                        }
                     }
-                    self.residuals.push((number, residuals));
-                    if !self.evaluate_from(context, number + 1)?
-                        && let Some(report) = self.update(context)?
+                    if self.evaluate_from(context, number + 1)? {
+                        continue;
+                    }
+                    if self.wanted == Evaluated::Scales {
+                        self.begin(context)?;
+                    } else if let Some(report) = self.update(context)?
                     {
                         return Ok(Turn::Over(report));
                     }
@@ -116,9 +212,19 @@ impl AugmentedLagrangian {
     /// Begins to evaluate the first constraint from a term on; false if there is none.
     fn evaluate_from(&mut self, context: &mut Context, from: u32) -> Result<bool, Error> {
         let Context { devices, problem, .. } = context;
-        let next = problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
-        let Some(number) = next else { return Ok(false) };
-        let evaluation = TermEvaluation::new(&mut devices.main, &mut devices.registry, problem, number, Wanted::Residuals)?;
+        let wanted = if self.wanted == Evaluated::Rows { Wanted::Residuals } else { Wanted::Values(None) };
+        let next = |from: u32, problem: &Problem| problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
+        let mut number = from;
+        let evaluation = loop {
+            let Some(found) = next(number, problem) else { return Ok(false) };
+            number = found;
+            match TermEvaluation::new(&mut devices.main, &mut devices.registry, problem, number, wanted) {
+                Ok(evaluation) => break evaluation,
+                // Derivatives that are too many stay unscaled.
+                Err(Error::Limits(_)) if self.wanted == Evaluated::Scales => number += 1,
+                Err(error) => return Err(error),
+            }
+        };
         // It linearises at the accepted point whatever the solver knows of it.
         problem.linearized_by = None;
         self.stage = Stage::Evaluating(number, Box::new(evaluation));
@@ -128,7 +234,7 @@ impl AugmentedLagrangian {
     /// Multipliers and penalty after all constraints were evaluated; the report, or nothing before the next minimisation.
     fn update(&mut self, context: &mut Context) -> Result<Option<Box<Report>>, Error> {
         let Context { devices, problem, driven } = context;
-        let Some(mut report) = self.minimised.take() else { return Err(Error::Internal("a minimisation has no report")) };
+        let Some(report) = self.minimised.take() else { return Err(Error::Internal("a minimisation has no report")) };
         let is_exact = !driven.solver.is_loosened();
         let falls = report.termination == Termination::Unbounded;
         let is_unbounded = falls || self.residuals.iter().any(|(_, residuals)| self.lagrangian.is_unbounded(residuals));
@@ -156,6 +262,26 @@ impl AugmentedLagrangian {
             };
             return Ok(None);
         };
+        self.minimised = Some(report);
+        let worst = self.lagrangian.worst().map(|worst| worst.term.clone()).filter(|_| termination == Termination::Infeasible);
+        self.ending = Some((termination, reason));
+        let unmet = worst.and_then(|name| problem.enabled_constraints().find(|(_, term, _)| term.name == name).map(|found| found.0));
+        if let Some(number) = unmet {
+            self.wanted = Evaluated::Slopes;
+            if self.evaluate_from(context, number)? {
+                return Ok(None);
+            }
+        }
+        self.conclude(context, None).map(Some)
+    }
+
+    /// The report of all minimisations.
+    fn conclude(&mut self, context: &mut Context, hint: Option<&str>) -> Result<Box<Report>, Error> {
+        let Context { devices, problem, driven } = context;
+        let (Some(mut report), Some((termination, mut reason))) = (self.minimised.take(), self.ending.take()) else {
+            return Err(Error::Internal("a constrained solve has no ending"));
+        };
+        hint.into_iter().for_each(|hint| reason.push_str(hint));
         report.converged = termination == Termination::Converged;
         (report.termination, report.reason) = (termination, reason);
         report.iterations = std::mem::take(&mut self.iterations);
@@ -166,7 +292,7 @@ impl AugmentedLagrangian {
         if let Some(refusal) = refusal(devices, problem, &driven.solver, &report)? {
             report.refinement = refusal;
         }
-        Ok(Some(report))
+        Ok(report)
     }
 
     fn end_stage(&mut self, context: &mut Context) {
@@ -178,6 +304,12 @@ impl AugmentedLagrangian {
     pub fn free(self, device: &mut Device) {
         self.stage.free(device);
     }
+}
+
+/// Has constraints show all their slopes, or no longer.
+fn open(problem: &mut Problem, open: bool) -> Result<(), Error> {
+    let numbers: Vec<u32> = problem.enabled_constraints().map(|(number, ..)| number).collect();
+    numbers.into_iter().try_for_each(|number| problem.open_constraint(number, open))
 }
 
 impl Stage {

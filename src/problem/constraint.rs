@@ -1,12 +1,13 @@
 //! Constraints c(x) = 0, c(x) ≤ 0 or c(x) ≥ 0, as terms of an augmented Lagrangian.
 //!
-//! With the penalty μ and multipliers λ, a constraint of weight w adds ½ μw ‖r‖² with r = c + s, s = λ/(μw), and of an
-//! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(c + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
+//! With the penalty μ and multipliers λ, a constraint of weight w adds ½ μw ‖r‖² with rows r = kc + s, s = λ/(μwk), and of an
+//! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(kc + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
 //! Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, section 17.4. So a constraint is a residual like any other, and
-//! s is a data column of it that no caller sees.
+//! k and s are data columns of it that no caller sees. k is a row's scale: a solve sets it by the row's slope at its start, so
+//! that one penalty suits all rows.
 //!
-//! Where c is curved, its steps take the whole Hessian μw (JᵀJ + Σ rᵢ ∇²cᵢ), made semidefinite
-//! ([`Objective::FullCurvature`]): μwr is the next λ, so at the solution that is the curvature of the Lagrangian, which may be all
+//! Where c is curved, its steps take the whole Hessian μw (JᵀJ + Σ rᵢ kᵢ∇²cᵢ), made semidefinite
+//! ([`Objective::FullCurvature`]): μwkr is the next λ, so at the solution that is the curvature of the Lagrangian, which may be all
 //! that there is.
 
 use super::term::Values;
@@ -50,9 +51,11 @@ pub struct Constraint {
     pub weight: Values,
     /// Penalty μ.
     pub penalty: f64,
-    /// s, instance by instance and row by row.
+    /// Scales k, instance by instance and row by row.
+    pub scales: Vec<f64>,
+    /// Shifts s, likewise.
     pub shifts: Vec<f64>,
-    /// Its column.
+    /// The column of s; that of k is the next.
     column: u32,
 }
 
@@ -60,12 +63,16 @@ impl Constraint {
     /// λ of all rows; of inequalities none is negative.
     pub fn multipliers(&self) -> Vec<f64> {
         let weight = |place: usize| self.weight.at(place / self.rows as usize);
-        self.shifts.iter().enumerate().map(|(place, shift)| self.penalty * weight(place) * shift).collect()
+        let scaled = self.shifts.iter().zip(&self.scales).map(|(shift, scale)| shift * scale);
+        scaled.enumerate().map(|(place, shift)| self.penalty * weight(place) * shift).collect()
     }
 }
 
-/// The name of the column of shifts. Names of callers are not empty.
+/// The names of the columns of shifts and scales, which no caller's column has.
 const SHIFTS: &str = "";
+const SCALES: &str = "\0";
+/// A shift beyond all values of c: with it the slopes of inequalities that hold show, too.
+const OPEN: f64 = 1e30;
 
 /// A tape that goes on where another ends.
 struct Continued {
@@ -114,7 +121,8 @@ fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
 /// The tape of r, and its outputs: c is in the outputs of the term's.
 fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let mut tape = Continued::of(spec.tape);
-    let shifts = tape.push(Opcode::Input, &[(spec.slots.len() + spec.columns.len()) as u32]);
+    let inputs = (spec.slots.len() + spec.columns.len()) as u32;
+    let [shifts, scales] = [inputs, inputs + 1].map(|input| tape.push(Opcode::Input, &[input]));
     let rows: u32 = widths.iter().sum();
     let zero = tape.push(Opcode::Literal, &[0, 0]);
     let (mut outputs, mut row) = (Vec::new(), 0);
@@ -124,8 +132,10 @@ fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Ve
             if relation == Relation::AtLeastZero {
                 c = tape.push(Opcode::Neg, &[c]);
             }
-            let shift = if rows == 1 { shifts } else { tape.push(Opcode::Component, &[shifts, row]) };
-            let sum = tape.push(Opcode::Add, &[c, shift]);
+            let [shift, scale] =
+                [shifts, scales].map(|column| if rows == 1 { column } else { tape.push(Opcode::Component, &[column, row]) });
+            let scaled = tape.push(Opcode::Mul, &[c, scale]);
+            let sum = tape.push(Opcode::Add, &[scaled, shift]);
             outputs.push(if relation == Relation::Zero { sum } else { tape.push(Opcode::Max, &[sum, zero]) });
             row += 1;
         }
@@ -144,17 +154,20 @@ impl Problem {
         let Outputs { widths, is_curved } = self.outputs(&spec)?;
         let rows: u32 = widths.iter().sum();
         let (tape, outputs) = shifted(&spec, relation, &widths);
-        let shifts = vec![0.0; spec.count as usize * rows as usize];
+        let [shifts, scales] = [0.0, 1.0].map(|value| vec![value; spec.count as usize * rows as usize]);
         let column = spec.columns.len() as u32;
         let mut columns = spec.columns;
-        columns.push(Column { name: SHIFTS.into(), width: rows, shared: false, values: Reals::F64(&shifts) });
+        for (name, values) in [(SHIFTS, &shifts), (SCALES, &scales)] {
+            columns.push(Column { name: name.into(), width: rows, shared: false, values: Reals::F64(values) });
+        }
         let objective = if is_curved { Objective::FullCurvature } else { Objective::LeastSquares };
         let spec = TermSpec { columns, objective, tape: &tape, outputs: &outputs, ..spec };
         let weight = spec.weight;
         let number = self.add_term(device, registry, spec)?;
         let term = self.term_mut(number)?;
         let weight = term.weight_values(weight)?;
-        term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, shifts: shifts.clone(), column });
+        let (shifts, scales) = (shifts.clone(), scales.clone());
+        term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, scales, shifts, column });
         Ok(number)
     }
 
@@ -206,6 +219,25 @@ impl Problem {
         let column = constraint.column;
         self.set_column(term, column, Reals::F64(&shifts))?;
         self.weigh_constraint(term)
+    }
+
+    /// Sets a constraint's k; λ stays.
+    pub fn set_scales(&mut self, term: u32, scales: Vec<f64>) -> Result<(), Error> {
+        let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
+        let before = std::mem::replace(&mut constraint.scales, scales.clone());
+        constraint.shifts.iter_mut().zip(before.iter().zip(&scales)).for_each(|(shift, (before, scale))| *shift *= before / scale);
+        let column = constraint.column;
+        let shifts = constraint.shifts.clone();
+        self.set_column(term, column, Reals::F64(&shifts))?;
+        self.set_column(term, column + 1, Reals::F64(&scales))
+    }
+
+    /// Has all rows of a constraint show their slopes, until it is closed: only on the device, λ stays.
+    pub fn open_constraint(&mut self, term: u32, open: bool) -> Result<(), Error> {
+        let constraint = self.term(term)?.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+        let column = constraint.column;
+        let shifts = if open { vec![OPEN; constraint.shifts.len()] } else { constraint.shifts.clone() };
+        self.set_column(term, column, Reals::F64(&shifts))
     }
 
     /// The weight μw of a constraint.

@@ -1,9 +1,9 @@
 //! The rules of the augmented Lagrangian: when constraints are met, what becomes of multipliers and the penalty.
 //!
-//! After the residuals and energies were minimised with the constraints as they stand (`problem/constraint.rs`), λ ← μw r, and
+//! After the residuals and energies were minimised with the constraints as they stand (`problem/constraint.rs`), λ ← μwk r, and
 //! where that has not brought the constraints much nearer, μ grows (Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006,
 //! framework 17.3; Birgin & Martínez, *Practical Augmented Lagrangian Methods*, 2014, algorithm 4.1). What is left of a row is
-//! |r − s|: of an equality |c|, of an inequality min(−c, s) in magnitude, which is 0 where it is met and λ or c vanish.
+//! |r − s|/k: of an equality |c|, of an inequality min(−c, s/k) in magnitude, which is 0 where it is met and λ or c vanish.
 //!
 //! Where constraints stay unmet although μ is as large as may be, the violation alone is minimised: λ is 0 and μ the largest,
 //! beside which the cost is nothing (the restoration of filter methods: Wächter & Biegler, *Math. Program.* 106, 2006, section
@@ -12,7 +12,10 @@
 //! have let the cost lead it far away.
 
 use super::{Report, Termination};
+use leastwise_base::FileError;
 use leastwise_problem::Constraint;
+use leastwise_problem::file::bytes::{Reader, Writer};
+use leastwise_problem::file::malformed;
 use serde::Serialize;
 
 /// When outer iterations end.
@@ -47,6 +50,10 @@ const MOST_RESTARTS: u32 = 2;
 /// The Lagrangian's gradient at a solution, as a part of 1 and of a hundredth of the largest λ: what IPOPT asks for, in f64.
 const OPTIMAL: [f64; 2] = [1e-8, 1e-4];
 const OF_MULTIPLIERS: f64 = 1e-2;
+/// A slope that is none beside this part of a violation.
+const FLAT: f64 = 1e-5;
+/// k at least: a row with a larger slope than 1/k may be one of few such places.
+const LEAST_SCALE: f64 = 1e-4;
 /// s at most: what is larger tells of a minimisation without end.
 const MOST_SHIFT: f64 = 1e30;
 /// Of what it was: less than this is no nearer.
@@ -142,6 +149,27 @@ impl Lagrangian {
         }
     }
 
+    /// Writes what the next outer iteration depends on, but for constraints.
+    pub fn write(&self, to: &mut Writer) {
+        [self.penalty, self.least, self.began].into_iter().for_each(|value| to.f64(value));
+        [self.stuck, self.restarts, self.iterations].into_iter().for_each(|count| to.u32(count));
+        to.flag(self.restoring);
+    }
+
+    /// The outer iteration that was written, as it goes on with these settings.
+    ///
+    /// # Errors
+    /// [`FileError`] for what is none.
+    pub fn read(from: &mut Reader, new: Self) -> Result<Self, FileError> {
+        let [penalty, least, began] = [from.f64()?, from.f64()?, from.f64()?];
+        let [stuck, restarts, iterations] = [from.u32()?, from.u32()?, from.u32()?];
+        let is_penalty = |value: f64| value.is_finite() && value > 0.0;
+        if !is_penalty(penalty) || !is_penalty(began) || least.is_nan() || least < 0.0 {
+            return Err(malformed("its outer iteration makes no sense"));
+        }
+        Ok(Self { penalty, least, began, stuck, restarts, iterations, restoring: from.flag()?, ..new })
+    }
+
     /// The least cost tolerance of the minimisation under way: once constraints are met, all is to be exact.
     pub fn slack(&self) -> f64 {
         let is_exact = self.restoring || self.least <= self.feasibility;
@@ -152,8 +180,9 @@ impl Lagrangian {
     pub fn look(&mut self, name: &str, constraint: &Constraint, residuals: &[f64]) {
         let rows = constraint.rows as usize;
         let mut worst = (0.0, 0);
-        for (place, (r, s)) in residuals.iter().zip(&constraint.shifts).enumerate() {
-            let left = (r - s).abs();
+        let rows_of = residuals.iter().zip(&constraint.shifts).zip(&constraint.scales);
+        for (place, ((r, s), k)) in rows_of.enumerate() {
+            let left = (r - s).abs() / k;
             // A NaN is as far as can be.
             let is_worse = left > worst.0 || left.is_nan();
             if constraint.weight.at(place / rows) > 0.0 && is_worse {
@@ -171,7 +200,8 @@ impl Lagrangian {
         });
     }
 
-    fn worst(&self) -> Option<&ConstraintReport> {
+    /// The constraint that is violated most, of those looked at last.
+    pub fn worst(&self) -> Option<&ConstraintReport> {
         self.found.iter().max_by(|a, b| a.violation.total_cmp(&b.violation))
     }
 
@@ -288,6 +318,29 @@ impl Lagrangian {
 
     fn is_constraint(&self, name: &str) -> bool {
         self.found.iter().any(|found| found.term == name)
+    }
+
+    /// What else is to be said of a constraint that could not be met, whose Jacobian at the end is that.
+    pub fn hint(&self, constraint: &Constraint, jacobian: &[f64]) -> Option<&'static str> {
+        let worst = self.worst()?;
+        let place = (worst.instance * constraint.rows + worst.row) as usize;
+        let unknowns = jacobian.len() / constraint.scales.len().max(1);
+        let row = jacobian.get(place * unknowns..)?.get(..unknowns)?;
+        let slope = row.iter().fold(0f64, |most, entry| most.max(entry.abs())) / constraint.scales.get(place)?;
+        let is_flat = slope <= FLAT * worst.violation;
+        is_flat.then_some("; the constraint's gradient is 0 here, so no direction is known that leads to it: begin elsewhere")
+    }
+
+    /// k of a constraint's rows: by the largest entry of each row's Jacobian, of rows times unknowns. Steep rows are made as gentle
+    /// as the others (gradient-based scaling: Wächter & Biegler 2006, section 3.8), by powers of two, which round nothing.
+    pub fn scales(constraint: &Constraint, jacobian: &[f64]) -> Vec<f64> {
+        let unknowns = jacobian.len() / constraint.scales.len().max(1);
+        let slope = |row: usize| jacobian[row * unknowns..][..unknowns].iter().fold(0f64, |most, entry| most.max(entry.abs()));
+        let scale = |(row, before): (usize, &f64)| {
+            let slope = slope(row) / before;
+            if slope.is_finite() && slope > 1.0 { 0.5f64.powf(slope.log2().ceil()).max(LEAST_SCALE) } else { 1.0 }
+        };
+        constraint.scales.iter().enumerate().map(scale).collect()
     }
 
     /// Whether what was looked at tells of a minimisation without end: then λ would be none.

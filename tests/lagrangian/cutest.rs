@@ -36,7 +36,8 @@ pub const CUTEST: &[Example] = &[
     hs("BT4", &[4.0382, -2.9470, -0.091_15], -45.510_551, |x| {
         let model = Model::energy(x[0] - x[1] + cube(x[1]));
         model.zero([sq(x[0]) + sq(x[1]) + sq(x[2]) - 25.0, x[0] + x[1] + x[2] - 1.0])
-    }),
+    })
+    .or(&[-3.704_768_18]),
     hs("BT5", &[2.0, 2.0, 2.0], 961.715_172_1, |x| {
         let energy = 1000.0 - sq(x[0]) - 2.0 * sq(x[1]) - sq(x[2]) - x[0] * x[1] - x[0] * x[2];
         Model::energy(energy).zero([sq(x[0]) + sq(x[1]) + sq(x[2]) - 25.0, dot(&[8.0, 14.0, 7.0], x) - 56.0])
@@ -74,7 +75,7 @@ pub const CUTEST: &[Example] = &[
         9.985_281_374_238_57,
         electrons,
     ),
-    hs("LUKVLE1", &[-1.2, 1.0, -1.2, 1.0, -1.2, 1.0, -1.2, 1.0, -1.2, 1.0], 6.232_458_632, |x| {
+    hs("LUKVLE1", &[-1.2, 1.0, -1.2, 1.0, -1.2, 1.0, -1.2, 1.0, -1.2, 1.0], 0.0, |x| {
         let count = x.len();
         let squares = (0..count - 1).flat_map(|i| [10.0 * (sq(x[i]) - x[i + 1]), x[i] - 1.0]);
         let row = |k: usize| {
@@ -82,7 +83,8 @@ pub const CUTEST: &[Example] = &[
             3.0 * cube(x[k + 1]) + 2.0 * x[k + 2] - 5.0 + waves + 4.0 * x[k + 1] - x[k] * exp(x[k] - x[k + 1]) - 3.0
         };
         Model::squares(squares.collect::<Vec<E>>()).zero((0..count - 2).map(row).collect::<Vec<E>>())
-    }),
+    })
+    .or(&[6.232_458_632]),
     hs("POLAK1", &[50.0, 0.05, 0.0], std::f64::consts::E, |x| {
         minimax(x, [exp(0.001 * sq(x[0]) + sq(x[1] - 1.0)), exp(0.001 * sq(x[0]) + sq(x[1] + 1.0))])
     }),

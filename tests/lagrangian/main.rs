@@ -2,8 +2,10 @@
 
 mod collections;
 mod cutest;
+mod endings;
 mod formula;
 mod hock_schittkowski;
+mod midst;
 
 use crate::support::classics::Writer;
 use crate::support::*;
@@ -68,6 +70,12 @@ impl Scene {
     fn residuals(&self, session: &mut Session, name: &str, rows: Rows) -> u32 {
         let (tape, outputs) = self.write(rows);
         session.term(self.problem, spec(name, self.x, self.unknowns, &tape, &outputs)).unwrap()
+    }
+
+    fn energy(&self, session: &mut Session, name: &str, rows: Rows) -> u32 {
+        let (tape, outputs) = self.write(rows);
+        let spec = TermSpec { objective: Objective::Energy, ..spec(name, self.x, self.unknowns, &tape, &outputs) };
+        session.term(self.problem, spec).unwrap()
     }
 
     fn constrain(&self, session: &mut Session, name: &str, relation: Relation, rows: Rows) -> u32 {

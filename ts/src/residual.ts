@@ -81,7 +81,7 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   if (energy && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
   if (constraint && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
   if ((energy || constraint) && rest.curvature !== undefined) {
-    throw new LeastwiseError("invalid-option", `term "${name}": ${energy ? "an energy's steps take its exact Hessian always" : "a constraint's steps take JᵀWJ always"}: leave \`curvature\` out`, where);
+    throw new LeastwiseError("invalid-option", `term "${name}": ${energy ? "an energy's steps take its exact Hessian always" : "a constraint's steps take its exact Hessian always"}: leave \`curvature\` out`, where);
   }
   const loss = packedLoss(name, rest.loss);
   if (constraint && ragged) {

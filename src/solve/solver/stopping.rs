@@ -66,6 +66,7 @@ impl Stopping {
         self.tests.write(to);
         to.u32(self.tried);
         to.f64(self.started_ms.map_or(0.0, |started| now_ms() - started));
+        to.flag(self.is_later);
     }
 
     pub fn write_verdict(&self, to: &mut Writer) {
@@ -77,8 +78,8 @@ impl Stopping {
 
     /// The criteria of a solve that goes on.
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
-        let (tests, tried, elapsed_ms) = (Tests::read(from)?, from.u32()?, from.f64()?);
-        Ok(Self { tests, tried, started_ms: Some(now_ms() - elapsed_ms), resumes: true, ..Self::default() })
+        let (tests, tried, elapsed_ms, is_later) = (Tests::read(from)?, from.u32()?, from.f64()?, from.flag()?);
+        Ok(Self { tests, tried, is_later, started_ms: Some(now_ms() - elapsed_ms), resumes: true, ..Self::default() })
     }
 
     pub fn read_verdict(&mut self, from: &mut Reader) -> Result<(), FileError> {

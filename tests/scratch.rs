@@ -1,4 +1,0 @@
-//! Scratch.
-#[path = "lagrangian/main.rs"]
-mod lagrangian;
-mod support;
