@@ -7,9 +7,10 @@ use crate::{Context, Solve, SolveMode, Turn};
 use leastwise_base::FileError;
 use leastwise_device::{Device, Play, Precision};
 use leastwise_error::Error;
-use leastwise_problem::Problem;
 use leastwise_problem::file::bytes::{Reader, Writer};
+use leastwise_problem::{Problem, Term};
 use leastwise_solve::{Iteration, Lagrangian, Report, Solver, Termination, Verdict};
+use std::ops::RangeBounds;
 
 /// A constrained solve on its way.
 pub struct AugmentedLagrangian {
@@ -27,6 +28,9 @@ pub struct AugmentedLagrangian {
     initial_cost: Option<f64>,
     solve_ms: f64,
 }
+
+/// Entries of a constraint's Jacobian that are read back at most.
+const MOST_SLOPES: u64 = 1 << 22;
 
 /// Purpose of an evaluation of constraints.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +95,7 @@ impl AugmentedLagrangian {
         driven.solver.loosen(lagrangian.slack());
         let mut outer = Self::with(lagrangian, Evaluated::Scales);
         open(problem, true)?;
-        if !outer.evaluate_from(context, 0)? {
+        if !outer.evaluate(context, 0..)? {
             outer.begin(context)?;
         }
         Ok(outer)
@@ -166,7 +170,7 @@ impl AugmentedLagrangian {
                     self.initial_cost.get_or_insert(report.initial_cost);
                     self.solve_ms += report.solve_ms;
                     self.minimised = Some(report);
-                    self.evaluate_from(context, 0)?;
+                    self.evaluate(context, 0..)?;
                 }
                 Stage::Returning(play) => match Turn::from(context.devices.main.resume(play, deadline)?).outcome() {
                     Ok(_) => self.stage = Stage::minimising(),
@@ -195,13 +199,12 @@ impl AugmentedLagrangian {
                             return self.conclude(context, hint).map(Turn::Over);
                         }
                     }
-                    if self.evaluate_from(context, number + 1)? {
+                    if self.evaluate(context, number + 1..)? {
                         continue;
                     }
                     if self.wanted == Evaluated::Scales {
                         self.begin(context)?;
-                    } else if let Some(report) = self.update(context)?
-                    {
+                    } else if let Some(report) = self.update(context)? {
                         return Ok(Turn::Over(report));
                     }
                 }
@@ -209,22 +212,18 @@ impl AugmentedLagrangian {
         }
     }
 
-    /// Begins to evaluate the first constraint from a term on; false if there is none.
-    fn evaluate_from(&mut self, context: &mut Context, from: u32) -> Result<bool, Error> {
+    /// Begins to evaluate the first constraint among some terms; false if there is none.
+    fn evaluate(&mut self, context: &mut Context, among: impl RangeBounds<u32>) -> Result<bool, Error> {
         let Context { devices, problem, .. } = context;
         let wanted = if self.wanted == Evaluated::Rows { Wanted::Residuals } else { Wanted::Values(None) };
-        let next = |from: u32, problem: &Problem| problem.enabled_constraints().map(|(number, ..)| number).find(|number| *number >= from);
-        let mut number = from;
-        let evaluation = loop {
-            let Some(found) = next(number, problem) else { return Ok(false) };
-            number = found;
-            match TermEvaluation::new(&mut devices.main, &mut devices.registry, problem, number, wanted) {
-                Ok(evaluation) => break evaluation,
-                // Derivatives that are too many stay unscaled.
-                Err(Error::Limits(_)) if self.wanted == Evaluated::Scales => number += 1,
-                Err(error) => return Err(error),
-            }
+        // Rows of terms with too many derivatives stay as they are.
+        let is_wanted = |term: &Term| {
+            let (rows, columns) = term.shape(problem.tables());
+            wanted == Wanted::Residuals || u64::from(term.count) * u64::from(rows) * u64::from(columns) <= MOST_SLOPES
         };
+        let next = problem.enabled_constraints().find(|(number, term, _)| among.contains(number) && is_wanted(term));
+        let Some((number, ..)) = next else { return Ok(false) };
+        let evaluation = TermEvaluation::new(&mut devices.main, &mut devices.registry, problem, number, wanted)?;
         // It linearises at the accepted point whatever the solver knows of it.
         problem.linearized_by = None;
         self.stage = Stage::Evaluating(number, Box::new(evaluation));
@@ -268,7 +267,7 @@ impl AugmentedLagrangian {
         let unmet = worst.and_then(|name| problem.enabled_constraints().find(|(_, term, _)| term.name == name).map(|found| found.0));
         if let Some(number) = unmet {
             self.wanted = Evaluated::Slopes;
-            if self.evaluate_from(context, number)? {
+            if self.evaluate(context, number..=number)? {
                 return Ok(None);
             }
         }

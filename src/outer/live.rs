@@ -1,7 +1,7 @@
 //! A solver with what drives it, live steps for frame loops, and counts of what became of them some frames ago.
 
-use crate::{Devices, SavedOuter};
 use crate::set_up::LONG;
+use crate::{Devices, SavedOuter};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{BufferId, Device, Glance, Play, Playing, Signal, Slice};
 use leastwise_error::Error;

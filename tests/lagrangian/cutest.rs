@@ -22,9 +22,7 @@ fn electrons(x: &[E]) -> Model {
 }
 
 pub const CUTEST: &[Example] = &[
-    hs("BT1", &[0.08, 0.06], -1.0, |x| {
-        Model::energy(100.0 * sq(x[0]) + 100.0 * sq(x[1]) - x[0] - 100.0).zero([sq(x[0]) + sq(x[1]) - 1.0])
-    }),
+    hs("BT1", &[0.08, 0.06], -1.0, |x| Model::energy(100.0 * sq(x[0]) + 100.0 * sq(x[1]) - x[0] - 100.0).zero([sq(x[0]) + sq(x[1]) - 1.0])),
     hs("BT2", &[10.0, 10.0, 10.0], 0.032_568_200_25, |x| {
         let model = Model::squares([x[0] - 1.0, x[0] - x[1], sq(x[1] - x[2])]);
         model.zero([x[0] * (1.0 + sq(x[1])) + sq(sq(x[2])) - (4.0 + 18f64.sqrt())])
@@ -91,19 +89,13 @@ pub const CUTEST: &[Example] = &[
     hs("CB2", &[1.0, -0.1, 0.0], 1.952_224_493_9, |x| {
         minimax(x, [sq(x[0]) + sq(sq(x[1])), sq(2.0 - x[0]) + sq(2.0 - x[1]), 2.0 * exp(x[1] - x[0])])
     }),
-    hs("CB3", &[2.0, 2.0, 0.0], 2.0, |x| {
-        minimax(x, [sq(sq(x[0])) + sq(x[1]), sq(2.0 - x[0]) + sq(2.0 - x[1]), 2.0 * exp(x[1] - x[0])])
-    }),
+    hs("CB3", &[2.0, 2.0, 0.0], 2.0, |x| minimax(x, [sq(sq(x[0])) + sq(x[1]), sq(2.0 - x[0]) + sq(2.0 - x[1]), 2.0 * exp(x[1] - x[0])])),
     hs("MADSEN", &[3.0, 1.0, 0.0], 0.616_432_436, |x| {
         let [a, b, c] = [sq(x[0]) + sq(x[1]) + x[0] * x[1], sin(x[0]), cos(x[1])];
         minimax(x, [a, -a, b, -b, c, -c])
     }),
-    hs("DEMYMALO", &[1.0, 1.0, 0.0], -3.0, |x| {
-        minimax(x, [5.0 * x[0] + x[1], x[1] - 5.0 * x[0], sq(x[0]) + sq(x[1]) + 4.0 * x[1]])
-    }),
-    hs("MAKELA1", &[0.0, 0.0, 0.0], -std::f64::consts::SQRT_2, |x| {
-        minimax(x, [-x[0] - x[1], sq(x[0]) + sq(x[1]) - x[0] - x[1] - 1.0])
-    }),
+    hs("DEMYMALO", &[1.0, 1.0, 0.0], -3.0, |x| minimax(x, [5.0 * x[0] + x[1], x[1] - 5.0 * x[0], sq(x[0]) + sq(x[1]) + 4.0 * x[1]])),
+    hs("MAKELA1", &[0.0, 0.0, 0.0], -std::f64::consts::SQRT_2, |x| minimax(x, [-x[0] - x[1], sq(x[0]) + sq(x[1]) - x[0] - x[1] - 1.0])),
     hs("MAKELA2", &[-1.0, 5.0, 0.0], 7.2, |x| {
         let squares = sq(x[0]) + sq(x[1]);
         minimax(x, [squares, squares + 10.0 * (4.0 - 4.0 * x[0] - x[1]), squares + 10.0 * (6.0 - x[0] - 2.0 * x[1])])

@@ -51,9 +51,7 @@ pub const SMALL: &[Example] = &[
         let pi = std::f64::consts::PI;
         Model::energy(sin(x[0] * (pi / 12.0)) * cos(x[1] * (pi / 16.0))).zero([4.0 * x[0] - 3.0 * x[1]])
     }),
-    hs("10", &[-10.0, 10.0], -1.0, |x| {
-        Model::energy(x[0] - x[1]).positive([-3.0 * sq(x[0]) + 2.0 * x[0] * x[1] - sq(x[1]) + 1.0])
-    }),
+    hs("10", &[-10.0, 10.0], -1.0, |x| Model::energy(x[0] - x[1]).positive([-3.0 * sq(x[0]) + 2.0 * x[0] * x[1] - sq(x[1]) + 1.0])),
     hs("11", &[4.9, 0.1], -8.498_464_223, |x| Model::squares([x[0] - 5.0, x[1]]).offset(-25.0).positive([x[1] - sq(x[0])])),
     hs("12", &[0.0, 0.0], -30.0, |x| {
         Model::energy(0.5 * sq(x[0]) + sq(x[1]) - x[0] * x[1] - 7.0 * x[0] - 7.0 * x[1]).positive([25.0 - 4.0 * sq(x[0]) - sq(x[1])])
@@ -82,13 +80,7 @@ pub const SMALL: &[Example] = &[
     }),
     hs("22", &[2.0, 2.0], 1.0, |x| Model::squares([x[0] - 2.0, x[1] - 1.0]).positive([2.0 - x[0] - x[1], x[1] - sq(x[0])])),
     hs("23", &[3.0, 1.0], 2.0, |x| {
-        let rows = [
-            x[0] + x[1] - 1.0,
-            sq(x[0]) + sq(x[1]) - 1.0,
-            9.0 * sq(x[0]) + sq(x[1]) - 9.0,
-            sq(x[0]) - x[1],
-            sq(x[1]) - x[0],
-        ];
+        let rows = [x[0] + x[1] - 1.0, sq(x[0]) + sq(x[1]) - 1.0, 9.0 * sq(x[0]) + sq(x[1]) - 9.0, sq(x[0]) - x[1], sq(x[1]) - x[0]];
         Model::squares([x[0], x[1]]).positive(rows).between([-50.0; 2], [50.0; 2])
     }),
     hs("24", &[1.0, 0.5], -1.0, |x| {
@@ -167,9 +159,7 @@ pub const SMALL: &[Example] = &[
 
 /// Those of four to six unknowns.
 pub const MIDDLE: &[Example] = &[
-    hs("39", &[2.0, 2.0, 2.0, 2.0], -1.0, |x| {
-        Model::energy(-x[0]).zero([x[1] - cube(x[0]) - sq(x[2]), sq(x[0]) - x[1] - sq(x[3])])
-    }),
+    hs("39", &[2.0, 2.0, 2.0, 2.0], -1.0, |x| Model::energy(-x[0]).zero([x[1] - cube(x[0]) - sq(x[2]), sq(x[0]) - x[1] - sq(x[3])])),
     hs("40", &[0.8, 0.8, 0.8, 0.8], -0.25, |x| {
         Model::energy(-product(x)).zero([cube(x[0]) + sq(x[1]) - 1.0, sq(x[0]) * x[3] - x[2], sq(x[3]) - x[1]])
     }),
@@ -264,11 +254,7 @@ pub const MIDDLE: &[Example] = &[
     hs("75", &[0.0, 0.0, 0.0, 0.0], 5_174.412_7, |x| power_flow(x, 0.48)),
     hs("76", &[0.5, 0.5, 0.5, 0.5], -4.681_818_181, |x| {
         let squares = sq(x[0]) + 0.5 * sq(x[1]) + sq(x[2]) + 0.5 * sq(x[3]) - x[0] * x[2] + x[2] * x[3];
-        let rows = [
-            5.0 - x[0] - 2.0 * x[1] - x[2] - x[3],
-            4.0 - 3.0 * x[0] - x[1] - 2.0 * x[2] + x[3],
-            x[1] + 4.0 * x[2] - 1.5,
-        ];
+        let rows = [5.0 - x[0] - 2.0 * x[1] - x[2] - x[3], 4.0 - 3.0 * x[0] - x[1] - 2.0 * x[2] + x[3], x[1] + 4.0 * x[2] - 1.5];
         Model::energy(squares + dot(&[-1.0, -3.0, 1.0, -1.0], x)).positive(rows).between([0.0; 4], [INF; 4])
     }),
     hs("77", &[2.0, 2.0, 2.0, 2.0, 2.0], 0.241_505_13, |x| {
@@ -279,11 +265,7 @@ pub const MIDDLE: &[Example] = &[
     hs("78", &[-2.0, 1.5, 2.0, -1.0, -1.0], -2.919_700_41, |x| Model::energy(product(x)).zero(powells(x))),
     hs("79", &[2.0, 2.0, 2.0, 2.0, 2.0], 0.078_776_820_9, |x| {
         let model = Model::squares([x[0] - 1.0, x[0] - x[1], x[1] - x[2], sq(x[2] - x[3]), sq(x[3] - x[4])]);
-        let rows = [
-            x[0] + sq(x[1]) + cube(x[2]) - (2.0 + 3.0 * SQRT_2),
-            x[1] - sq(x[2]) + x[3] + (2.0 - 2.0 * SQRT_2),
-            x[0] * x[4] - 2.0,
-        ];
+        let rows = [x[0] + sq(x[1]) + cube(x[2]) - (2.0 + 3.0 * SQRT_2), x[1] - sq(x[2]) + x[3] + (2.0 - 2.0 * SQRT_2), x[0] * x[4] - 2.0];
         model.zero(rows)
     }),
     hs("80", &[-2.0, 2.0, 2.0, -1.0, -1.0], 0.053_949_847_8, |x| {
@@ -498,24 +480,19 @@ pub const LARGE: &[Example] = &[
             Model::energy(energy).positive([0, 1, 2, 3, 4].map(row)).between([0.0; 15], [INF; 15])
         },
     ),
-    hs(
-        "118",
-        &[20.0, 55.0, 15.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0],
-        664.820_45,
-        |x| {
-            let costs = [(2.3, 1e-4), (1.7, 1e-4), (2.2, 1.5e-4)];
-            let energy: E = (0..15).map(|i| costs[i % 3].0 * x[i] + costs[i % 3].1 * sq(x[i])).sum();
-            let rises: Vec<E> = (3..15).map(|i| x[i] - x[i - 3] + 7.0).collect();
-            let falls: Vec<E> = (3..15).map(|i| if i % 3 == 1 { 14.0 } else { 13.0 } - rises[i - 3]).collect();
-            let demands = [60.0, 50.0, 70.0, 85.0, 100.0];
-            let sums: Vec<E> = (0..5).map(|k| x[3 * k] + x[3 * k + 1] + x[3 * k + 2] - demands[k]).collect();
-            let mut lower = vec![0.0; 15];
-            lower[..3].copy_from_slice(&[8.0, 43.0, 3.0]);
-            let mut upper: Vec<f64> = (0..15).map(|i| [90.0, 120.0, 60.0][i % 3]).collect();
-            upper[..3].copy_from_slice(&[21.0, 57.0, 16.0]);
-            Model::energy(energy).positive(rises).positive(falls).positive(sums).between(lower, upper)
-        },
-    ),
+    hs("118", &[20.0, 55.0, 15.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0, 20.0, 60.0, 20.0], 664.820_45, |x| {
+        let costs = [(2.3, 1e-4), (1.7, 1e-4), (2.2, 1.5e-4)];
+        let energy: E = (0..15).map(|i| costs[i % 3].0 * x[i] + costs[i % 3].1 * sq(x[i])).sum();
+        let rises: Vec<E> = (3..15).map(|i| x[i] - x[i - 3] + 7.0).collect();
+        let falls: Vec<E> = (3..15).map(|i| if i % 3 == 1 { 14.0 } else { 13.0 } - rises[i - 3]).collect();
+        let demands = [60.0, 50.0, 70.0, 85.0, 100.0];
+        let sums: Vec<E> = (0..5).map(|k| x[3 * k] + x[3 * k + 1] + x[3 * k + 2] - demands[k]).collect();
+        let mut lower = vec![0.0; 15];
+        lower[..3].copy_from_slice(&[8.0, 43.0, 3.0]);
+        let mut upper: Vec<f64> = (0..15).map(|i| [90.0, 120.0, 60.0][i % 3]).collect();
+        upper[..3].copy_from_slice(&[21.0, 57.0, 16.0]);
+        Model::energy(energy).positive(rises).positive(falls).positive(sums).between(lower, upper)
+    }),
 ];
 
 /// 114, the alkylation process of Bracken & McCormick.
@@ -525,21 +502,9 @@ fn alkylation(x: &[E]) -> Model {
     let g2 = -133.0 + 3.0 * x[6] - a * x[9];
     let g5 = 1.12 * x[0] + 0.131_67 * x[0] * x[7] - 0.006_67 * x[0] * sq(x[7]) - a * x[3];
     let g6 = 57.425 + 1.098 * x[7] - 0.038 * sq(x[7]) + 0.325 * x[5] - a * x[6];
-    let positive = [
-        g1,
-        g2,
-        -g1 + x[8] * (1.0 / b - b),
-        -g2 + (1.0 / a - a) * x[9],
-        g5,
-        g6,
-        -g5 + (1.0 / a - a) * x[3],
-        -g6 + (1.0 / a - a) * x[6],
-    ];
-    let zero = [
-        1.22 * x[3] - x[0] - x[4],
-        98_000.0 * x[2] / (x[3] * x[8] + 1000.0 * x[2]) - x[5],
-        (x[1] + x[4]) / x[0] - x[7],
-    ];
+    let positive =
+        [g1, g2, -g1 + x[8] * (1.0 / b - b), -g2 + (1.0 / a - a) * x[9], g5, g6, -g5 + (1.0 / a - a) * x[3], -g6 + (1.0 / a - a) * x[6]];
+    let zero = [1.22 * x[3] - x[0] - x[4], 98_000.0 * x[2] / (x[3] * x[8] + 1000.0 * x[2]) - x[5], (x[1] + x[4]) / x[0] - x[7]];
     let energy = 5.04 * x[0] + 0.035 * x[1] + 10.0 * x[2] + 3.36 * x[4] - 0.063 * x[3] * x[6];
     let lower = [1e-5, 1e-5, 1e-5, 1e-5, 1e-5, 85.0, 90.0, 3.0, 1.2, 145.0];
     let upper = [2000.0, 16_000.0, 120.0, 5000.0, 2000.0, 93.0, 95.0, 12.0, 4.0, 162.0];
