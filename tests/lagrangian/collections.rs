@@ -3,7 +3,8 @@
 
 use super::cutest::CUTEST;
 use super::formula::Model;
-use super::hock_schittkowski::{Example, LARGE, MIDDLE, SMALL};
+use super::hock_schittkowski::{Example, MIDDLE, SMALL};
+use super::hock_schittkowski_large::LARGE;
 use super::spec;
 use crate::support::*;
 use leastwise::device::{Limits, Precision};
@@ -12,7 +13,7 @@ use leastwise::program::Objective;
 use leastwise::session::Session;
 use leastwise::solve::{Options, Report};
 
-/// What a solve came to.
+/// Outcome of a solve.
 struct Outcome {
     report: Report,
     objective: f64,
@@ -20,7 +21,7 @@ struct Outcome {
     stationarity: f64,
 }
 
-/// How near is near enough: of objectives, violations, and the Lagrangian's gradient.
+/// Tolerances of objectives, violations, and the Lagrangian's gradient.
 struct Nearness {
     objective: f64,
     violation: f64,
@@ -63,7 +64,7 @@ fn run(session: &mut Session, example: &Example, method: &str) -> Outcome {
     Outcome { report, objective, violation, stationarity }
 }
 
-/// What is wrong with an outcome, if anything is.
+/// Fault of an outcome, if it has one.
 fn fault(example: &Example, method: &str, outcome: &Outcome, near: &Nearness) -> Option<String> {
     let Outcome { report, objective, violation, stationarity } = outcome;
     let off = |known: &f64| (objective - known).abs() / known.abs().max(1.0);
@@ -102,7 +103,7 @@ fn hock_schittkowski() -> impl Iterator<Item = &'static Example> {
     SMALL.iter().chain(MIDDLE).chain(LARGE)
 }
 
-/// Methods with second derivatives, and what they are not to be asked for.
+/// Methods with second derivatives, and problems that they may fail at.
 const METHODS: [(&str, &[&str]); 3] = [("lm", &[]), ("newton", &[]), ("dogleg", &["106", "116", "BT8"])];
 
 #[test]

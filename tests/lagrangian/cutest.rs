@@ -1,9 +1,7 @@
 //! Problems of the CUTEst collection (Gould, Orban & Toint, *Comput. Optim. Appl.* 60, 2015), with the optima that are known of them.
 
 use super::formula::{E, Model, cos, cube, dot, exp, sin, sq, sqrt};
-use super::hock_schittkowski::{Example, hs};
-
-const INF: f64 = f64::INFINITY;
+use super::hock_schittkowski::{Example, INF, hs};
 
 /// The largest of some functions of all unknowns but the last, which is it.
 fn minimax(x: &[E], rows: impl Into<Vec<E>>) -> Model {

@@ -5,6 +5,7 @@ mod cutest;
 mod endings;
 mod formula;
 mod hock_schittkowski;
+mod hock_schittkowski_large;
 mod midst;
 
 use crate::support::classics::Writer;
