@@ -244,10 +244,12 @@ impl AugmentedLagrangian {
             let shifts = match &verdict {
                 // A minimisation that was cut short says nothing of λ.
                 Verdict::Over(Termination::Stopped | Termination::TimeLimit | Termination::Singular, _) => continue,
-                Verdict::Next => self.lagrangian.shifts(constraint, &residuals),
-                Verdict::Over(..) if self.lagrangian.is_met() => self.lagrangian.shifts(constraint, &residuals),
+                Verdict::Restoration | Verdict::Restart | Verdict::Over(Termination::Unbounded, _) => vec![0.0; residuals.len()],
                 // λ grew with what can't be met: the next solve is not to begin with it.
-                Verdict::Restoration | Verdict::Restart | Verdict::Over(..) => vec![0.0; residuals.len()],
+                Verdict::Over(Termination::Infeasible | Termination::NoProgress, _) if !self.lagrangian.is_met() => {
+                    vec![0.0; residuals.len()]
+                }
+                Verdict::Next | Verdict::Over(..) => self.lagrangian.shifts(constraint, &residuals),
             };
             problem.set_multipliers(&devices.main, number, self.lagrangian.penalty, shifts)?;
         }

@@ -95,7 +95,7 @@ pub struct Feasibility {
     pub constraints: Vec<ConstraintReport>,
 }
 
-/// What follows from an outer iteration.
+/// Verdict on an outer iteration.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Verdict {
     /// Another minimisation, with new multipliers.
@@ -280,7 +280,7 @@ impl Lagrangian {
         }
     }
 
-    /// What follows where the violation alone was minimised, and stays.
+    /// Verdict where the violation alone was minimised, and stays.
     fn fail_unmet(&mut self, inner: &Report, place: &str, violation: f64) -> Verdict {
         let slope = inner.iterations.last().map_or(0.0, |step| step.gradient_norm);
         let ended = matches!(inner.termination, Termination::Converged | Termination::Precision);
@@ -320,7 +320,7 @@ impl Lagrangian {
         self.found.iter().any(|found| found.term == name)
     }
 
-    /// What else is to be said of a constraint that could not be met, whose Jacobian at the end is that.
+    /// Hint at why a constraint could not be met, from its Jacobian at the end.
     pub fn hint(&self, constraint: &Constraint, jacobian: &[f64]) -> Option<&'static str> {
         let worst = self.worst()?;
         let place = (worst.instance * constraint.rows + worst.row) as usize;
