@@ -39,7 +39,7 @@ impl Default for OuterSettings {
 const GROWTH: f64 = 10.0;
 const ENOUGH: f64 = 0.25;
 /// μ at most: beyond it the penalty hides all else from the arithmetic.
-const MOST_PENALTY: [f64; 2] = [1e12, 1e6];
+const MOST_PENALTY: [f64; 2] = [1e14, 1e6];
 /// Outer iterations in a row that may bring the constraints no nearer, once μ grows no more.
 const PATIENCE: u32 = 2;
 /// What is left can't be mended where the Lagrangian's gradient is no more than this part of what pulls.

@@ -82,3 +82,32 @@ fn a_penalty_that_is_too_small_is_made_larger_from_the_start() {
         assert!((session.multipliers(scene.problem, ten).unwrap()[0] - 300.0).abs() < 1e-2, "{method}");
     }
 }
+
+/// At a cusp and in the example of Kuhn & Tucker there are no multipliers: λ grows, and the solution is met all the same.
+#[test]
+fn a_solution_without_multipliers_is_found() {
+    for method in ["lm", "newton"] {
+        let mut session = cpu(Precision::F64);
+        let cusp = Scene::new(&mut session, &[1.0, 1.0]);
+        cusp.energy(&mut session, "low", |w, x| {
+            let square = w.op(Square, &[x[0]]);
+            vec![w.linear(&[(1.0, x[1]), (0.5, square)], 0.0)]
+        });
+        cusp.constrain(&mut session, "cusp", Relation::AtLeastZero, |w, x| {
+            let (cube, square) = (w.op(Cube, &[x[1]]), w.op(Square, &[x[0]]));
+            vec![w.linear(&[(1.0, cube), (-1.0, square)], 0.0)]
+        });
+        let corner = Scene::new(&mut session, &[-1.0, 0.5]);
+        corner.residuals(&mut session, "left", |w, x| vec![w.linear(&[(1.0, x[0])], 2.0), x[1]]);
+        corner.constrain(&mut session, "corner", Relation::AtLeastZero, |w, x| {
+            let cube = w.op(Cube, &[x[0]]);
+            vec![w.linear(&[(1.0, cube), (-1.0, x[1])], 0.0), x[1]]
+        });
+        for (scene, name) in [(cusp, "cusp"), (corner, "corner")] {
+            let report = solve(&mut session, scene.problem, &with(method));
+            assert!(report.converged, "{method}, {name}: {}", report.reason);
+            let values = read(&mut session, scene.problem, scene.x);
+            assert!(values.iter().all(|value| value.abs() < 1e-2), "{method}, {name}: {values:?}");
+        }
+    }
+}

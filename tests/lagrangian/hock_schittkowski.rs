@@ -191,7 +191,7 @@ pub const MIDDLE: &[Example] = &[
         ];
         Model::energy(energy).positive(rows).between([0.0; 4], [INF; 4])
     }),
-    hs("46", &[0.707_106_781_2, 1.75, 0.5, 2.0, 2.0], 0.0, |x| {
+    hs("46", &[0.5 * SQRT_2, 1.75, 0.5, 2.0, 2.0], 0.0, |x| {
         let model = Model::squares([x[0] - x[1], x[2] - 1.0, sq(x[3] - 1.0), cube(x[4] - 1.0)]);
         model.zero([sq(x[0]) * x[3] + sin(x[3] - x[4]) - 1.0, x[1] + sq(sq(x[2])) * sq(x[3]) - 2.0])
     }),
