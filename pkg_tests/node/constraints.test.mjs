@@ -1,7 +1,7 @@
 // Constraints: equalities and inequalities by the augmented Lagrangian.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cos, sin } from "leastwise";
+import { column, cos, sin, sum, sumOver } from "leastwise";
 import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
 
 /** A chain that hangs between two points: links of one length, pulled down. */
@@ -208,6 +208,28 @@ test("a problem without a cost ends converged, and a flat violation is hinted at
   assert.match(stuck.reason, /the constraint's gradient is 0 here, so no direction is known that leads to it: begin elsewhere$/);
 });
 
+test("rows of entries are constrained", async (t) => {
+  for (const backend of BACKENDS) {
+    const lw = await open(t, { backend });
+    const exactness = backend === "webgpu" ? 2e-3 : 1e-6;
+    const problem = lw.problem();
+    // Three groups of one, two and three numbers, whose sums of squares are given.
+    const x = problem.variables("x", { shape: 1, values: [1, 2, 3, 1, 1, 2] });
+    problem.residuals("small", { of: [x] }, ([a]) => a);
+    const groups = { offsets: [0, 1, 3, 6], indices: [0, 1, 2, 3, 4, 5] };
+    const norms = problem.constrain("norms", { of: [x.rows(groups)], data: { r: column([1, 2, 3], 1) }, to: "=0" }, ([row], { r }) => sum(row.map((a) => a.square())).sub(r.square()));
+    for (const radii of [[1, 2, 3], [2, 1, 0.5]]) {
+      norms.set({ r: new Float64Array(radii) });
+      const report = await problem.solve();
+      assert.ok(report.converged || report.termination === "precision", `${backend}: ${report.reason}`);
+      const values = await x.read();
+      radii.forEach((radius, k) => closeTo(Math.hypot(...values.slice(groups.offsets[k], groups.offsets[k + 1])), radius, exactness, `${backend}, group ${k}`));
+      // x + 2λx = 0.
+      for (const multiplier of await norms.multipliers()) closeTo(multiplier, -0.5, 10 * exactness, `${backend}: λ`);
+    }
+  }
+});
+
 test("the best of several starts meets its constraints", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const problem = lw.problem();
@@ -225,7 +247,7 @@ test("wrong constraints are refused", async (t) => {
   const x = problem.variables("x", { shape: 1, values: [1] });
   const place = { term: "c" };
   refuses(() => problem.constrain("c", { of: [x] }, ([a]) => a), "invalid-option", 'term "c": `to` says what a constraint is compared with: "=0", "<=0" or ">=0", not undefined', place);
-  refuses(() => problem.constrain("c", { of: [x.rows({ offsets: [0, 1], indices: [0] })], to: "=0" }, ([a]) => a[0]), "invalid-option", /a constraint takes no rows of entries/, place);
+  refuses(() => problem.constrain("c", { of: [x.each({ offsets: [0, 1], indices: [0] })], to: "=0" }, ([a]) => sumOver(a, (entry) => entry)), "invalid-option", /a constraint can't sum over rows of any length: take their entries by \.rows/, place);
   const c = problem.constrain("c", { of: [x], to: "<=0" }, ([a]) => a);
   c.dispose();
   await rejects(c.multipliers(), "disposed", /term "c" was disposed/, place);

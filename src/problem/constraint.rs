@@ -11,7 +11,7 @@
 //! that there is.
 
 use super::term::Values;
-use super::{Column, Problem, Reals, Registry, Table, Term, TermSpec, Weight};
+use super::{Column, Problem, RaggedSpec, Reals, Registry, Table, Term, TermSpec, Trace, Weight};
 use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, Source};
@@ -60,6 +60,11 @@ pub struct Constraint {
 }
 
 impl Constraint {
+    /// The number of a caller's column: those of entries come after the hidden ones.
+    pub(super) fn column_of(&self, column: u32) -> u32 {
+        if column < self.column { column } else { column + 2 }
+    }
+
     /// λ of all rows; of inequalities none is negative.
     pub fn multipliers(&self) -> Vec<f64> {
         let weight = |place: usize| self.weight.at(place / self.rows as usize);
@@ -81,13 +86,21 @@ struct Continued {
 }
 
 impl Continued {
-    fn of(words: &[u32]) -> Self {
+    /// The tape with room for `more` sources from one on.
+    fn of(words: &[u32], from: u32, more: u32) -> Self {
         let (mut at, mut values) = (0, 0);
-        while let Some(word) = words.get(at) {
-            at += 1 + (word >> 16) as usize;
-            values += 1;
+        let mut words = words.to_vec();
+        while let Some(&word) = words.get(at) {
+            let next = at + 1 + (word >> 16) as usize;
+            if word & 0xffff == Opcode::Input as u32
+                && let Some(source) = words.get_mut(at + 1)
+                && *source >= from
+            {
+                *source += more;
+            }
+            (at, values) = (next, values + 1);
         }
-        Self { words: words.to_vec(), values }
+        Self { words, values }
     }
 
     fn push(&mut self, opcode: Opcode, operands: &[u32]) -> u32 {
@@ -109,6 +122,43 @@ struct Outputs {
     is_curved: bool,
 }
 
+/// Values of the columns that no caller sees.
+#[derive(Clone)]
+struct Hidden {
+    rows: u32,
+    shifts: Vec<f64>,
+    scales: Vec<f64>,
+}
+
+impl Hidden {
+    fn new(count: u32, rows: u32) -> Self {
+        let [shifts, scales] = [0.0, 1.0].map(|value| vec![value; count as usize * rows as usize]);
+        Self { rows, shifts, scales }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = Column<'_>> {
+        let all = [(SHIFTS, &self.shifts), (SCALES, &self.scales)];
+        all.into_iter().map(|(name, values)| Column { name: name.into(), width: self.rows, shared: false, values: Reals::F64(values) })
+    }
+}
+
+fn without_loss(spec: &TermSpec) -> Result<(), Error> {
+    if spec.loss.is_none() {
+        return Ok(());
+    }
+    let message = "a constraint has no loss: it is met, or it is not".into();
+    Err(Error::Shape { name: spec.name.clone(), message })
+}
+
+fn objective(is_curved: bool) -> Objective {
+    if is_curved { Objective::FullCurvature } else { Objective::LeastSquares }
+}
+
+/// The source of a slot or column of a width, where leaves count through.
+fn source((width, slot): (u32, u32)) -> Source {
+    Source { leaf: Leaf::Slot { slot, component: 0 }, width }
+}
+
 /// True if a first derivative of some rows depends on an input.
 fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
     rows.iter().any(|&row| {
@@ -118,15 +168,14 @@ fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
     })
 }
 
-/// The tape of r, and its outputs: c is in the outputs of the term's.
-fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let mut tape = Continued::of(spec.tape);
-    let inputs = (spec.slots.len() + spec.columns.len()) as u32;
+/// The tape of r, and its outputs, from those of c. Shifts and scales are the sources after the first `inputs`.
+fn shifted((tape, outputs): (&[u32], &[u32]), (inputs, rows): (u32, u32), relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let c_outputs = outputs;
+    let mut tape = Continued::of(tape, inputs, 2);
     let [shifts, scales] = [inputs, inputs + 1].map(|input| tape.push(Opcode::Input, &[input]));
-    let rows: u32 = widths.iter().sum();
     let zero = tape.push(Opcode::Literal, &[0, 0]);
     let (mut outputs, mut row) = (Vec::new(), 0);
-    for (&output, &width) in spec.outputs.iter().zip(widths) {
+    for (&output, &width) in c_outputs.iter().zip(widths) {
         for component in 0..width {
             let mut c = if width == 1 { output } else { tape.push(Opcode::Component, &[output, component]) };
             if relation == Relation::AtLeastZero {
@@ -145,49 +194,86 @@ fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Ve
 
 impl Problem {
     /// A term that is a constraint: its tape is c.
+    ///
+    /// # Errors
+    /// [`Error`] for a loss, and for what no term may be.
     pub fn add_constraint(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
         spec.validate(&self.tables)?;
-        if spec.loss.is_some() {
-            let message = "a constraint has no loss: it is met, or it is not".into();
-            return Err(Error::Shape { name: spec.name, message });
-        }
-        let Outputs { widths, is_curved } = self.outputs(&spec)?;
+        without_loss(&spec)?;
+        let slots: Vec<u32> = spec.slots.iter().map(|slot| slot.table).collect();
+        let widths = slots.iter().map(|&table| self.tables.get(table as usize).map_or(0, |table| table.width));
+        let sources: Vec<Source> = widths.chain(spec.columns.iter().map(|column| column.width)).zip(0..).map(source).collect();
+        let Outputs { widths, is_curved } = self.outputs(&spec.name, (spec.tape, spec.outputs), &sources, &slots)?;
         let rows: u32 = widths.iter().sum();
-        let (tape, outputs) = shifted(&spec, relation, &widths);
-        let [shifts, scales] = [0.0, 1.0].map(|value| vec![value; spec.count as usize * rows as usize]);
-        let column = spec.columns.len() as u32;
+        let inputs = (spec.slots.len() + spec.columns.len()) as u32;
+        let (tape, outputs) = shifted((spec.tape, spec.outputs), (inputs, rows), relation, &widths);
+        let (column, weight, hidden) = (spec.columns.len() as u32, spec.weight, Hidden::new(spec.count, rows));
         let mut columns = spec.columns;
-        for (name, values) in [(SHIFTS, &shifts), (SCALES, &scales)] {
-            columns.push(Column { name: name.into(), width: rows, shared: false, values: Reals::F64(values) });
-        }
-        let objective = if is_curved { Objective::FullCurvature } else { Objective::LeastSquares };
-        let spec = TermSpec { columns, objective, tape: &tape, outputs: &outputs, ..spec };
-        let weight = spec.weight;
+        columns.extend(hidden.columns());
+        let spec = TermSpec { columns, objective: objective(is_curved), tape: &tape, outputs: &outputs, ..spec };
         let number = self.add_term(device, registry, spec)?;
+        self.become_constraint(number, relation, weight, column, &hidden)
+    }
+
+    /// The same of a term of which some slots have a row of entries an instance. Where lengths give different numbers of rows of c,
+    /// shorter ones end with 0.
+    ///
+    /// # Errors
+    /// [`Error`] for a loss, and for what no term may be.
+    pub fn add_ragged_constraint(
+        &mut self,
+        device: &Device,
+        registry: &mut Registry,
+        spec: RaggedSpec,
+        relation: Relation,
+    ) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        without_loss(&spec.plain)?;
+        let all = spec.traces.iter().map(|trace| {
+            let entries = (0..trace.length).flat_map(|_| &spec.slots).map(|slot| slot.table);
+            let slots: Vec<u32> = spec.plain.slots.iter().map(|slot| slot.table).chain(entries).collect();
+            self.outputs(&spec.plain.name, (trace.tape, trace.outputs), &spec.sources(trace.length, &self.tables), &slots)
+        });
+        let all = all.collect::<Result<Vec<Outputs>, Error>>()?;
+        let rows = all.iter().map(|outputs| outputs.widths.iter().sum()).max().unwrap_or(0);
+        let inputs = (spec.plain.slots.len() + spec.plain.columns.len()) as u32;
+        let tapes =
+            spec.traces.iter().zip(&all).map(|(trace, Outputs { widths, .. })| {
+                (trace.length, shifted((trace.tape, trace.outputs), (inputs, rows), relation, widths))
+            });
+        let tapes: Vec<(u32, (Vec<u32>, Vec<u32>))> = tapes.collect();
+        let traces = tapes.iter().map(|(length, (tape, outputs))| Trace { length: *length, tape, outputs }).collect();
+        let (column, weight, hidden) = (spec.plain.columns.len() as u32, spec.plain.weight, Hidden::new(spec.plain.count, rows));
+        let RaggedSpec { plain, offsets, slots, columns: of_entries, .. } = spec;
+        let mut columns = plain.columns;
+        columns.extend(hidden.columns());
+        let is_curved = all.iter().any(|outputs| outputs.is_curved);
+        let plain = TermSpec { columns, objective: objective(is_curved), ..plain };
+        let number = self.add_ragged(device, registry, RaggedSpec { plain, offsets, slots, columns: of_entries, traces })?;
+        self.become_constraint(number, relation, weight, column, &hidden)
+    }
+
+    fn become_constraint(&mut self, number: u32, relation: Relation, weight: Weight, column: u32, hidden: &Hidden) -> Result<u32, Error> {
         let term = self.term_mut(number)?;
         let weight = term.weight_values(weight)?;
-        let (shifts, scales) = (shifts.clone(), scales.clone());
+        let Hidden { rows, shifts, scales } = hidden.clone();
         term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, scales, shifts, column });
         Ok(number)
     }
 
-    /// What a tape's outputs are.
-    fn outputs(&self, spec: &TermSpec) -> Result<Outputs, Error> {
-        let tables: Vec<&Table> = spec.slots.iter().filter_map(|slot| self.tables.get(slot.table as usize)).collect();
-        let slots = tables.iter().map(|table| table.width);
-        let columns = spec.columns.iter().map(|column| column.width);
-        let sources: Vec<Source> =
-            slots.chain(columns).zip(0..).map(|(width, slot)| Source { leaf: Leaf::Slot { slot, component: 0 }, width }).collect();
+    /// What a tape's outputs are. The first sources are slots, of these tables, wherever their leaves are.
+    fn outputs(&self, name: &str, (tape, outputs): (&[u32], &[u32]), sources: &[Source], slots: &[u32]) -> Result<Outputs, Error> {
         let mut graph = Graph::new();
-        let mut rows = Vec::new();
-        let mut widths = Vec::new();
-        for &output in spec.outputs {
-            let read = tape::read(&mut graph, spec.tape, &[output], &sources);
-            let scalars = read.map_err(|error| Error::Tape { term: spec.name.clone(), error })?;
+        let (mut rows, mut widths) = (Vec::new(), Vec::new());
+        for &output in outputs {
+            let read = tape::read(&mut graph, tape, &[output], sources);
+            let scalars = read.map_err(|error| Error::Tape { term: name.into(), error })?;
             widths.push(scalars.len() as u32);
             rows.extend(scalars);
         }
-        let moving: Vec<(u32, &Table)> = (0..).zip(tables).filter(|(_, table)| table.moving).collect();
+        let tables = slots.iter().map(|&table| self.tables.get(table as usize));
+        let moving: Vec<(u32, &Table)> =
+            (0..).zip(tables).filter_map(|(slot, table)| Some((slot, table?))).filter(|(_, table)| table.moving).collect();
         let unknowns = moving.iter().flat_map(|&(slot, table)| (0..table.width).map(move |component| Leaf::Slot { slot, component }));
         let inputs: Vec<Expr> = unknowns.map(|leaf| graph.leaf(leaf)).collect();
         let is_curved = moving.iter().map(|(_, table)| table.tangent).sum::<u32>() <= MOST_CURVED
@@ -217,7 +303,7 @@ impl Problem {
         let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
         (constraint.penalty, constraint.shifts) = (penalty, shifts.clone());
         let column = constraint.column;
-        self.set_column(term, column, Reals::F64(&shifts))?;
+        self.replace_column(term, column, Reals::F64(&shifts))?;
         self.weigh_constraint(term)
     }
 
@@ -228,8 +314,8 @@ impl Problem {
         constraint.shifts.iter_mut().zip(before.iter().zip(&scales)).for_each(|(shift, (before, scale))| *shift *= before / scale);
         let column = constraint.column;
         let shifts = constraint.shifts.clone();
-        self.set_column(term, column, Reals::F64(&shifts))?;
-        self.set_column(term, column + 1, Reals::F64(&scales))
+        self.replace_column(term, column, Reals::F64(&shifts))?;
+        self.replace_column(term, column + 1, Reals::F64(&scales))
     }
 
     /// Has all rows of a constraint show their slopes, until it is closed: only on the device, λ stays.
@@ -237,7 +323,7 @@ impl Problem {
         let constraint = self.term(term)?.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
         let column = constraint.column;
         let shifts = if open { vec![OPEN; constraint.shifts.len()] } else { constraint.shifts.clone() };
-        self.set_column(term, column, Reals::F64(&shifts))
+        self.replace_column(term, column, Reals::F64(&shifts))
     }
 
     /// The weight μw of a constraint.

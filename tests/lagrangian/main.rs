@@ -7,6 +7,7 @@ mod formula;
 mod hock_schittkowski;
 mod hock_schittkowski_large;
 mod midst;
+mod rows;
 
 use crate::support::classics::Writer;
 use crate::support::*;
