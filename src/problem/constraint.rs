@@ -168,8 +168,11 @@ fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
     })
 }
 
+/// A tape and its outputs.
+type Shifted = (Vec<u32>, Vec<u32>);
+
 /// The tape of r, and its outputs, from those of c. Shifts and scales are the sources after the first `inputs`.
-fn shifted((tape, outputs): (&[u32], &[u32]), (inputs, rows): (u32, u32), relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
+fn shifted((tape, outputs): (&[u32], &[u32]), (inputs, rows): (u32, u32), relation: Relation, widths: &[u32]) -> Shifted {
     let c_outputs = outputs;
     let mut tape = Continued::of(tape, inputs, 2);
     let [shifts, scales] = [inputs, inputs + 1].map(|input| tape.push(Opcode::Input, &[input]));
@@ -241,7 +244,7 @@ impl Problem {
             spec.traces.iter().zip(&all).map(|(trace, Outputs { widths, .. })| {
                 (trace.length, shifted((trace.tape, trace.outputs), (inputs, rows), relation, widths))
             });
-        let tapes: Vec<(u32, (Vec<u32>, Vec<u32>))> = tapes.collect();
+        let tapes: Vec<(u32, Shifted)> = tapes.collect();
         let traces = tapes.iter().map(|(length, (tape, outputs))| Trace { length: *length, tape, outputs }).collect();
         let (column, weight, hidden) = (spec.plain.columns.len() as u32, spec.plain.weight, Hidden::new(spec.plain.count, rows));
         let RaggedSpec { plain, offsets, slots, columns: of_entries, .. } = spec;
