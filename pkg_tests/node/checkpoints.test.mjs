@@ -126,7 +126,7 @@ test("a file that doesn't fit is refused, says why, and changes nothing", async 
   refuses(() => solver.restore(damaged), "file-corrupt", /damaged/);
   const later = file.slice();
   later[8] = 9;
-  refuses(() => solver.restore(later), "file-version", /version 9, but this build reads version 3/);
+  refuses(() => solver.restore(later), "file-version", /version 9, but this build reads version 4/);
   refuses(() => solver.restore(new Uint8Array(100)), "file-format", "this isn't a checkpoint of a solve: it doesn't begin with LWSOLVE");
   refuses(() => solver.restore("file"), "invalid-option", "restore(state): a Uint8Array, not a string");
   const mismatch = (of, options, message) => refuses(() => of.problem.solver(options).restore(file), "checkpoint-mismatch", message);

@@ -1,7 +1,7 @@
 // Constraints: equalities and inequalities by the augmented Lagrangian.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cos, sin } from "leastwise";
+import { column, cos, sin, sum, sumOver } from "leastwise";
 import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
 
 /** A chain that hangs between two points: links of one length, pulled down. */
@@ -125,11 +125,30 @@ test("what could not be met does not haunt the next solve", async (t) => {
   above.set({ b: 0.5 });
   const report = await problem.solve();
   assert.ok(report.converged, report.reason);
-  const solver = problem.solver({ onIteration: () => { solver.save().catch((error) => { said = error.message; }); } });
-  let said;
-  x.write([50]);
-  await solver.solve();
-  assert.match(said, /not saved in its midst/);
+});
+
+test("a constrained solve goes on from a checkpoint in its midst", async (t) => {
+  const make = async (onIteration) => {
+    const lw = await open(t, { backend: "cpu" });
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 2, values: [3, 0.1] });
+    problem.energy("downhill", { of: [x] }, ([a]) => a.x.add(a.y));
+    const disc = problem.constrain("disc", { of: [x], to: "<=0" }, ([a]) => a.normSq().sub(2));
+    return { x, disc, solver: problem.solver({ onIteration }) };
+  };
+  const saves = [];
+  const whole = await make(() => { saves.push(whole.solver.save()); });
+  const report = await whole.solver.solve();
+  assert.ok(report.converged && report.feasibility.outerIterations > 2, report.reason);
+  const files = await Promise.all(saves);
+  for (const file of [files[1], files[files.length >> 1], files.at(-1)]) {
+    const twin = await make();
+    await twin.solver.restore(file);
+    const { reason, cost, iterations } = await twin.solver.solve();
+    assert.deepEqual([reason, cost, iterations.length], [report.reason, report.cost, report.iterations.length]);
+    assert.deepEqual(await twin.x.read(), await whole.x.read());
+    assert.deepEqual(await twin.disc.multipliers(), await whole.disc.multipliers());
+  }
 });
 
 test("a Lagrangian without a least value is told, and does not haunt the next solve either", async (t) => {
@@ -138,7 +157,7 @@ test("a Lagrangian without a least value is told, and does not haunt the next so
   const x = problem.variables("x", { shape: 1, values: [1] });
   const down = problem.energy("down", { of: [x] }, ([a]) => a.mul(a).mul(a).neg());
   problem.residuals("one", { of: [x] }, ([a]) => a.sub(1));
-  const ten = problem.constrain("ten", { of: [x], to: "<=0" }, ([a]) => a.sub(10));
+  const ten = problem.constrain("minus ten", { of: [x], to: ">=0" }, ([a]) => a.add(10));
   const report = await problem.solve({ method: "lbfgs" });
   assert.equal(report.termination, "unbounded", report.reason);
   assert.match(report.reason, /unbounded below/);
@@ -147,6 +166,68 @@ test("a Lagrangian without a least value is told, and does not haunt the next so
   x.write([3]);
   assert.ok((await problem.solve()).converged);
   closeTo((await x.read())[0], 1, 1e-6, "without the energy");
+});
+
+test("curvature may be that of constraints alone, and multipliers stay", async (t) => {
+  for (const backend of BACKENDS) {
+    const lw = await open(t, { backend });
+    const single = backend === "webgpu";
+    for (const method of ["lm", "newton"]) {
+      // Problem 39 of Hock & Schittkowski: a linear cost.
+      const problem = lw.problem();
+      const x = problem.variables("x", { shape: 4, values: [2, 2, 2, 2] });
+      problem.energy("left", { of: [x] }, ([v]) => v.at(0).neg());
+      const both = problem.constrain("both", { of: [x], to: "=0" }, ([v]) => {
+        const [a, b, c, d] = [0, 1, 2, 3].map((i) => v.at(i));
+        return [b.sub(a.mul(a.square())).sub(c.square()), a.square().sub(b).sub(d.square())];
+      });
+      const report = await problem.solve({ method });
+      assert.ok(report.converged || (single && report.termination === "precision"), `${backend}, ${method}: ${report.reason}`);
+      const values = await x.read();
+      for (const i of [0, 1]) closeTo(values[i], 1, single ? 1e-3 : 1e-7, `${backend}, ${method}: x${i}`);
+      for (const multiplier of await both.multipliers()) closeTo(multiplier, -1, single ? 2e-2 : 1e-6, `${backend}, ${method}: λ`);
+    }
+  }
+});
+
+test("a problem without a cost ends converged, and a flat violation is hinted at", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [2, 0.3] });
+  const circle = problem.constrain("circle", { of: [x], to: "=0" }, ([v]) => v.normSq().sub(1));
+  problem.constrain("diagonal", { of: [x], to: "=0" }, ([v]) => v.x.sub(v.y));
+  const report = await problem.solve();
+  assert.equal(report.termination, "converged", report.reason);
+  assert.deepEqual([...(await circle.multipliers())].map((value) => Math.abs(value) < 1e-6), [true]);
+  const flat = lw.problem();
+  const y = flat.variables("y", { shape: 2, values: [0, 0] });
+  flat.residuals("small", { of: [y] }, ([v]) => v);
+  flat.constrain("outside", { of: [y], to: ">=0" }, ([v]) => v.normSq().sub(1));
+  const stuck = await flat.solve();
+  assert.equal(stuck.termination, "infeasible");
+  assert.match(stuck.reason, /the constraint's gradient is 0 here, so no direction is known that leads to it: begin elsewhere$/);
+});
+
+test("rows of entries are constrained", async (t) => {
+  for (const backend of BACKENDS) {
+    const lw = await open(t, { backend });
+    const exactness = backend === "webgpu" ? 2e-3 : 1e-6;
+    const problem = lw.problem();
+    // Three groups of one, two and three numbers, whose sums of squares are given.
+    const x = problem.variables("x", { shape: 1, values: [1, 2, 3, 1, 1, 2] });
+    problem.residuals("small", { of: [x] }, ([a]) => a);
+    const groups = { offsets: [0, 1, 3, 6], indices: [0, 1, 2, 3, 4, 5] };
+    const norms = problem.constrain("norms", { of: [x.rows(groups)], data: { r: column([1, 2, 3], 1) }, to: "=0" }, ([row], { r }) => sum(row.map((a) => a.square())).sub(r.square()));
+    for (const radii of [[1, 2, 3], [2, 1, 0.5]]) {
+      norms.set({ r: new Float64Array(radii) });
+      const report = await problem.solve();
+      assert.ok(report.converged || report.termination === "precision", `${backend}: ${report.reason}`);
+      const values = await x.read();
+      radii.forEach((radius, k) => closeTo(Math.hypot(...values.slice(groups.offsets[k], groups.offsets[k + 1])), radius, exactness, `${backend}, group ${k}`));
+      // x + 2λx = 0.
+      for (const multiplier of await norms.multipliers()) closeTo(multiplier, -0.5, 10 * exactness, `${backend}: λ`);
+    }
+  }
 });
 
 test("the best of several starts meets its constraints", async (t) => {
@@ -166,7 +247,7 @@ test("wrong constraints are refused", async (t) => {
   const x = problem.variables("x", { shape: 1, values: [1] });
   const place = { term: "c" };
   refuses(() => problem.constrain("c", { of: [x] }, ([a]) => a), "invalid-option", 'term "c": `to` says what a constraint is compared with: "=0", "<=0" or ">=0", not undefined', place);
-  refuses(() => problem.constrain("c", { of: [x.rows({ offsets: [0, 1], indices: [0] })], to: "=0" }, ([a]) => a[0]), "invalid-option", /a constraint takes no rows of entries/, place);
+  refuses(() => problem.constrain("c", { of: [x.each({ offsets: [0, 1], indices: [0] })], to: "=0" }, ([a]) => sumOver(a, (entry) => entry)), "invalid-option", /a constraint can't sum over rows of any length: take their entries by \.rows/, place);
   const c = problem.constrain("c", { of: [x], to: "<=0" }, ([a]) => a);
   c.dispose();
   await rejects(c.multipliers(), "disposed", /term "c" was disposed/, place);

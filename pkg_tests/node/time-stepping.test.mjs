@@ -101,7 +101,7 @@ test("what can't be copied, and what has no choice of curvature, is refused", as
   refuses(() => turns[0].copyFrom([[0.5, turns[1]], [0.5, turns[0]]]), "shape", /a manifold/);
   turns[0].copyFrom(turns[1]);
   refuses(() => problem.energy("e", { of: [x], curvature: "full" }, ([p]) => p.normSq()), "invalid-option", /exact Hessian always/, { term: "e" });
-  refuses(() => problem.constrain("c", { of: [x], to: ">=0", curvature: "full" }, ([p]) => p.y), "invalid-option", /JᵀWJ always/, { term: "c" });
+  refuses(() => problem.constrain("c", { of: [x], to: ">=0", curvature: "full" }, ([p]) => p.y), "invalid-option", /a constraint's steps take its exact Hessian always/, { term: "c" });
   refuses(() => problem.residuals("r", { of: [x], curvature: "half" }, ([p]) => p), "invalid-option", /curvature/, { term: "r" });
   refuses(() => problem.residuals("s", { of: [x.each({ offsets: [0, 2], indices: [0, 1] })], curvature: "full" }, ([rows]) => sumOver(rows, (p) => p)), "shape", /curvature "full"/);
 });

@@ -382,7 +382,7 @@ export function timeStepping(lw: Engine) {
   problem.residuals("other", { of: [x], curvature: "half" }, ([p]) => p);
   // @ts-expect-error an energy has its Hessian always
   problem.energy("energy", { of: [x], curvature: "full" }, ([p]) => p.normSq());
-  // @ts-expect-error a constraint has JᵀWJ always
+  // @ts-expect-error a constraint has its exact Hessian always
   problem.constrain("floor", { of: [x], to: ">=0", curvature: "full" }, ([p]) => p.y);
   ahead.copyFrom([[2, x], [-1, last]]);
   last.copyFrom(x);

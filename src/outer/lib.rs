@@ -32,7 +32,7 @@ mod solve;
 mod tuning;
 mod turn;
 
-pub use augmented_lagrangian::AugmentedLagrangian;
+pub use augmented_lagrangian::{AugmentedLagrangian, SavedOuter};
 pub use covariance::CovarianceRun;
 pub use devices::{Devices, SideDevice};
 pub use evaluation::HessianForm;

@@ -1,7 +1,7 @@
 //! A solver with what drives it, live steps for frame loops, and counts of what became of them some frames ago.
 
-use crate::Devices;
 use crate::set_up::LONG;
+use crate::{Devices, SavedOuter};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{BufferId, Device, Glance, Play, Playing, Signal, Slice};
 use leastwise_error::Error;
@@ -22,6 +22,8 @@ pub struct Driven {
     /// True from a report on until the kernels of live steps are compiled: whoever waits for a report before a frame loop loses
     /// no frame.
     awaits_live: bool,
+    /// The outer iteration of a constrained solve that a checkpoint left it in the midst of.
+    pub outer: Option<SavedOuter>,
 }
 
 impl Driven {
@@ -41,7 +43,7 @@ impl Driven {
     }
 
     fn of(solver: Solver) -> Self {
-        Self { solver, live: None, live_steps: LiveSteps::default(), compiled: None, edits_of: None, awaits_live: false }
+        Self { solver, live: None, live_steps: LiveSteps::default(), compiled: None, edits_of: None, awaits_live: false, outer: None }
     }
 
     /// Begins to compile the kernels of live steps of a prepared solver on a GPU; gives the signal to wait for until they are there.

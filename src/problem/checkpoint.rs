@@ -181,8 +181,8 @@ struct TermEdits {
     /// Of every part, its scalars of data but literals, and its weight.
     parts: Vec<(Vec<Values>, Values)>,
     entries: Vec<Values>,
-    /// Of a constraint, μ, w and s.
-    constraint: Option<(f64, Values, Vec<f64>)>,
+    /// Of a constraint, μ, w, s and k.
+    constraint: Option<(f64, Values, [Vec<f64>; 2])>,
 }
 
 impl Edits {
@@ -225,13 +225,13 @@ impl TermEdits {
             Some(entries) => read_data(from, term, &entries.reading, &entries.contents)?,
             None => Vec::new(),
         };
-        let constraint = from.option(|from| Ok((from.f64()?, from.flag()?, from.numbers()?, from.numbers()?)))?;
-        let constraint = constraint.map(|(penalty, shared, weights, shifts)| {
-            (penalty, if shared { Values::Shared(weights.first().copied().unwrap_or(f64::NAN)) } else { Values::Each(weights) }, shifts)
+        let constraint = from.option(|from| Ok((from.f64()?, from.flag()?, from.numbers()?, [from.numbers()?, from.numbers()?])))?;
+        let constraint = constraint.map(|(penalty, shared, weights, rows)| {
+            (penalty, if shared { Values::Shared(weights.first().copied().unwrap_or(f64::NAN)) } else { Values::Each(weights) }, rows)
         });
         let fits = match (&constraint, &term.constraint) {
             (None, None) => true,
-            (Some((penalty, weight, shifts)), Some(own)) => {
+            (Some((penalty, weight, [shifts, scales])), Some(own)) => {
                 let weights = |values: &Values| if let Values::Each(values) = values { values.clone() } else { vec![values.at(0)] };
                 let (known, here) = (weights(weight), weights(&own.weight));
                 let is_number = |value: &f64| value.is_finite() && *value >= 0.0;
@@ -242,6 +242,8 @@ impl TermEdits {
                     && known.iter().all(is_number)
                     && shifts.len() == own.shifts.len()
                     && shifts.iter().all(|shift| shift.is_finite())
+                    && scales.len() == own.scales.len()
+                    && scales.iter().all(|scale| scale.is_finite() && *scale > 0.0)
             }
             _ => false,
         };
@@ -348,6 +350,7 @@ impl Term {
             to.f64(constraint.penalty);
             write_values(to, &constraint.weight);
             to.numbers(&constraint.shifts);
+            to.numbers(&constraint.scales);
         });
     }
 }
@@ -482,8 +485,8 @@ impl Problem {
         if let (Some(loss), Some(parameters)) = (&mut self.term_mut(number)?.loss, edits.loss) {
             loss.parameters = parameters;
         }
-        if let (Some(own), Some((penalty, weight, shifts))) = (&mut self.term_mut(number)?.constraint, edits.constraint) {
-            (own.penalty, own.weight, own.shifts) = (penalty, weight, shifts);
+        if let (Some(own), Some((penalty, weight, [shifts, scales]))) = (&mut self.term_mut(number)?.constraint, edits.constraint) {
+            (own.penalty, own.weight, own.shifts, own.scales) = (penalty, weight, shifts, scales);
         }
         self.set_enabled(number, edits.enabled)
     }

@@ -1,16 +1,22 @@
 //! Constraints c(x) = 0, c(x) ≤ 0 or c(x) ≥ 0, as terms of an augmented Lagrangian.
 //!
-//! With the penalty μ and multipliers λ, a constraint of weight w adds ½ μw ‖r‖² with r = c + s, s = λ/(μw), and of an
-//! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(c + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
+//! With the penalty μ and multipliers λ, a constraint of weight w adds ½ μw ‖r‖² with rows r = kc + s, s = λ/(μwk), and of an
+//! inequality (c ≤ 0; where c ≥ 0, −c stands for c) r = max(kc + s, 0): Powell (1969), Hestenes (1969) and Rockafellar (1973);
 //! Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006, section 17.4. So a constraint is a residual like any other, and
-//! s is a data column of it that no caller sees.
+//! k and s are data columns of it that no caller sees. k is a row's scale: a solve sets it by the row's slope at its start, so
+//! that one penalty suits all rows.
+//!
+//! Where c is curved, its steps take the whole Hessian μw (JᵀJ + Σ rᵢ kᵢ∇²cᵢ), made semidefinite
+//! ([`Objective::FullCurvature`]): μwkr is the next λ, so at the solution that is the curvature of the Lagrangian, which may be all
+//! that there is.
 
 use super::term::Values;
-use super::{Column, Problem, Reals, Registry, Term, TermSpec, Weight};
+use super::{Column, Problem, RaggedSpec, Reals, Registry, Table, Term, TermSpec, Trace, Weight};
 use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, Source};
-use leastwise_expr::{Graph, Leaf, Opcode};
+use leastwise_expr::{Expr, Graph, Leaf, Opcode};
+use leastwise_program::Objective;
 
 /// What c is compared with 0 by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,22 +51,33 @@ pub struct Constraint {
     pub weight: Values,
     /// Penalty μ.
     pub penalty: f64,
-    /// s, instance by instance and row by row.
+    /// Scales k, instance by instance and row by row.
+    pub scales: Vec<f64>,
+    /// Shifts s, likewise.
     pub shifts: Vec<f64>,
-    /// Its column.
+    /// The column of s; that of k is the next.
     column: u32,
 }
 
 impl Constraint {
+    /// The number of a caller's column: those of entries come after the hidden ones.
+    pub(super) fn column_of(&self, column: u32) -> u32 {
+        if column < self.column { column } else { column + 2 }
+    }
+
     /// λ of all rows; of inequalities none is negative.
     pub fn multipliers(&self) -> Vec<f64> {
         let weight = |place: usize| self.weight.at(place / self.rows as usize);
-        self.shifts.iter().enumerate().map(|(place, shift)| self.penalty * weight(place) * shift).collect()
+        let scaled = self.shifts.iter().zip(&self.scales).map(|(shift, scale)| shift * scale);
+        scaled.enumerate().map(|(place, shift)| self.penalty * weight(place) * shift).collect()
     }
 }
 
-/// The name of the column of shifts. Names of callers are not empty.
+/// The names of the columns of shifts and scales, which no caller's column has.
 const SHIFTS: &str = "";
+const SCALES: &str = "\0";
+/// A shift beyond all values of c: with it the slopes of inequalities that hold show, too.
+const OPEN: f64 = 1e30;
 
 /// A tape that goes on where another ends.
 struct Continued {
@@ -69,13 +86,21 @@ struct Continued {
 }
 
 impl Continued {
-    fn of(words: &[u32]) -> Self {
+    /// The tape with room for `more` sources from one on.
+    fn of(words: &[u32], from: u32, more: u32) -> Self {
         let (mut at, mut values) = (0, 0);
-        while let Some(word) = words.get(at) {
-            at += 1 + (word >> 16) as usize;
-            values += 1;
+        let mut words = words.to_vec();
+        while let Some(&word) = words.get(at) {
+            let next = at + 1 + (word >> 16) as usize;
+            if word & 0xffff == Opcode::Input as u32
+                && let Some(source) = words.get_mut(at + 1)
+                && *source >= from
+            {
+                *source += more;
+            }
+            (at, values) = (next, values + 1);
         }
-        Self { words: words.to_vec(), values }
+        Self { words, values }
     }
 
     fn push(&mut self, opcode: Opcode, operands: &[u32]) -> u32 {
@@ -86,21 +111,83 @@ impl Continued {
     }
 }
 
-/// The tape of r, and its outputs: c is in the outputs of the term's.
-fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let mut tape = Continued::of(spec.tape);
-    let shifts = tape.push(Opcode::Input, &[(spec.slots.len() + spec.columns.len()) as u32]);
-    let rows: u32 = widths.iter().sum();
+/// Unknowns of an instance up to which its whole Hessian is taken: of more, its entries are too many to be written out.
+const MOST_CURVED: u32 = 64;
+
+/// What a constraint's outputs are.
+struct Outputs {
+    /// Scalars of each.
+    widths: Vec<u32>,
+    /// True if their second derivatives are to be taken: some are not 0.
+    is_curved: bool,
+}
+
+/// Values of the columns that no caller sees.
+#[derive(Clone)]
+struct Hidden {
+    rows: u32,
+    shifts: Vec<f64>,
+    scales: Vec<f64>,
+}
+
+impl Hidden {
+    fn new(count: u32, rows: u32) -> Self {
+        let [shifts, scales] = [0.0, 1.0].map(|value| vec![value; count as usize * rows as usize]);
+        Self { rows, shifts, scales }
+    }
+
+    fn columns(&self) -> impl Iterator<Item = Column<'_>> {
+        let all = [(SHIFTS, &self.shifts), (SCALES, &self.scales)];
+        all.into_iter().map(|(name, values)| Column { name: name.into(), width: self.rows, shared: false, values: Reals::F64(values) })
+    }
+}
+
+fn without_loss(spec: &TermSpec) -> Result<(), Error> {
+    if spec.loss.is_none() {
+        return Ok(());
+    }
+    let message = "a constraint has no loss: it is met, or it is not".into();
+    Err(Error::Shape { name: spec.name.clone(), message })
+}
+
+fn objective(is_curved: bool) -> Objective {
+    if is_curved { Objective::FullCurvature } else { Objective::LeastSquares }
+}
+
+/// The source of a slot or column of a width, where leaves count through.
+fn source((width, slot): (u32, u32)) -> Source {
+    Source { leaf: Leaf::Slot { slot, component: 0 }, width }
+}
+
+/// True if a first derivative of some rows depends on an input.
+fn bends(graph: &mut Graph, rows: &[Expr], inputs: &[Expr]) -> bool {
+    rows.iter().any(|&row| {
+        let slopes = graph.gradient(row, inputs);
+        let reached = graph.reachable(&slopes);
+        inputs.iter().any(|input| reached.get(input.0 as usize) == Some(&true))
+    })
+}
+
+/// A tape and its outputs.
+type Shifted = (Vec<u32>, Vec<u32>);
+
+/// The tape of r, and its outputs, from those of c. Shifts and scales are the sources after the first `inputs`.
+fn shifted((tape, outputs): (&[u32], &[u32]), (inputs, rows): (u32, u32), relation: Relation, widths: &[u32]) -> Shifted {
+    let c_outputs = outputs;
+    let mut tape = Continued::of(tape, inputs, 2);
+    let [shifts, scales] = [inputs, inputs + 1].map(|input| tape.push(Opcode::Input, &[input]));
     let zero = tape.push(Opcode::Literal, &[0, 0]);
     let (mut outputs, mut row) = (Vec::new(), 0);
-    for (&output, &width) in spec.outputs.iter().zip(widths) {
+    for (&output, &width) in c_outputs.iter().zip(widths) {
         for component in 0..width {
             let mut c = if width == 1 { output } else { tape.push(Opcode::Component, &[output, component]) };
             if relation == Relation::AtLeastZero {
                 c = tape.push(Opcode::Neg, &[c]);
             }
-            let shift = if rows == 1 { shifts } else { tape.push(Opcode::Component, &[shifts, row]) };
-            let sum = tape.push(Opcode::Add, &[c, shift]);
+            let [shift, scale] =
+                [shifts, scales].map(|column| if rows == 1 { column } else { tape.push(Opcode::Component, &[column, row]) });
+            let scaled = tape.push(Opcode::Mul, &[c, scale]);
+            let sum = tape.push(Opcode::Add, &[scaled, shift]);
             outputs.push(if relation == Relation::Zero { sum } else { tape.push(Opcode::Max, &[sum, zero]) });
             row += 1;
         }
@@ -110,39 +197,91 @@ fn shifted(spec: &TermSpec, relation: Relation, widths: &[u32]) -> (Vec<u32>, Ve
 
 impl Problem {
     /// A term that is a constraint: its tape is c.
+    ///
+    /// # Errors
+    /// [`Error`] for a loss, and for what no term may be.
     pub fn add_constraint(&mut self, device: &Device, registry: &mut Registry, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
         spec.validate(&self.tables)?;
-        if spec.loss.is_some() {
-            let message = "a constraint has no loss: it is met, or it is not".into();
-            return Err(Error::Shape { name: spec.name, message });
-        }
-        let widths = self.widths(&spec)?;
+        without_loss(&spec)?;
+        let slots: Vec<u32> = spec.slots.iter().map(|slot| slot.table).collect();
+        let widths = slots.iter().map(|&table| self.tables.get(table as usize).map_or(0, |table| table.width));
+        let sources: Vec<Source> = widths.chain(spec.columns.iter().map(|column| column.width)).zip(0..).map(source).collect();
+        let Outputs { widths, is_curved } = self.outputs(&spec.name, (spec.tape, spec.outputs), &sources, &slots)?;
         let rows: u32 = widths.iter().sum();
-        let (tape, outputs) = shifted(&spec, relation, &widths);
-        let shifts = vec![0.0; spec.count as usize * rows as usize];
-        let column = spec.columns.len() as u32;
+        let inputs = (spec.slots.len() + spec.columns.len()) as u32;
+        let (tape, outputs) = shifted((spec.tape, spec.outputs), (inputs, rows), relation, &widths);
+        let (column, weight, hidden) = (spec.columns.len() as u32, spec.weight, Hidden::new(spec.count, rows));
         let mut columns = spec.columns;
-        columns.push(Column { name: SHIFTS.into(), width: rows, shared: false, values: Reals::F64(&shifts) });
-        let spec = TermSpec { columns, tape: &tape, outputs: &outputs, ..spec };
-        let weight = spec.weight;
+        columns.extend(hidden.columns());
+        let spec = TermSpec { columns, objective: objective(is_curved), tape: &tape, outputs: &outputs, ..spec };
         let number = self.add_term(device, registry, spec)?;
+        self.become_constraint(number, relation, weight, column, &hidden)
+    }
+
+    /// The same of a term of which some slots have a row of entries an instance. Where lengths give different numbers of rows of c,
+    /// shorter ones end with 0.
+    ///
+    /// # Errors
+    /// [`Error`] for a loss, and for what no term may be.
+    pub fn add_ragged_constraint(
+        &mut self,
+        device: &Device,
+        registry: &mut Registry,
+        spec: RaggedSpec,
+        relation: Relation,
+    ) -> Result<u32, Error> {
+        spec.validate(&self.tables)?;
+        without_loss(&spec.plain)?;
+        let all = spec.traces.iter().map(|trace| {
+            let entries = (0..trace.length).flat_map(|_| &spec.slots).map(|slot| slot.table);
+            let slots: Vec<u32> = spec.plain.slots.iter().map(|slot| slot.table).chain(entries).collect();
+            self.outputs(&spec.plain.name, (trace.tape, trace.outputs), &spec.sources(trace.length, &self.tables), &slots)
+        });
+        let all = all.collect::<Result<Vec<Outputs>, Error>>()?;
+        let rows = all.iter().map(|outputs| outputs.widths.iter().sum()).max().unwrap_or(0);
+        let inputs = (spec.plain.slots.len() + spec.plain.columns.len()) as u32;
+        let tapes =
+            spec.traces.iter().zip(&all).map(|(trace, Outputs { widths, .. })| {
+                (trace.length, shifted((trace.tape, trace.outputs), (inputs, rows), relation, widths))
+            });
+        let tapes: Vec<(u32, Shifted)> = tapes.collect();
+        let traces = tapes.iter().map(|(length, (tape, outputs))| Trace { length: *length, tape, outputs }).collect();
+        let (column, weight, hidden) = (spec.plain.columns.len() as u32, spec.plain.weight, Hidden::new(spec.plain.count, rows));
+        let RaggedSpec { plain, offsets, slots, columns: of_entries, .. } = spec;
+        let mut columns = plain.columns;
+        columns.extend(hidden.columns());
+        let is_curved = all.iter().any(|outputs| outputs.is_curved);
+        let plain = TermSpec { columns, objective: objective(is_curved), ..plain };
+        let number = self.add_ragged(device, registry, RaggedSpec { plain, offsets, slots, columns: of_entries, traces })?;
+        self.become_constraint(number, relation, weight, column, &hidden)
+    }
+
+    fn become_constraint(&mut self, number: u32, relation: Relation, weight: Weight, column: u32, hidden: &Hidden) -> Result<u32, Error> {
         let term = self.term_mut(number)?;
         let weight = term.weight_values(weight)?;
-        term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, shifts: shifts.clone(), column });
+        let Hidden { rows, shifts, scales } = hidden.clone();
+        term.constraint = Some(Constraint { relation, rows, weight, penalty: 1.0, scales, shifts, column });
         Ok(number)
     }
 
-    /// The scalars of every output of a tape.
-    fn widths(&self, spec: &TermSpec) -> Result<Vec<u32>, Error> {
-        let slots = spec.slots.iter().map(|slot| self.tables.get(slot.table as usize).map_or(0, |table| table.width));
-        let columns = spec.columns.iter().map(|column| column.width);
-        let sources: Vec<Source> =
-            slots.chain(columns).zip(0..).map(|(width, slot)| Source { leaf: Leaf::Slot { slot, component: 0 }, width }).collect();
-        let width = |output: &u32| {
-            let read = tape::read(&mut Graph::new(), spec.tape, &[*output], &sources);
-            read.map(|scalars| scalars.len() as u32).map_err(|error| Error::Tape { term: spec.name.clone(), error })
-        };
-        spec.outputs.iter().map(width).collect()
+    /// What a tape's outputs are. The first sources are slots, of these tables, wherever their leaves are.
+    fn outputs(&self, name: &str, (tape, outputs): (&[u32], &[u32]), sources: &[Source], slots: &[u32]) -> Result<Outputs, Error> {
+        let mut graph = Graph::new();
+        let (mut rows, mut widths) = (Vec::new(), Vec::new());
+        for &output in outputs {
+            let read = tape::read(&mut graph, tape, &[output], sources);
+            let scalars = read.map_err(|error| Error::Tape { term: name.into(), error })?;
+            widths.push(scalars.len() as u32);
+            rows.extend(scalars);
+        }
+        let tables = slots.iter().map(|&table| self.tables.get(table as usize));
+        let moving: Vec<(u32, &Table)> =
+            (0..).zip(tables).filter_map(|(slot, table)| Some((slot, table?))).filter(|(_, table)| table.moving).collect();
+        let unknowns = moving.iter().flat_map(|&(slot, table)| (0..table.width).map(move |component| Leaf::Slot { slot, component }));
+        let inputs: Vec<Expr> = unknowns.map(|leaf| graph.leaf(leaf)).collect();
+        let is_curved = moving.iter().map(|(_, table)| table.tangent).sum::<u32>() <= MOST_CURVED
+            && (moving.iter().any(|(_, table)| table.manifold.is_some()) || bends(&mut graph, &rows, &inputs));
+        Ok(Outputs { widths, is_curved })
     }
 
     /// The constraints that take part, with their terms' numbers.
@@ -167,8 +306,27 @@ impl Problem {
         let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
         (constraint.penalty, constraint.shifts) = (penalty, shifts.clone());
         let column = constraint.column;
-        self.set_column(term, column, Reals::F64(&shifts))?;
+        self.replace_column(term, column, Reals::F64(&shifts))?;
         self.weigh_constraint(term)
+    }
+
+    /// Sets a constraint's k; λ stays.
+    pub fn set_scales(&mut self, term: u32, scales: Vec<f64>) -> Result<(), Error> {
+        let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
+        let before = std::mem::replace(&mut constraint.scales, scales.clone());
+        constraint.shifts.iter_mut().zip(before.iter().zip(&scales)).for_each(|(shift, (before, scale))| *shift *= before / scale);
+        let column = constraint.column;
+        let shifts = constraint.shifts.clone();
+        self.replace_column(term, column, Reals::F64(&shifts))?;
+        self.replace_column(term, column + 1, Reals::F64(&scales))
+    }
+
+    /// Has all rows of a constraint show their slopes, until it is closed: only on the device, λ stays.
+    pub fn open_constraint(&mut self, term: u32, open: bool) -> Result<(), Error> {
+        let constraint = self.term(term)?.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+        let column = constraint.column;
+        let shifts = if open { vec![OPEN; constraint.shifts.len()] } else { constraint.shifts.clone() };
+        self.replace_column(term, column, Reals::F64(&shifts))
     }
 
     /// The weight μw of a constraint.

@@ -51,6 +51,11 @@ impl Problem {
     /// # Errors
     /// [`Error::Disposed`] for a term that was removed, [`Error::DataLength`] and [`Error::NonFinite`] for values that do not fit.
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
+        let column = self.term(term)?.constraint.as_ref().map_or(column, |constraint| constraint.column_of(column));
+        self.replace_column(term, column, values)
+    }
+
+    pub(super) fn replace_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
         for (part, scalar, values) in self.term(term)?.replaced_column(column, values)? {
             self.replace(term, part, Some(scalar), values)?;
         }

@@ -193,7 +193,7 @@ impl RaggedSpec<'_> {
     }
 
     /// The sources of a trace, the leaves numbered as in [`plain`](Self::plain).
-    fn sources(&self, longest: u32, tables: &[Table]) -> Vec<tape::Source> {
+    pub(super) fn sources(&self, longest: u32, tables: &[Table]) -> Vec<tape::Source> {
         let slot = |slot: usize, table: u32| tape::Source {
             leaf: Leaf::Slot { slot: slot as u32, component: 0 },
             width: tables.get(table as usize).map_or(0, |table| table.width),

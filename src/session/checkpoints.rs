@@ -4,9 +4,9 @@ use super::Session;
 use super::indices::Answer;
 use super::job::{Job, Progress, Step};
 use leastwise_base::container::{self, Section};
-use leastwise_device::{Command, Device, Play, Playing, Recording};
+use leastwise_device::{Command, Device, Play, Playing, Precision, Recording};
 use leastwise_error::Error;
-use leastwise_outer::{Context, SiblingRead, Turn};
+use leastwise_outer::{Context, SavedOuter, SiblingRead, Turn};
 use leastwise_problem::file::bytes::{Reader, Writer};
 use leastwise_problem::file::{FORMAT, malformed, section};
 use leastwise_problem::{Edits, Marks};
@@ -96,6 +96,7 @@ impl Session {
             sibling = self.read_sibling(problem, 0..end)?;
         }
         let has_sibling = sibling.is_some();
+        let outer = running.filter(|_| within).and_then(|task| self.tasks.get(&task)?.outer());
         let Context { devices, problem: of, driven } = self.context(problem, solver)?;
         let (device, method) = (&mut devices.main, &driven.solver);
         let [mut marks, mut edits] = [Writer::default(), Writer::default()];
@@ -105,7 +106,8 @@ impl Session {
         of.write_edits(&mut edits);
         let (host, parts) = method.save(of, within)?;
         let section = |kind: u32, writer: Writer| Section { kind, bytes: Cow::Owned(writer.bytes) };
-        let sections = vec![section(section::MARKS, marks), section(section::EDITS, edits), host];
+        let mut sections = vec![section(section::MARKS, marks), section(section::EDITS, edits), host];
+        sections.extend(outer.map(|bytes| Section { kind: section::OUTER, bytes: Cow::Owned(bytes) }));
         let mut coming = VecDeque::new();
         for part in parts {
             if let Some(read) = sibling.take_if(|_| part.section == section::VALUES) {
@@ -153,12 +155,15 @@ impl Session {
             method.compare_linear(&linear)?;
         }
         let (saved, values) = method.read_saved(of, &sections)?;
+        let outer = sections.iter().find(|section| section.kind == section::OUTER);
+        let outer = outer.map(|section| SavedOuter::read(&section.bytes, method, device.precision() == Precision::F32)).transpose()?;
         of.check_restored(&values, false)?;
 
         of.restore(device, &values, changes)?;
         method.prepare(device, registry, of)?;
         method.compare_linear(&linear)?;
         let uploads = method.restore(of, saved)?;
+        driven.outer = outer;
         let mut commands = of.take_uploads();
         commands.extend(uploads);
         let mut play = device.start(Recording { commands });

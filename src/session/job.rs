@@ -139,6 +139,11 @@ pub(super) trait Job: Portable {
         Ok(false)
     }
 
+    /// What a checkpoint in its midst has besides its solver's sections.
+    fn outer(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// The continuation in mixed precision that it is.
     fn refinement(&self) -> Option<&MixedPrecision> {
         None

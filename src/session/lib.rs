@@ -301,6 +301,12 @@ impl Session {
         entry.problem.add_ragged(device, registry, spec)
     }
 
+    /// The same of a constraint ([`Problem::add_ragged_constraint`]).
+    pub fn ragged_constraint(&mut self, problem: u32, spec: RaggedSpec, relation: Relation) -> Result<u32, Error> {
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
+        entry.problem.add_ragged_constraint(device, registry, spec, relation)
+    }
+
     /// Adds a term over sums of rows to a problem; returns its number ([`Problem::add_summed`]).
     pub fn summed_term(&mut self, problem: u32, spec: SummedSpec) -> Result<u32, Error> {
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;

@@ -118,7 +118,10 @@ impl Session {
                 let outer = AugmentedLagrangian::new(&mut context)?;
                 return Ok(Box::new(ConstrainedJob { problem, solver, outer }));
             }
-            Purpose::Solve(mode) => Solve::new(mode),
+            Purpose::Solve(mode) => {
+                context.driven.outer = None;
+                Solve::new(mode)
+            }
             Purpose::Report => Solve::report(&mut context.devices.main, context.problem, context.driven)?,
         };
         Ok(Box::new(SolveJob { problem, solver, solve }))

@@ -73,6 +73,10 @@ impl Job for ConstrainedJob {
     }
 
     fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        if let Ok(context) = session.context(self.problem, self.solver) {
+            // A problem that has none of its terms any more has nothing to be left in order.
+            let _ = self.outer.abandon(context.problem);
+        }
         self.outer.free(&mut session.devices.main);
     }
 
@@ -93,9 +97,11 @@ impl Job for ConstrainedJob {
     }
 
     fn may_save(&self) -> Result<bool, &'static str> {
-        Err(
-            "a solve with constraints is not saved in its midst, where a file would lack what it knows of them: save when it has ended, or between steps",
-        )
+        Ok(self.is_between_steps())
+    }
+
+    fn outer(&self) -> Option<Vec<u8>> {
+        Some(self.outer.save())
     }
 }
 

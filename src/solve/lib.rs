@@ -36,7 +36,7 @@ mod termination;
 mod trial;
 mod workspace;
 
-pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings};
+pub use lagrangian::{ConstraintReport, Feasibility, Lagrangian, OuterSettings, Verdict};
 pub use leastwise_program::state::solver as state;
 pub use linear::Inner;
 pub use linear::{Linear, Wanted};

@@ -1,5 +1,14 @@
 //! Constraints by the augmented Lagrangian, on every backend.
 
+mod collections;
+mod cutest;
+mod endings;
+mod formula;
+mod hock_schittkowski;
+mod hock_schittkowski_large;
+mod midst;
+mod rows;
+
 use crate::support::classics::Writer;
 use crate::support::*;
 use leastwise::Error;
@@ -63,6 +72,12 @@ impl Scene {
     fn residuals(&self, session: &mut Session, name: &str, rows: Rows) -> u32 {
         let (tape, outputs) = self.write(rows);
         session.term(self.problem, spec(name, self.x, self.unknowns, &tape, &outputs)).unwrap()
+    }
+
+    fn energy(&self, session: &mut Session, name: &str, rows: Rows) -> u32 {
+        let (tape, outputs) = self.write(rows);
+        let spec = TermSpec { objective: Objective::Energy, ..spec(name, self.x, self.unknowns, &tape, &outputs) };
+        session.term(self.problem, spec).unwrap()
     }
 
     fn constrain(&self, session: &mut Session, name: &str, relation: Relation, rows: Rows) -> u32 {

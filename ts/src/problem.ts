@@ -71,9 +71,9 @@ export interface Problem extends Disposable {
   energy<const O extends Slots, const D extends Columns = {}>(name: string, options: EnergyOptions<O, D>, energy: (of: Args<O>, data: Row<D, O>) => Scalar): Term<D>;
   /**
    * Asks for c(…) = 0, c(…) ≤ 0 or c(…) ≥ 0 in every row and instance. {@link solve} meets constraints by the augmented Lagrangian: it
-   * minimises Σ ½ μw ‖c + λ/(μw)‖² besides (of inequalities the part of it that is positive) and improves the multipliers λ, and
-   * where needed the penalty μ, until `feasibilityTolerance` is met (Nocedal & Wright 2006, framework 17.3); `report.feasibility`
-   * says how well, and `"infeasible"` that it can't be. {@link Solver.step} and {@link Solver.advance} leave λ and μ as they are.
+   * minimises Σ ½ μw ‖kc + λ/(μwk)‖² besides (of inequalities the part of it that is positive; k scales steep rows) and improves the
+   * multipliers λ, and where needed the penalty μ, until `feasibilityTolerance` is met (Nocedal & Wright 2006, framework 17.3);
+   * `report.feasibility` says how well, and `"infeasible"` that it can't be. Steps take the exact Hessian of curved constraints. {@link Solver.step} and {@link Solver.advance} leave λ and μ as they are.
    * A limit on single unknowns is better a {@link Variables.bound}.
    */
   constrain<const O extends Slots, const D extends Columns = {}>(name: string, options: ConstraintOptions<O, D>, constraint: (of: Args<O>, data: Row<D, O>) => Residual): Constraint<D>;

@@ -144,7 +144,7 @@ export interface EvaluatorReport {
  * if (feasibility) console.log(feasibility.violation, worst(feasibility));
  */
 export interface Feasibility {
-  /** The largest |c| of equalities; of inequalities the largest |min(−c, λ/(μw))|, which is 0 where c or λ is 0 and the other as it must be. */
+  /** The largest |c| of equalities; of inequalities the largest |min(−c, λ/(μwk²))|, which is 0 where c or λ is 0 and the other as it must be. */
   readonly violation: number;
   /** The largest component of the Lagrangian's gradient, before the last step. */
   readonly optimality: number;

@@ -81,13 +81,13 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   if (energy && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
   if (constraint && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
   if ((energy || constraint) && rest.curvature !== undefined) {
-    throw new LeastwiseError("invalid-option", `term "${name}": ${energy ? "an energy's steps take its exact Hessian always" : "a constraint's steps take JᵀWJ always"}: leave \`curvature\` out`, where);
+    throw new LeastwiseError("invalid-option", `term "${name}": ${energy ? "an energy's steps take its exact Hessian always" : "a constraint's steps take its exact Hessian always"}: leave \`curvature\` out`, where);
   }
   const loss = packedLoss(name, rest.loss);
-  if (constraint && ragged) {
-    throw new LeastwiseError("invalid-option", `term "${name}": a constraint takes no rows of entries: give it one instance for each length, with plain slots`, where);
-  }
   const summed = ragged !== undefined && ragged.some((slot) => slot instanceof EachOf);
+  if (constraint && summed) {
+    throw new LeastwiseError("invalid-option", `term "${name}": a constraint can't sum over rows of any length: take their entries by .rows(…)`, where);
+  }
   if (summed && ragged!.some((slot) => slot instanceof RowsOf)) {
     throw new LeastwiseError("invalid-option", `term "${name}": some slots are of .rows(…) and others of .each(…): a residual takes the entries of its rows in one way`, where);
   }

@@ -167,7 +167,8 @@ export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss" | "curvatur
 
 /**
  * A term that is a constraint. Its weight scales its penalty; 0 lifts it for an instance. Its cost is that of the penalty,
- * ½ μw ‖c + λ/(μw)‖², and r of {@link Term.evaluate} is c + λ/(μw), of inequalities the positive part (of −c for c ≥ 0).
+ * ½ μw ‖kc + λ/(μwk)‖², and r of {@link Term.evaluate} is kc + λ/(μwk), of inequalities the positive part (of −c for c ≥ 0). k is 1,
+ * or less in rows that were steep where the last solve began.
  *
  * @example
  * const floor: Constraint<{}> = problem.constrain("floor", { of: [x], to: ">=0" }, ([p]) => p.y);

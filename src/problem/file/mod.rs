@@ -14,7 +14,7 @@ use leastwise_base::FileError;
 use leastwise_base::container::Format;
 
 /// To be counted up when a section changes, or an element of the solver's state.
-pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 3, version: 3, name: "a checkpoint of a solve" };
+pub const FORMAT: Format = Format { magic: *b"LWSOLVE\n", oldest: 4, version: 4, name: "a checkpoint of a solve" };
 
 /// The sections of a file.
 pub mod section {
@@ -56,6 +56,8 @@ pub mod section {
     pub const FREE: u32 = 18;
     /// The values that the solve began with, where it goes on and they were not edited.
     pub const START: u32 = 19;
+    /// What the outer iteration of a constrained solve knows, in the midst of one.
+    pub const OUTER: u32 = 20;
 }
 
 /// What is no checkpoint, for a reason.

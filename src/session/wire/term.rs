@@ -54,7 +54,7 @@ pub fn shapes(words: &[u32]) -> Result<Vec<Shape>, Error> {
 enum Spec<'a> {
     Plain(TermSpec<'a>),
     Constraint(TermSpec<'a>, Relation),
-    Ragged(RaggedSpec<'a>),
+    Ragged(RaggedSpec<'a>, Option<Relation>),
     Summed(SummedSpec<'a>),
 }
 
@@ -103,13 +103,13 @@ fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) ->
         TermKind::AtLeastZero => Some(Relation::AtLeastZero),
     };
     match relation {
-        Some(_) if has_rows => {
-            let message = "a constraint takes no rows of entries: give it one instance for each length, with plain slots";
+        Some(_) if packed.summed => {
+            let message = "a constraint can't sum over rows of any length: take their entries by .rows(…)";
             return Err(Error::InvalidOption(format!("term \"{name}\": {message}")));
         }
-        Some(relation) => return Ok(Spec::Constraint(plain, relation)),
+        Some(relation) if !has_rows => return Ok(Spec::Constraint(plain, relation)),
         None if !has_rows => return Ok(Spec::Plain(plain)),
-        None => {}
+        _ => {}
     }
     let offsets = packed.offsets.to_vec();
     let slots = packed.ragged.iter().map(|slot| RaggedSlot { table: slot.table, indices: slot.rows.to_vec() }).collect();
@@ -118,7 +118,7 @@ fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) ->
         return Ok(Spec::Summed(SummedSpec { plain, offsets, slots, columns }));
     }
     let trace = |trace: &packed::Trace<'a>| Trace { length: trace.length, tape: trace.tape, outputs: trace.outputs };
-    Ok(Spec::Ragged(RaggedSpec { plain, offsets, slots, columns, traces: packed.traces.iter().map(trace).collect() }))
+    Ok(Spec::Ragged(RaggedSpec { plain, offsets, slots, columns, traces: packed.traces.iter().map(trace).collect() }, relation))
 }
 
 impl Session {
@@ -128,7 +128,8 @@ impl Session {
             Spec::Plain(spec) => self.term(problem, spec),
             Spec::Constraint(spec, relation) => self.constraint(problem, spec, relation),
             Spec::Summed(spec) => self.summed_term(problem, spec),
-            Spec::Ragged(spec) => self.ragged_term(problem, spec),
+            Spec::Ragged(spec, None) => self.ragged_term(problem, spec),
+            Spec::Ragged(spec, Some(relation)) => self.ragged_constraint(problem, spec, relation),
         }?;
         #[cfg(target_arch = "wasm32")]
         make_room(term);

@@ -268,7 +268,7 @@ impl Solver {
             to.option(scale, Writer::numbers);
             self.stopping.write_verdict(to);
         });
-        let begun_solve = self.has_start(problem);
+        let begun_solve = self.has_start(problem) || running && self.stopping.is_later;
         let extent = Extent { begun_state: self.iterate.state_uploaded, reused, begun_solve, bounded: self.has_limits() };
         Ok((Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) }, self.parts(problem, extent)?))
     }
@@ -333,7 +333,9 @@ impl Solver {
         let restored_linearization = restored;
         self.iterate = Iterate { revision, restored_linearization, ..iterate };
         problem.linearized_by = Some(self.id);
-        self.start = Start { revision: extent.begun_solve.then_some(problem.revision), ..Start::default() };
+        // A later one of several solves does not return to where the first began.
+        let is_first = running.as_ref().is_none_or(|running| !running.stopping.is_later);
+        self.start = Start { revision: (extent.begun_solve && is_first).then_some(problem.revision), ..Start::default() };
         self.history.restore(history);
         self.rollback = rollback;
         self.cache.clear();

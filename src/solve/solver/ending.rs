@@ -69,6 +69,8 @@ impl Solver {
     pub fn continue_with(&mut self, slack: f64) {
         self.phase = Phase::Ready;
         self.iterate.step_reused = false;
+        // A checkpoint has the steps of all.
+        self.history.is_concluded = false;
         self.stopping.continue_with(slack);
     }
 

@@ -30,11 +30,22 @@ const ROUNDINGS: f64 = 4.0;
 impl Solver {
     /// Keeps the values, before the first step of a solve.
     pub(super) fn keep_start(&mut self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
-        if self.history.initial_cost.is_none() {
+        if self.history.initial_cost.is_none() && !self.stopping.is_later {
             commands.push(Command::Copy { from: problem.arenas()?.0, to: self.resources.work.start });
             self.start = Start { revision: Some(problem.revision), ..Start::default() };
         }
         Ok(())
+    }
+
+    /// Goes back to where the first of several solves began.
+    ///
+    /// # Errors
+    /// [`Error`] if the problem has no buffers.
+    pub fn begin_anew(&mut self, problem: &Problem) -> Result<Recording, Error> {
+        self.rollback.forget();
+        self.rollback.cancel();
+        self.iterate.forget();
+        Ok(Recording { commands: vec![Command::Copy { from: self.resources.work.start, to: problem.arenas()?.0 }] })
     }
 
     /// True if they are kept, and nothing was edited since.

@@ -20,6 +20,8 @@ pub(super) struct Stopping {
     pub verdict: Option<(Termination, String)>,
     /// Least cost tolerance of this solve, if it is one of several.
     pub tolerance_floor: f64,
+    /// True if it is not the first of several solves: what the first began with is kept.
+    pub is_later: bool,
     /// True if the inner iterations of the step that is being played were cut short.
     pub truncated: bool,
     /// True if a checkpoint left it in the midst of a solve, within which the next call goes on.
@@ -39,7 +41,7 @@ impl Stopping {
     /// Begins the next of several solves; the time of all counts, and that one of them was to stop.
     pub fn continue_with(&mut self, tolerance_floor: f64) {
         (self.verdict, self.tests, self.tried) = (None, Tests::default(), 0);
-        (self.truncated, self.tolerance_floor) = (false, tolerance_floor);
+        (self.truncated, self.tolerance_floor, self.is_later) = (false, tolerance_floor, true);
     }
 
     /// True if the solve is to end as soon as it can.
@@ -64,6 +66,7 @@ impl Stopping {
         self.tests.write(to);
         to.u32(self.tried);
         to.f64(self.started_ms.map_or(0.0, |started| now_ms() - started));
+        to.flag(self.is_later);
     }
 
     pub fn write_verdict(&self, to: &mut Writer) {
@@ -75,8 +78,8 @@ impl Stopping {
 
     /// The criteria of a solve that goes on.
     pub fn read(from: &mut Reader) -> Result<Self, FileError> {
-        let (tests, tried, elapsed_ms) = (Tests::read(from)?, from.u32()?, from.f64()?);
-        Ok(Self { tests, tried, started_ms: Some(now_ms() - elapsed_ms), resumes: true, ..Self::default() })
+        let (tests, tried, elapsed_ms, is_later) = (Tests::read(from)?, from.u32()?, from.f64()?, from.flag()?);
+        Ok(Self { tests, tried, is_later, started_ms: Some(now_ms() - elapsed_ms), resumes: true, ..Self::default() })
     }
 
     pub fn read_verdict(&mut self, from: &mut Reader) -> Result<(), FileError> {

@@ -51,6 +51,11 @@ impl Solver {
         self.stopping.verdict = Some((termination, reason));
     }
 
+    /// Steps that were reported since the present call began.
+    pub fn reported(&self) -> &[Iteration] {
+        &self.history.iterations[..self.history.unreported as usize]
+    }
+
     /// Number of steps of all solves.
     pub fn steps(&self) -> u32 {
         self.history.len()
