@@ -283,6 +283,7 @@ const TAKES_OPTIONS = {
   "allocate": ["dtpye", "dtype", (o) => lw.arrays.allocate([2], o)],
   "sum": ["keepDim", "keepDims", (o) => tensor.sum(0, o)],
   "argmax": ["keepDim", "keepDims", (o) => tensor.argmax(0, o)],
+  "argmin": ["keepDim", "keepDims", (o) => tensor.argmin(0, o)],
   "window": ["dilaton", "dilation", (o) => tensor.window(0, 1, o)],
   "layerNorm": ["epsilom", "epsilon", (o) => tensor.layerNorm(o)],
   "linear": ["bais", "bias", (o) => linear(lw, 2, 2, o)],

@@ -175,9 +175,10 @@ const OPERATIONS = [
 ];
 
 const FLAT = [
-  unary("floor", Math.floor), unary("ceil", Math.ceil), unary("round", Math.round), unary("sign", Math.sign),
+  unary("isNaN", (x) => Number(Number.isNaN(x))), unary("floor", Math.floor), unary("ceil", Math.ceil), unary("round", Math.round), unary("sign", Math.sign),
   binary("less", (x, y) => Number(x < y)), binary("lessEqual", (x, y) => Number(x <= y)), binary("greater", (x, y) => Number(x > y)), binary("greaterEqual", (x, y) => Number(x >= y)), binary("equal", (x, y) => Number(x === y), [B, B]),
   moved("argmax", (x) => x.argmax(1), (x) => reduce(x, [1], false, (l) => l.indexOf(Math.max(...l)))), moved("argmax of all", (x) => x.argmax(), (x) => ({ shape: [], values: [x.values.indexOf(Math.max(...x.values))] })),
+  moved("argmin", (x) => x.argmin(1), (x) => reduce(x, [1], false, (l) => l.indexOf(Math.min(...l)))), moved("argmin of all, kept", (x) => x.argmin(undefined, { keepDims: true }), (x) => ({ shape: x.shape.map(() => 1), values: [x.values.indexOf(Math.min(...x.values))] })),
   moved("argmax, kept", (x) => x.argmax(-1, { keepDims: true }), (x) => reduce(x, [2], true, (l) => l.indexOf(Math.max(...l)))),
 ];
 

@@ -47,6 +47,10 @@ fn is_finite(x: real) -> bool {
     return ((bitcast<u32>(x.x) ^ params.zero) & 0x7f800000u) != 0x7f800000u;
 }
 
+fn is_nan(x: real) -> bool {
+    return ((bitcast<u32>(x.x) ^ params.zero) & 0x7fffffffu) > 0x7f800000u;
+}
+
 fn flagged() -> real {
     return real(bitcast<f32>(0x7fc00000u ^ params.zero), 0.0);
 }

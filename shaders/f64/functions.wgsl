@@ -108,6 +108,10 @@ fn softplus(x: real) -> real {
     return max(x, 0.0) + select(log(u) * e / (u - 1.0), e, u == 1.0);
 }
 
+fn is_nan(x: real) -> bool {
+    return x != x;
+}
+
 fn nearest_half(x: real) -> real {
     let exponent = i32((bitcast<u32>(f32(x)) >> 23u) & 0xffu) - 127;
     let unit = real(bitcast<f32>(u32(max(exponent, -14) + 117) << 23u));

@@ -29,6 +29,10 @@ fn infinity() -> real {
     return real(bitcast<f32>(0x7f800000u ^ params.zero));
 }
 
+fn is_nan(x: real) -> bool {
+    return ((bitcast<u32>(x) ^ params.zero) & 0x7fffffffu) > 0x7f800000u;
+}
+
 // x rounded to the nearest number of half precision (IEEE 754 binary16), of two the even one; at most the largest of these.
 fn nearest_half(x: real) -> real {
     let exponent = i32((bitcast<u32>(x) >> 23u) & 0xffu) - 127;

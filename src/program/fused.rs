@@ -70,9 +70,9 @@ pub struct Stage {
 pub enum Fold {
     /// Σ of the values; 0 of none.
     Sum,
-    /// Largest value.
+    /// Largest value; NaN if one is.
     Max,
-    /// Smallest value.
+    /// Smallest value; NaN if one is.
     Min,
 }
 

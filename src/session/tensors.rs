@@ -15,7 +15,7 @@ use leastwise_problem::Reals;
 use leastwise_tensor::graph::{Data, Node, elements};
 use leastwise_tensor::pool::PoolStatistics;
 use leastwise_tensor::routing::{Mode, Model, Place};
-use leastwise_tensor::runtime::{Devices, Evaluation, Next, Products, Statistics, Tensors, Traced};
+use leastwise_tensor::runtime::{Devices, Evaluation, Next, Preparation, Products, Statistics, Tensors, Traced};
 use std::sync::Arc;
 
 /// The bit of tensors in f64.
@@ -45,6 +45,7 @@ pub(super) struct Active {
 pub(super) struct TensorRun {
     double: bool,
     is_measured: bool,
+    preparation: Option<Preparation>,
     evaluation: Option<Evaluation>,
     outputs: Vec<Node>,
     read: Vec<Node>,
@@ -55,7 +56,7 @@ pub(super) struct TensorRun {
 impl TensorRun {
     /// The tensors are held already.
     pub(super) fn new(double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
-        Self { double, is_measured: false, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+        Self { double, is_measured: false, preparation: None, evaluation: None, outputs, read, play: None, readback: Vec::new() }
     }
 
     /// An evaluation that is part of a measurement.
@@ -427,7 +428,15 @@ impl Session {
                 run.play = None;
             }
             let Some(evaluation) = &mut run.evaluation else {
-                run.evaluation = Some(tensors.evaluate(&mut devices, &run.outputs, &run.read)?);
+                let Some(preparation) = &mut run.preparation else {
+                    run.preparation = Some(tensors.prepare(&mut devices, &run.outputs, &run.read)?);
+                    continue;
+                };
+                run.evaluation = tensors.resume(&mut devices, preparation, deadline)?;
+                if run.evaluation.is_none() {
+                    return Ok(Progress::Yielded);
+                }
+                run.preparation = None;
                 continue;
             };
             match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut run.readback))? {

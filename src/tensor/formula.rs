@@ -4,7 +4,7 @@
 //! their derivatives are those of residuals.
 
 use leastwise_expr::{Binary, Expr, Graph, Leaf, Node, Unary};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The k-th operand's element.
 pub fn operand(k: u32) -> Leaf {
@@ -19,7 +19,12 @@ pub struct Formula {
     pub operands: u32,
     /// Its words, equal for equal formulas.
     pub words: Vec<u64>,
+    /// Slopes that were asked for.
+    slopes: Vec<OnceLock<Option<SlopeOf>>>,
 }
+
+/// g · ∂f/∂xₖ and the operands that it needs, of which g is the one after the last.
+type SlopeOf = (Arc<Formula>, Vec<u32>);
 
 impl std::fmt::Debug for Formula {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -45,7 +50,8 @@ impl Formula {
         for index in 0..kept.len() as u32 {
             write_node(kept.node(Expr(index)), &mut words);
         }
-        Arc::new(Self { graph: kept, output, operands, words })
+        let slopes = (0..operands).map(|_| OnceLock::new()).collect();
+        Arc::new(Self { graph: kept, output, operands, words, slopes })
     }
 
     /// One operation on one operand.
@@ -64,7 +70,11 @@ impl Formula {
     }
 
     /// g · ∂f/∂xₖ, with the operands that it needs, of which g is the one after the last; `None` where that is 0 everywhere.
-    pub fn slope(&self, k: u32) -> Option<(Arc<Self>, Vec<u32>)> {
+    pub fn slope(&self, k: u32) -> Option<SlopeOf> {
+        self.slopes[k as usize].get_or_init(|| self.slope_of(k)).clone()
+    }
+
+    fn slope_of(&self, k: u32) -> Option<SlopeOf> {
         let mut graph = self.graph.clone();
         let leaf = graph.leaf(operand(k));
         let slope = graph.gradient(self.output, &[leaf])[0];

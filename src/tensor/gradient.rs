@@ -2,7 +2,7 @@
 //! *Evaluating Derivatives*, 2nd ed., section 3.2). What is elementwise is differentiated by the expression compiler.
 
 use super::graph::{Graph, Groups, Node, Op, Rule, Special, elements};
-use super::operations::shown;
+use super::operations::{is_extreme, shown};
 use super::view::Movement;
 use leastwise_error::Error;
 use leastwise_program::fused::Fold;
@@ -21,14 +21,15 @@ impl Graph {
         if self.size(loss) != 1 {
             return refuse(format!("the loss must be one number, not {}: take its sum or its mean", shown(self.shape(loss))));
         }
-        let order = self.reverse_order(loss, of)?;
+        let wanted: HashSet<Node> = of.iter().copied().collect();
+        let order = self.reverse_order(loss, &wanted)?;
         let mut sweep = Sweep { graph: self, adjoints: HashMap::new(), through: order.iter().copied().collect() };
         let shape = sweep.graph.shape(loss).to_vec();
         let one = sweep.graph.constant(1.0, &shape);
         sweep.adjoints.insert(loss, one);
         for node in order {
             let Some(&g) = sweep.adjoints.get(&node) else { continue };
-            if !of.contains(&node) || sweep.leads_on(node) {
+            if !wanted.contains(&node) || sweep.leads_on(node) {
                 sweep.pass(node, g)?;
             }
         }
@@ -52,7 +53,7 @@ impl Graph {
     }
 
     /// Nodes between the loss and what it is differentiated by, users first.
-    fn reverse_order(&self, loss: Node, of: &[Node]) -> Result<Vec<Node>, Error> {
+    fn reverse_order(&self, loss: Node, of: &HashSet<Node>) -> Result<Vec<Node>, Error> {
         let mut order = Vec::new();
         let mut done: HashMap<Node, bool> = HashMap::new();
         let mut leads: HashSet<Node> = HashSet::new();
@@ -233,7 +234,7 @@ impl Sweep<'_> {
             // Equal extremes share.
             Fold::Max | Fold::Min => {
                 let extreme = spread(self.graph, result);
-                let is_extreme = self.graph.apply("equal", &[source, extreme])?;
+                let is_extreme = self.graph.map("grad", &is_extreme(), &[source, extreme])?;
                 let count = self.graph.fold(Fold::Sum, is_extreme, axes);
                 let share = self.graph.apply("div", &[g, count])?;
                 let share = spread(self.graph, share);

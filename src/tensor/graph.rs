@@ -1,6 +1,7 @@
 //! The graph of what is to be computed: operations are noted, and run when somebody wants values.
 
 use super::formula::Formula;
+use super::operations::elementwise;
 use super::view::Movement;
 use leastwise_cpu::half;
 use leastwise_program::fused::Fold;
@@ -187,6 +188,8 @@ pub struct Graph {
     next: u32,
     /// Storages that nothing needs any more.
     pub released: Vec<Storage>,
+    /// Formulas of operations that were applied, with their slopes.
+    formulas: HashMap<String, Arc<Formula>>,
 }
 
 impl Graph {
@@ -383,6 +386,32 @@ impl Graph {
         (entry.op, entry.storage) = (Op::Stored, Some(storage));
         let open = self.unuse(inputs, rule);
         self.collect(open);
+    }
+
+    /// The formula of an elementwise operation, made once.
+    pub fn formula(&mut self, name: &str) -> Option<Arc<Formula>> {
+        if let Some(known) = self.formulas.get(name) {
+            return Some(known.clone());
+        }
+        let formula = elementwise(name)?;
+        self.formulas.insert(name.into(), formula.clone());
+        Some(formula)
+    }
+
+    /// Operations and shapes of some nodes, without elements.
+    pub fn excerpt(&self, nodes: &[Node]) -> Self {
+        let of = |entry: &Entry| Entry {
+            op: entry.op.clone(),
+            inputs: entry.inputs.clone(),
+            shape: entry.shape.clone(),
+            parts: entry.parts.clone(),
+            rule: None,
+            data: None,
+            numbers: None,
+            ..*entry
+        };
+        let entries = nodes.iter().map(|&node| (node, of(self.entry(node)))).collect();
+        Self { entries, next: self.next, ..Self::default() }
     }
 
     /// What these need, operands first.

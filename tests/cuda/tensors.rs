@@ -7,6 +7,8 @@ mod bench;
 mod gradients;
 #[path = "../tensors/halves.rs"]
 mod halves;
+#[path = "../tensors/nans.rs"]
+mod nans;
 #[path = "../tensors/operations.rs"]
 mod operations;
 #[path = "../tensors/random.rs"]

@@ -42,6 +42,7 @@ fn functions_of_one_are_exact_where_they_should_be() {
         (Unary::Softplus, &[[200.0, 200.0], [-200.0, 0.0]]),
         (Unary::Not, &[[0.0, 1.0], [2.0, 0.0]]),
         (Unary::Finite, &[[1e38, 1.0], [f64::INFINITY, 0.0], [f64::NAN, 0.0]]),
+        (Unary::IsNan, &[[1e38, 0.0], [f64::INFINITY, 0.0], [f64::NEG_INFINITY, 0.0], [f64::NAN, 1.0]]),
     ];
     let mut device = adapter();
     for (operation, values) in cases {
@@ -87,7 +88,18 @@ fn functions_of_two_are_exact_where_they_should_be() {
 #[test]
 fn what_is_not_finite_stays_so() {
     let mut device = adapter();
-    let limits = [Unary::Not, Unary::Finite, Unary::Atan, Unary::Tanh, Unary::Erf, Unary::Sigmoid, Unary::Exp, Unary::Exp2, Unary::Expm1];
+    let limits = [
+        Unary::Not,
+        Unary::Finite,
+        Unary::IsNan,
+        Unary::Atan,
+        Unary::Tanh,
+        Unary::Erf,
+        Unary::Sigmoid,
+        Unary::Exp,
+        Unary::Exp2,
+        Unary::Expm1,
+    ];
     for operation in Unary::ALL.into_iter().filter(|operation| !limits.contains(operation) && *operation != Unary::Detach) {
         let operands = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
         let results = play(&mut device, unary(operation), &[operands.to_vec()]);

@@ -103,6 +103,9 @@ impl Arithmetic {
         if operation == Finite && (a.known() || a.flagged()) {
             return boolean(Some(a.known()));
         }
+        if operation == IsNan && (a.known() || a.flagged()) {
+            return boolean(Some(a.flagged()));
+        }
         if !a.known() {
             return UNKNOWN;
         }
@@ -132,7 +135,7 @@ impl Arithmetic {
             }
             Cbrt | Exp | Exp2 | Expm1 | Log | Log1p | Asin | Acos | Atan | Sinh | Tanh | Asinh | Acosh | Atanh | Erf | Sigmoid
             | Softplus => self.monotone(f, a, self.function),
-            Finite => UNKNOWN,
+            Finite | IsNan => UNKNOWN,
         }
     }
 

@@ -4,9 +4,11 @@
 
 use crate::support;
 mod bench;
+mod chains;
 mod gradients;
 mod halves;
 mod many;
+mod nans;
 mod operations;
 mod random;
 mod reference;

@@ -126,6 +126,7 @@ fn reductions() {
                 }
                 if size > 0 {
                     nodes.push(bench.graph().argmax(a, axis as f64).unwrap());
+                    nodes.push(bench.graph().argmin(a, axis as f64).unwrap());
                     nodes.push(bench.graph().softmax(a, axis as f64).unwrap());
                     nodes.push(bench.graph().log_softmax(a, axis as f64).unwrap());
                 }

@@ -72,6 +72,7 @@ pub fn values(graph: &Graph, outputs: &[Node], changed: &HashMap<Node, Vec<f64>>
                 }
                 let folded = |values: Vec<f64>| match fold {
                     Fold::Sum => values.iter().sum(),
+                    _ if values.iter().any(|value| value.is_nan()) => f64::NAN,
                     Fold::Max => values.into_iter().reduce(f64::max).expect("an element"),
                     Fold::Min => values.into_iter().reduce(f64::min).expect("an element"),
                 };

@@ -453,8 +453,9 @@ struct Folded<'a, 'b, R> {
 fn combine<R: Real>(fold: Fold, a: R, b: R) -> R {
     match fold {
         Fold::Sum => a + b,
-        Fold::Max if b > a => b,
-        Fold::Min if b < a => b,
+        // NaN stays, whichever comes first.
+        Fold::Max if b > a || b != b => b,
+        Fold::Min if b < a || b != b => b,
         Fold::Max | Fold::Min => a,
     }
 }

@@ -164,6 +164,10 @@ impl Writer<'_> {
                 self.constant(f64::INFINITY);
                 real!(self, f64x2_lt, f32x4_lt);
             }
+            Unary::IsNan => {
+                self.push(operand);
+                real!(self, f64x2_ne, f32x4_ne);
+            }
             other => unreachable!("{other:?} is called"),
         }
     }

@@ -20,6 +20,24 @@ impl UnaryOperation for Finite {
     }
 }
 
+/// 1 where the operand is NaN, by its bits; else 0.
+pub struct IsNan;
+
+impl UnaryOperation for IsNan {
+    const NUMBER: u32 = 40;
+    const NUMERICS: Numerics = Numerics::Instruction;
+    const IS_FLAT: bool = true;
+    const IS_TRUTH: bool = true;
+
+    fn apply(a: f64) -> f64 {
+        f64::from(a.is_nan())
+    }
+
+    fn slope(_: &mut Graph, _: Expr, _: Expr) -> Option<Expr> {
+        None
+    }
+}
+
 /// The operand, without a derivative. It exists only until a program is written.
 pub struct Detach;
 

@@ -321,6 +321,8 @@ unary_operations! {
     Finite,
     /// The operand, without a derivative. It exists only until a program is written.
     Detach,
+    /// 1 where the operand is NaN, by its bits; else 0.
+    IsNan,
 }
 
 binary_operations! {

@@ -189,9 +189,19 @@ fn start_of(fold: Fold, arguments: &str, first: &str) -> String {
 fn combined(fold: Fold, a: &str, b: &str) -> String {
     match fold {
         Fold::Sum => format!("{a} + {b}"),
-        Fold::Max => format!("max({a}, {b})"),
-        Fold::Min => format!("min({a}, {b})"),
+        Fold::Max | Fold::Min => format!("extreme({a}, {b})"),
     }
+}
+
+/// `fn extreme(a, b)`: what WGSL makes of NaN is open, so it is looked for in the bits.
+fn write_extreme(fold: Fold, text: &mut Writer) -> Result {
+    let name = match fold {
+        Fold::Sum => return Ok(()),
+        Fold::Max => "max",
+        Fold::Min => "min",
+    };
+    writeln!(text, "\nfn extreme(a: real, b: real) -> real {{")?;
+    writeln!(text, "    return select(select({name}(a, b), b, is_nan(b)), a, is_nan(a));\n}}")
 }
 
 /// `fn value(o…, t)`: the prologue at an element of the outer axes, whose coordinates are `o0`…, and of the inner ones.
@@ -217,6 +227,7 @@ fn write_finish(stage: &Stage, words: &StageWords, text: &mut Writer) -> Result 
 fn write_lanes(fused: &Fused, text: &mut Writer) -> Result {
     let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
     let words = fused.words();
+    write_extreme(*fold, text)?;
     write_prologue(prologue, &words.prologue, *inner, text)?;
     write_finish(&fused.finish, &words.finish, text)?;
     let outer = prologue.rank - inner;
@@ -234,6 +245,7 @@ fn write_groups(fused: &Fused, text: &mut Writer) -> Result {
     let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
     let words = fused.words();
     writeln!(text, "\nconst fan_in: u32 = 16u;\nvar<workgroup> scratch: array<real, group_size>;")?;
+    write_extreme(*fold, text)?;
     write_prologue(prologue, &words.prologue, *inner, text)?;
     write_finish(&fused.finish, &words.finish, text)?;
     let outer = prologue.rank - inner;

@@ -185,6 +185,10 @@ fn value_of(program: &Program, instruction: &Instruction, count: &str, text: &mu
                     let is_finite = text.call("is_finite", &[&of(a)]);
                     text.truth(&is_finite.text)
                 }
+                Unary::IsNan => {
+                    let is_nan = text.call("is_nan", &[&of(a)]);
+                    text.truth(&is_nan.text)
+                }
                 other => unreachable!("{other:?} is left out when a program is written"),
             },
         },

@@ -6,7 +6,7 @@ use super::super::view::Movement;
 use super::refuse;
 use leastwise_cpu::half;
 use leastwise_error::Error;
-use leastwise_expr::{Binary, Unary};
+use leastwise_expr::{Binary, Expr, Graph as Scalars, Unary};
 use std::sync::Arc;
 
 /// Method of tensors that applies an operation, by its operands.
@@ -42,14 +42,19 @@ elementwise! {
     "sub", Takes::Two, "this − o" => Formula::binary(Binary::Sub);
     "mul", Takes::Two, "this · o, element by element" => Formula::binary(Binary::Mul);
     "div", Takes::Two, "this / o" => Formula::binary(Binary::Div);
-    "maximum", Takes::Two, "The larger one. Where both are equal, the gradient goes to the left one." => Formula::new(2, |graph, x| graph.max(x[0], x[1]));
-    "minimum", Takes::Two, "The smaller one. Where both are equal, the gradient goes to the left one." => Formula::new(2, |graph, x| graph.min(x[0], x[1]));
+    "maximum", Takes::Two, "The larger one; NaN where one is. Where both are equal, the gradient goes to the left one." => extreme(Scalars::max);
+    "minimum", Takes::Two, "The smaller one; NaN where one is. Where both are equal, the gradient goes to the left one." => extreme(Scalars::min);
     "less", Takes::Two, "1 where this < o, else 0." => Formula::binary(Binary::Lt);
     "lessEqual", Takes::Two, "1 where this ≤ o, else 0." => Formula::binary(Binary::Le);
     "equal", Takes::Two, "1 where both are equal, else 0." => Formula::new(2, |graph, x| graph.equal(x[0], x[1]));
     "neg", Takes::One, "" => Formula::unary(Unary::Neg);
     "abs", Takes::One, "|x|; its slope at 0 is 0." => Formula::unary(Unary::Abs);
-    "sign", Takes::One, "" => Formula::new(1, |graph, x| graph.sign(x[0]));
+    "sign", Takes::One, "−1, 0 or 1; NaN of NaN. Its slope is 0." => Formula::new(1, |graph, x| {
+        let (sign, is_nan) = (graph.sign(x[0]), graph.unary(Unary::IsNan, x[0]));
+        let still = graph.unary(Unary::Detach, x[0]);
+        graph.select(is_nan, still, sign)
+    });
+    "isNaN", Takes::One, "1 where this is NaN, else 0." => Formula::unary(Unary::IsNan);
     "floor", Takes::One, "" => Formula::unary(Unary::Floor);
     "ceil", Takes::One, "" => Formula::unary(Unary::Ceil);
     "round", Takes::One, "To the nearest whole number; halves to the even one." => Formula::unary(Unary::Round);
@@ -85,6 +90,25 @@ elementwise! {
     "softplus", Takes::One, "log(1 + exp(x))" => Formula::unary(Unary::Softplus);
     "pow", Takes::Free, "" => Formula::binary(Binary::Pow);
     "where", Takes::Free, "" => Formula::new(3, |graph, x| graph.select(x[0], x[1], x[2]));
+}
+
+/// The larger or the smaller one of two; the one that is NaN, if one is.
+fn extreme(of: impl FnOnce(&mut Scalars, Expr, Expr) -> Expr) -> Arc<Formula> {
+    Formula::new(2, |graph, x| {
+        let value = of(graph, x[0], x[1]);
+        let [left, right] = [x[0], x[1]].map(|x| graph.unary(Unary::IsNan, x));
+        let value = graph.select(right, x[1], value);
+        graph.select(left, x[0], value)
+    })
+}
+
+/// 1 where the first operand is the extreme, which is the second one: all that is NaN, where the extreme is.
+pub(crate) fn is_extreme() -> Arc<Formula> {
+    Formula::new(2, |graph, x| {
+        let [own, of_extreme] = [x[0], x[1]].map(|x| graph.unary(Unary::IsNan, x));
+        let equal = graph.equal(x[0], x[1]);
+        graph.select(of_extreme, own, equal)
+    })
 }
 
 /// ½x(1 + tanh(√(2/π)(x + 0.044715 x³))) (Hendrycks & Gimpel, "Gaussian Error Linear Units", 2016).
@@ -130,7 +154,7 @@ impl Graph {
     /// # Errors
     /// [`Error`] for an unknown name, another number of operands, and shapes that do not fit.
     pub fn apply(&mut self, name: &str, operands: &[Node]) -> Result<Node, Error> {
-        match elementwise(name) {
+        match self.formula(name) {
             Some(formula) => self.map(name, &formula, operands),
             None => refuse(name, "there is no such operation".into()),
         }

@@ -7,6 +7,7 @@ mod named;
 mod networks;
 mod reductions;
 
+pub(super) use elementwise::is_extreme;
 pub use elementwise::{ELEMENTWISE, Takes, elementwise, gelu};
 pub use named::NAMED;
 

@@ -1,9 +1,15 @@
 //! Movements: the same elements elsewhere.
 
+use super::super::formula::Formula;
 use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::{Movement, windows};
 use super::{refuse, shown};
 use leastwise_error::Error;
+use leastwise_expr::Binary;
+use leastwise_program::fused::TENSOR_SLOTS;
+
+/// Tensors that are joined at once: as many as a kernel reads beside what it writes.
+const MOST_JOINED: usize = TENSOR_SLOTS.len() - 1;
 
 impl Graph {
     /// A movement that fits; none where it would move nothing.
@@ -157,18 +163,31 @@ impl Graph {
         let mut joined = shape;
         joined[axis] = total;
         Self::checked("concat", joined)?;
-        let mut before = 0;
-        let mut sum: Option<Node> = None;
-        for &node in nodes {
-            let own = self.shape(node)[axis];
-            let padded = self.moved(node, Movement::Pad { axis: axis as u32, low: before, high: total - before - own });
-            before += own;
-            sum = Some(match sum {
-                Some(sum) => self.apply("add", &[sum, padded])?,
-                None => padded,
-            });
+        Ok(self.joined(nodes, axis as u32))
+    }
+
+    /// Nodes that fit, one after the other. Of many, a few at a time: a kernel reads few tensors, and each goes over what it joins.
+    fn joined(&mut self, nodes: &[Node], axis: u32) -> Node {
+        let mut parts = nodes.to_vec();
+        while parts.len() > 1 {
+            parts = parts.chunks(MOST_JOINED).map(|few| self.joined_few(few, axis)).collect();
         }
-        Ok(sum.unwrap_or(first))
+        parts[0]
+    }
+
+    /// The sum of all, padded to where each lies.
+    fn joined_few(&mut self, nodes: &[Node], axis: u32) -> Node {
+        let sizes: Vec<u32> = nodes.iter().map(|&node| self.shape(node)[axis as usize]).collect();
+        let total: u32 = sizes.iter().sum();
+        let (mut before, mut padded) = (0, Vec::with_capacity(nodes.len()));
+        for (&node, size) in nodes.iter().zip(sizes) {
+            padded.push(self.moved(node, Movement::Pad { axis, low: before, high: total - before - size }));
+            before += size;
+        }
+        let shape = self.shape(padded[0]).to_vec();
+        let add = Formula::binary(Binary::Add);
+        let first = padded[0];
+        padded[1..].iter().fold(first, |sum, &next| self.add(Op::Map(add.clone()), vec![sum, next], shape.clone()))
     }
 
     /// Rows of the first axis, by the whole numbers in `rows`, which are taken to the nearest row that there is.

@@ -2,7 +2,7 @@
 
 use super::super::formula::Formula;
 use super::super::graph::{Graph, Node};
-use super::{elementwise, refuse};
+use super::refuse;
 use leastwise_error::Error;
 use leastwise_expr::tape::{self, Source};
 use leastwise_expr::{Graph as Scalars, Leaf};
@@ -27,7 +27,7 @@ macro_rules! operations {
         impl Graph {
             /// Operation of tensors and numbers, by its name.
             pub fn operation(&mut $graph, $name: &str, $inputs: &[Node], $numbers: &[f64]) -> Result<Node, Error> {
-                if let Some(formula) = elementwise($name) {
+                if let Some(formula) = $graph.formula($name) {
                     return $graph.map($name, &formula, $inputs);
                 }
                 match ($name, $inputs, $numbers) {
@@ -71,6 +71,7 @@ operations! {
     "min", [x], [keep, axes @ ..] => self.reduce(name, Fold::Min, *x, axes, *keep != 0.0);
     "mean", [x], [keep, axes @ ..] => self.mean(*x, axes, *keep != 0.0);
     "argmax", [x], [axis] => self.argmax(*x, *axis);
+    "argmin", [x], [axis] => self.argmin(*x, *axis);
     "softmax", [x], [axis] => self.softmax(*x, *axis);
     "logSoftmax", [x], [axis] => self.log_softmax(*x, *axis);
     "layerNorm", [x, others @ ..], [epsilon, scaled, shifted] => {

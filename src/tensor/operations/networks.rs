@@ -49,7 +49,7 @@ impl Graph {
         Ok(self.moved(parts[0], Movement::Reshape(shape)))
     }
 
-    /// The largest element of every window of images [batch, channels, height, width]; what pads is below everything. Equal
+    /// The largest element of every window of images [batch, channels, height, width]; what pads is −∞. Equal
     /// largest elements share the gradient.
     pub fn max_pool2d(&mut self, images: Node, size: [f64; 2], step: [f64; 2], padding: [f64; 2]) -> Result<Node, Error> {
         let name = "maxPool2d";
@@ -65,7 +65,7 @@ impl Graph {
                 );
             }
         }
-        let lowest = f64::from(f32::MIN);
+        let lowest = f64::NEG_INFINITY;
         let images = self.pad(images, 2.0, padding[0], padding[0], lowest)?;
         let images = self.pad(images, 3.0, padding[1], padding[1], lowest)?;
         let rows = self.windows_of(images, 2.0, size[0], step[0], 1.0)?;

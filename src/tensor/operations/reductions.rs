@@ -2,7 +2,7 @@
 
 use super::super::graph::{Graph, Node, Op, elements};
 use super::super::view::Movement;
-use super::{refuse, shown};
+use super::{is_extreme, refuse, shown};
 use leastwise_error::Error;
 use leastwise_program::fused::Fold;
 
@@ -92,21 +92,30 @@ impl Graph {
         self.apply_number("mul", sum, 1.0 / count)
     }
 
-    /// The first place of the largest element along an axis, as a number; the last place of all, where nothing is the largest (NaN).
+    /// The first place of the largest element along an axis, as a number; the first NaN's, if there is one.
     pub fn argmax(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
+        self.place_of_extreme("argmax", Fold::Max, node, axis)
+    }
+
+    /// The first place of the smallest element along an axis, as a number; the first NaN's, if there is one.
+    pub fn argmin(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
+        self.place_of_extreme("argmin", Fold::Min, node, axis)
+    }
+
+    fn place_of_extreme(&mut self, name: &str, fold: Fold, node: Node, axis: f64) -> Result<Node, Error> {
         let shape = self.shape(self.known(node)?).to_vec();
-        let axis = Self::axis("argmax", axis, shape.len())?;
+        let axis = Self::axis(name, axis, shape.len())?;
         if shape[axis] > 1 << 24 {
-            return refuse("argmax", format!("{} has an axis of more places than the 2²⁴ that numbers tell apart", shown(&shape)));
+            return refuse(name, format!("{} has an axis of more places than the 2²⁴ that numbers tell apart", shown(&shape)));
         }
-        let largest = self.reduce("argmax", Fold::Max, node, &[axis as f64], true)?;
-        let is_largest = self.apply("equal", &[node, largest])?;
+        let extreme = self.reduce(name, fold, node, &[axis as f64], true)?;
+        let is_extreme = self.map(name, &is_extreme(), &[node, extreme])?;
         let mut places = vec![1; shape.len()];
         places[axis] = shape[axis];
         let places = self.count(&places)?;
         let none = self.constant(f64::from(shape[axis]) - 1.0, &[]);
-        let places = self.apply("where", &[is_largest, places, none])?;
-        self.reduce("argmax", Fold::Min, places, &[axis as f64], false)
+        let places = self.apply("where", &[is_extreme, places, none])?;
+        self.reduce(name, Fold::Min, places, &[axis as f64], false)
     }
 
     /// exp(x − max x)/Σ exp(x − max x) along an axis.

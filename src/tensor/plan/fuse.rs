@@ -5,18 +5,29 @@
 //! written into the kernels of its users. A root joins a kernel before it where it is over the same elements and reads
 //! the kernel's own results element by element.
 
+use super::reach::{Reach, Reaches};
 use super::stage::{Around, Prologue, Stage, Unwritten};
 use super::{Plan, Request, Target};
 use crate::graph::{Graph, Groups, Node, Op};
 use crate::view::{Movement, View};
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_expr::Expr;
 use leastwise_program::fused::{Fold, TENSOR_SLOTS};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Kernels that an operation is tried to join, of those that have room.
+const MOST_TRIED: usize = 256;
 
 /// Instructions of an elementwise kernel, and of what follows a product, which is written once an entry of a lane.
 const MOST_INSTRUCTIONS: usize = 400;
 const MOST_AFTER_PRODUCT: usize = 80;
+
+/// How often kernels are drafted at most.
+const MOST_PASSES: usize = 4;
+
+/// Operations of the host for every node that is looked at.
+pub(super) const OPERATIONS: usize = 1 << 10;
 
 /// Operations of an expression from which on it is stored, so that long ones are divided evenly and at once.
 const LONG: u32 = MOST_INSTRUCTIONS as u32 / 2;
@@ -40,6 +51,8 @@ pub(super) enum Start {
     },
     Special {
         node: Node,
+        /// What its operands are read from.
+        bases: Vec<Node>,
     },
 }
 
@@ -53,11 +66,23 @@ pub(super) struct Draft {
     pub values: HashMap<Node, Expr>,
     /// In the order in which they came.
     pub members: Vec<Node>,
+    /// Tensors that it reads.
+    pub reads: Vec<Node>,
 }
 
 impl Draft {
-    /// Tensors that it reads.
-    pub fn reads(&self) -> Vec<Node> {
+    fn new(start: Start, domain: Vec<u32>) -> Self {
+        let mut draft = Self { start, domain, stage: Stage::default(), values: HashMap::new(), members: Vec::new(), reads: Vec::new() };
+        draft.reads = draft.tensors();
+        draft
+    }
+
+    /// Whether every slot has a tensor.
+    fn is_full(&self) -> bool {
+        self.reads.len() + self.members.len() >= TENSOR_SLOTS.len()
+    }
+
+    fn tensors(&self) -> Vec<Node> {
         let mut all = self.stage.tensors();
         match &self.start {
             Start::Reduction { prologue, .. } => all.extend(prologue.stage.tensors()),
@@ -76,32 +101,89 @@ pub struct Fuser<'a> {
     pub(super) outputs: &'a [Node],
     pub(super) targets: &'a [Target],
     unfused: bool,
-    roots: HashSet<Node>,
+    pub(super) roots: HashSet<Node>,
     pub(super) drafts: Vec<Draft>,
     /// Which draft computes a root.
     maker: HashMap<Node, usize>,
+    /// Elementwise drafts with room for one more tensor, by what they read.
+    open: HashMap<Node, BTreeSet<usize>>,
+    pub(super) reaches: Reaches,
+    /// Nodes that are made of numbers alone.
+    untied: HashSet<Node>,
+    /// Nodes and expressions that were looked at.
+    pub(super) visited: u64,
 }
 
 impl<'a> Fuser<'a> {
     pub fn new(graph: &'a Graph, request: &'a Request, outputs: &'a [Node], targets: &'a [Target], unfused: bool) -> Self {
-        Self { graph, request, outputs, targets, unfused, roots: HashSet::new(), drafts: Vec::new(), maker: HashMap::new() }
+        Self {
+            graph,
+            request,
+            outputs,
+            targets,
+            unfused,
+            roots: HashSet::new(),
+            drafts: Vec::new(),
+            maker: HashMap::new(),
+            open: HashMap::new(),
+            reaches: Reaches::default(),
+            untied: HashSet::new(),
+            visited: 0,
+        }
     }
 
-    pub fn plan(mut self) -> Result<Plan, Error> {
-        self.choose_roots();
-        // Whatever can't be written is stored, and all begins anew: that ends, since every node is stored at last.
-        while let Err(Unwritten(node)) = self.draft_all() {
-            if !self.roots.insert(node) {
-                return Err(Error::Limits(format!(
-                    "an operation on tensors reads more than the {} tensors, or has more than the {MOST_INSTRUCTIONS} instructions, that a kernel can have",
-                    TENSOR_SLOTS.len()
-                )));
+    pub async fn plan(mut self, pace: &Pace) -> Result<Plan, Error> {
+        self.choose_roots(pace).await?;
+        // Parts that turn out to be stored are drafted late, and in their places the next time.
+        for _ in 0..MOST_PASSES {
+            if self.draft_all(pace).await? {
+                break;
             }
         }
-        self.finish()
+        self.finish(pace).await
     }
 
-    fn is_leaf(&self, node: Node) -> bool {
+    /// Drafts all roots; false if more nodes were stored than were roots.
+    async fn draft_all(&mut self, pace: &Pace) -> Result<bool, Error> {
+        self.drafts.clear();
+        self.maker.clear();
+        self.open.clear();
+        let roots = self.roots.len();
+        for &node in &self.request.order {
+            if self.roots.contains(&node) {
+                self.draft_with_parts(node, pace).await?;
+                self.reaches.clear();
+            }
+        }
+        Ok(roots == self.roots.len())
+    }
+
+    /// Drafts a root. Of what can't be written, a part is stored before it: that ends, since every node is stored at last.
+    async fn draft_with_parts(&mut self, root: Node, pace: &Pace) -> Result<(), Error> {
+        let mut stack = vec![root];
+        while let Some(&node) = stack.last() {
+            let before = self.visited;
+            let drafted = self.draft(node);
+            pace.spend(OPERATIONS * (self.visited - before) as usize).await?;
+            match drafted {
+                Ok(()) => {
+                    stack.pop();
+                }
+                Err(Unwritten(part)) => {
+                    if !self.store(part) {
+                        return Err(Error::Limits(format!(
+                            "an operation on tensors reads more than the {} tensors, or has more than the {MOST_INSTRUCTIONS} instructions, that a kernel can have",
+                            TENSOR_SLOTS.len()
+                        )));
+                    }
+                    stack.push(part);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_leaf(&self, node: Node) -> bool {
         matches!(self.graph.entry(node).op, Op::Stored)
     }
 
@@ -116,21 +198,23 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    fn choose_roots(&mut self) {
+    async fn choose_roots(&mut self, pace: &Pace) -> Result<(), Stopped> {
         let mut users: HashMap<Node, u32> = HashMap::new();
         for &node in &self.request.order {
             for &input in &self.graph.entry(node).inputs {
                 *users.entry(input).or_default() += 1;
             }
         }
-        let asked: Vec<Node> = self.outputs.iter().copied().filter(|&output| !self.is_leaf(output)).collect();
-        self.roots.extend(asked);
+        for &output in self.outputs {
+            self.store(output);
+        }
         let mut lengths: HashMap<Node, u32> = HashMap::new();
         for &node in &self.request.order {
+            pace.spend(OPERATIONS).await?;
             let entry = self.graph.entry(node);
             match &entry.op {
                 Op::Reduce { .. } | Op::Product(_) | Op::Special(_) | Op::Part(_) => {
-                    self.roots.insert(node);
+                    self.store(node);
                     if !matches!(entry.op, Op::Reduce { .. }) {
                         for &input in &entry.inputs {
                             let base = self.base(input);
@@ -140,7 +224,7 @@ impl<'a> Fuser<'a> {
                 }
                 // Its elements are those that are kept, wherever they are needed.
                 Op::Half => {
-                    self.roots.insert(node);
+                    self.store(node);
                 }
                 Op::Gather => {
                     for &input in &entry.inputs {
@@ -154,19 +238,20 @@ impl<'a> Fuser<'a> {
                         && self.reaches_tensors(base)
                         && (formula.is_costly() || self.graph.entry(base).inputs.len() > 2)
                     {
-                        self.roots.insert(base);
+                        self.store(base);
                     }
                 }
                 Op::Map(_) if self.unfused => {
-                    self.roots.insert(node);
+                    self.store(node);
                 }
                 Op::Map(_) if users.get(&node).is_some_and(|users| *users > 1) && self.reaches_tensors(node) => {
-                    self.roots.insert(node);
+                    self.store(node);
                 }
                 _ => {}
             }
             self.cut_long(node, &mut lengths);
         }
+        Ok(())
     }
 
     /// Stores an expression that has become long; `lengths` are operations of those before it.
@@ -180,22 +265,31 @@ impl<'a> Fuser<'a> {
             _ => 0,
         };
         if length > LONG && matches!(entry.op, Op::Map(_)) {
-            self.roots.insert(node);
+            self.store(node);
         }
         lengths.insert(node, if self.roots.contains(&node) { 0 } else { length });
     }
 
-    fn store(&mut self, node: Node) {
-        if !self.is_leaf(node) {
-            self.roots.insert(node);
+    /// Makes a root of a node; false if it was one, or is a leaf.
+    fn store(&mut self, node: Node) -> bool {
+        if self.is_leaf(node) || !self.roots.insert(node) {
+            return false;
         }
+        self.reaches.forget_from(node);
+        if self.untied.contains(&node) {
+            self.untied.clear();
+        }
+        true
     }
 
     /// Whether elements come from anywhere but numbers.
-    fn reaches_tensors(&self, node: Node) -> bool {
+    fn reaches_tensors(&mut self, node: Node) -> bool {
         let mut open = vec![node];
         let mut seen = HashSet::new();
         while let Some(node) = open.pop() {
+            if self.untied.contains(&node) && !seen.is_empty() {
+                continue;
+            }
             let entry = self.graph.entry(node);
             match entry.op {
                 Op::Constant(_) | Op::Count => {}
@@ -207,18 +301,8 @@ impl<'a> Fuser<'a> {
                 _ => return true,
             }
         }
+        self.untied.extend(seen.iter().filter(|node| !self.roots.contains(node)));
         false
-    }
-
-    fn draft_all(&mut self) -> Result<(), Unwritten> {
-        self.drafts.clear();
-        self.maker.clear();
-        for &node in &self.request.order {
-            if self.roots.contains(&node) {
-                self.draft(node)?;
-            }
-        }
-        Ok(())
     }
 
     fn draft(&mut self, node: Node) -> Result<(), Unwritten> {
@@ -230,10 +314,8 @@ impl<'a> Fuser<'a> {
                 return Ok(());
             }
             Op::Special(_) => {
-                for &input in &entry.inputs {
-                    self.plain_base(input)?;
-                }
-                self.add(Start::Special { node }, node, None);
+                let bases = entry.inputs.iter().map(|&input| self.plain_base(input)).collect::<Result<_, _>>()?;
+                self.add(Start::Special { node, bases }, node, None);
             }
             Op::Product(groups) => {
                 let [left, right] = [entry.inputs[0], entry.inputs[1]].map(|input| self.factor(input));
@@ -242,6 +324,12 @@ impl<'a> Fuser<'a> {
             }
             Op::Reduce { fold, axes } => {
                 let source = entry.inputs[0];
+                if !self.is_given(source) {
+                    let reach = self.reach(source);
+                    if self.reads_too_much(&reach) {
+                        return Err(self.divide(source));
+                    }
+                }
                 let rank = self.graph.shape(source).len() as u32;
                 let order = (0..rank).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
                 let last = Movement::Permute(order);
@@ -250,8 +338,9 @@ impl<'a> Fuser<'a> {
                 let is_stored = |node: Node| self.roots.contains(&node) || self.is_leaf(node);
                 let around = Around { graph: self.graph, is_stored: &is_stored, values: &none, last: Some(&last) };
                 let value = stage.write(&around, source)?;
-                let is_long = stage.program(&[value], 0).instructions.len() > MOST_INSTRUCTIONS;
-                if is_long || stage.tensors().len() + 1 > TENSOR_SLOTS.len() {
+                let instructions = stage.program(&[value], 0).instructions.len();
+                self.visited += stage.visited + instructions as u64;
+                if instructions > MOST_INSTRUCTIONS || stage.tensors().len() + 1 > TENSOR_SLOTS.len() {
                     return Err(self.divide(source));
                 }
                 let start = Start::Reduction { node, fold: *fold, prologue: Prologue { stage, value }, axes: axes.clone() };
@@ -263,15 +352,35 @@ impl<'a> Fuser<'a> {
     }
 
     fn add(&mut self, start: Start, node: Node, made: Option<Node>) {
-        let mut stage = Stage::default();
-        let mut values = HashMap::new();
+        let mut draft = Draft::new(start, self.graph.shape(node).to_vec());
         if let Some(node) = made {
-            let expr = stage.made();
-            values.insert(node, expr);
+            let expr = draft.stage.made();
+            draft.values.insert(node, expr);
         }
-        let domain = self.graph.shape(node).to_vec();
-        self.drafts.push(Draft { start, domain, stage, values, members: vec![node] });
-        self.maker.insert(node, self.drafts.len() - 1);
+        draft.members.push(node);
+        self.push(draft, node);
+    }
+
+    fn push(&mut self, draft: Draft, root: Node) {
+        self.drafts.push(draft);
+        self.put(self.drafts.len() - 1, root);
+    }
+
+    /// A draft makes a root from now on, and reads what that reads.
+    fn put(&mut self, number: usize, root: Node) {
+        self.maker.insert(root, number);
+        let draft = &self.drafts[number];
+        if !matches!(draft.start, Start::Nothing) {
+            return;
+        }
+        for &read in &draft.reads {
+            let open = self.open.entry(read).or_default();
+            if draft.is_full() {
+                open.remove(&number);
+            } else {
+                open.insert(number);
+            }
+        }
     }
 
     /// What a factor of a product is read from, and how.
@@ -299,114 +408,79 @@ impl<'a> Fuser<'a> {
         if view.is_contiguous() { Ok(base) } else { Err(Unwritten(node)) }
     }
 
-    /// Roots and leaves that an elementwise root reads, and whether each is read element by element alone.
-    fn dependencies(&self, root: Node) -> HashMap<Node, bool> {
-        let mut found: HashMap<Node, bool> = HashMap::new();
-        let mut seen = HashSet::new();
-        let mut open: Vec<(Node, bool)> = self.graph.entry(root).inputs.iter().map(|&input| (input, self.is_even(root))).collect();
-        while let Some((node, even)) = open.pop() {
-            if !seen.insert((node, even)) {
-                continue;
-            }
-            if self.roots.contains(&node) || self.is_leaf(node) {
-                *found.entry(node).or_insert(true) &= even;
-                continue;
-            }
-            let entry = self.graph.entry(node);
-            open.extend(entry.inputs.iter().map(|&input| (input, even && self.is_even(node))));
-        }
-        found
-    }
-
-    /// Whether an element of a node needs just that element of its operands.
-    fn is_even(&self, node: Node) -> bool {
-        matches!(self.graph.entry(node).op, Op::Map(_) | Op::Detach)
-    }
-
     fn draft_elements(&mut self, root: Node) -> Result<(), Unwritten> {
         let is_half = matches!(self.graph.entry(root).op, Op::Half);
-        let dependencies = self.dependencies(root);
-        let made_last = dependencies.keys().filter_map(|node| self.maker.get(node)).max().copied();
-        let first = made_last.unwrap_or(0);
+        let reach = self.reach(root);
         // A word has two halves, and so a kernel that writes them goes over pairs.
         if !self.unfused && !is_half {
-            for number in first..self.drafts.len() {
-                let is_own = |node: &Node| self.maker.get(node) == Some(&number);
-                let fits = self.drafts[number].domain == self.graph.shape(root)
-                    && dependencies.iter().all(|(node, &even)| even || !is_own(node))
-                    && match self.drafts[number].start {
-                        Start::Special { .. } | Start::Halves => false,
-                        Start::Nothing => {
-                            let reads = self.drafts[number].reads();
-                            dependencies.keys().any(|node| is_own(node) || reads.contains(node))
-                        }
-                        Start::Reduction { .. } | Start::Product { .. } => dependencies.keys().any(is_own),
-                    };
-                if fits && let Some(draft) = self.joined(&self.drafts[number], root) {
+            for number in self.candidates(root, &reach) {
+                if let Some(draft) = self.joined(number, root) {
                     self.drafts[number] = draft;
-                    self.maker.insert(root, number);
+                    self.put(number, root);
                     return Ok(());
                 }
             }
         }
-        let empty = Draft {
-            start: if is_half { Start::Halves } else { Start::Nothing },
-            domain: self.graph.shape(root).to_vec(),
-            stage: Stage::default(),
-            values: HashMap::new(),
-            members: Vec::new(),
-        };
-        let draft = self.with_member(&empty, root)?;
+        if self.reads_too_much(&reach) {
+            return Err(self.divide(root));
+        }
+        let start = if is_half { Start::Halves } else { Start::Nothing };
+        let empty = Draft::new(start, self.graph.shape(root).to_vec());
+        let draft = self.with_member(empty, root)?;
         match self.fits(&draft) {
             true => {
-                self.drafts.push(draft);
-                self.maker.insert(root, self.drafts.len() - 1);
+                self.push(draft, root);
                 Ok(())
             }
             false => Err(self.divide(root)),
         }
     }
 
-    fn joined(&self, draft: &Draft, root: Node) -> Option<Draft> {
-        self.with_member(draft, root).ok().filter(|draft| self.fits(draft))
+    /// Drafts that a root may join, in order: none before one that it depends on, and those that read or make what it reads.
+    fn candidates(&mut self, root: Node, reach: &Reach) -> Vec<usize> {
+        let made_last = reach.reads.iter().filter_map(|(node, _)| self.maker.get(node)).max().copied();
+        let first = made_last.unwrap_or(0);
+        let mut numbers: BTreeSet<usize> = made_last.into_iter().collect();
+        for (read, _) in &reach.reads {
+            numbers.extend(self.open.get(read).into_iter().flat_map(|open| open.range(first..)).take(MOST_TRIED));
+        }
+        self.visited += numbers.len() as u64;
+        let shape = self.graph.shape(root);
+        let fits = |number: &usize| {
+            let draft = &self.drafts[*number];
+            let is_own = |node: &Node| self.maker.get(node) == Some(number);
+            let more = reach.reads.iter().filter(|(node, _)| !is_own(node) && draft.reads.binary_search(node).is_err()).count();
+            !matches!(draft.start, Start::Special { .. } | Start::Halves)
+                && draft.domain == shape
+                && draft.reads.len() + more + draft.members.len() < TENSOR_SLOTS.len()
+                && reach.reads.iter().all(|(node, even)| *even || !is_own(node))
+        };
+        numbers.into_iter().filter(fits).take(MOST_TRIED).collect()
     }
 
-    fn with_member(&self, draft: &Draft, root: Node) -> Result<Draft, Unwritten> {
-        let mut draft = draft.clone();
-        let own: HashSet<Node> = draft.members.iter().copied().collect();
+    fn joined(&mut self, number: usize, root: Node) -> Option<Draft> {
+        let draft = self.with_member(self.drafts[number].clone(), root).ok()?;
+        self.fits(&draft).then_some(draft)
+    }
+
+    fn with_member(&mut self, mut draft: Draft, root: Node) -> Result<Draft, Unwritten> {
+        let before = draft.stage.visited;
         // Its own results are values; the root itself is what is being written.
-        let is_stored = |node: Node| node != root && !own.contains(&node) && (self.roots.contains(&node) || self.is_leaf(node));
+        let is_stored = |node: Node| node != root && self.is_given(node) && !draft.members.contains(&node);
         let around = Around { graph: self.graph, is_stored: &is_stored, values: &draft.values, last: None };
         let value = draft.stage.write(&around, root)?;
         draft.values.insert(root, value);
         draft.members.push(root);
+        draft.reads = draft.tensors();
+        self.visited += draft.stage.visited - before;
         Ok(draft)
     }
 
-    fn fits(&self, draft: &Draft) -> bool {
+    fn fits(&mut self, draft: &Draft) -> bool {
         let stores: Vec<Expr> = draft.members.iter().filter_map(|node| draft.values.get(node)).copied().collect();
         let most = if matches!(draft.start, Start::Product { .. }) { MOST_AFTER_PRODUCT } else { MOST_INSTRUCTIONS };
-        draft.reads().len() + draft.members.len() <= TENSOR_SLOTS.len() && draft.stage.program(&stores, 0).instructions.len() <= most
-    }
-
-    /// What to store of an expression that reads too much: the part that reads the most, but not all.
-    fn divide(&self, root: Node) -> Unwritten {
-        let all = self.dependencies(root).len();
-        let mut open: Vec<Node> = self.graph.entry(root).inputs.clone();
-        let mut seen = HashSet::new();
-        let mut best = (0, root);
-        while let Some(node) = open.pop() {
-            if !seen.insert(node) || self.roots.contains(&node) || self.is_leaf(node) {
-                continue;
-            }
-            if matches!(self.graph.entry(node).op, Op::Map(_)) {
-                let reads = self.dependencies(node).len();
-                if reads > best.0 && (reads < all || best.1 == root) {
-                    best = (reads, node);
-                }
-            }
-            open.extend(&self.graph.entry(node).inputs);
-        }
-        Unwritten(best.1)
+        let instructions = draft.stage.program(&stores, 0).instructions.len();
+        self.visited += instructions as u64;
+        draft.reads.len() + draft.members.len() <= TENSOR_SLOTS.len() && instructions <= most
     }
 }

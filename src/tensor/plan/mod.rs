@@ -7,6 +7,7 @@
 mod fuse;
 mod layout;
 mod library;
+mod reach;
 mod special;
 mod stage;
 mod steps;
@@ -14,10 +15,12 @@ mod steps;
 pub use library::{Library, Multiplied};
 
 use super::graph::{Graph, Node, Op, Special};
+use leastwise_base::task::Task;
 use leastwise_cpu::half;
 use leastwise_device::{KernelSource, Kind, Limits};
 use leastwise_error::Error;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Whose elements are bound.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -129,6 +132,8 @@ pub struct Plan {
     pub outputs: Vec<Ref>,
     /// Elementwise operations that run within other kernels.
     pub fused: u32,
+    /// Nodes and expressions that planning looked at.
+    pub visited: u64,
 }
 
 /// What plans are made for.
@@ -230,6 +235,21 @@ impl Request {
 }
 
 /// Makes a plan for devices to choose from; `unfused`, every operation has a kernel of its own, to compare with.
+///
+/// # Errors
+/// [`Error::Limits`] for an operation that no kernel can have.
 pub fn plan(graph: &Graph, request: &Request, outputs: &[Node], targets: &[Target], unfused: bool) -> Result<Plan, Error> {
-    fuse::Fuser::new(graph, request, outputs, targets, unfused).plan()
+    Task::new(|pace| async move { fuse::Fuser::new(graph, request, outputs, targets, unfused).plan(&pace).await }).finish()
+}
+
+/// The same in time slices, of a graph that may change meanwhile.
+pub fn planning(
+    graph: &Graph,
+    request: Arc<Request>,
+    outputs: Vec<Node>,
+    targets: Vec<Target>,
+    unfused: bool,
+) -> Task<'static, Result<Plan, Error>> {
+    let graph = graph.excerpt(&request.order);
+    Task::new(|pace| async move { fuse::Fuser::new(&graph, &request, &outputs, &targets, unfused).plan(&pace).await })
 }

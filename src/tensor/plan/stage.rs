@@ -40,6 +40,8 @@ pub struct Stage {
     written: HashMap<(Node, Path), Expr>,
     /// Elementwise operations that are written here.
     pub inlined: Vec<Node>,
+    /// Nodes that were looked at.
+    pub visited: u64,
 }
 
 /// What a prologue stores.
@@ -95,6 +97,7 @@ impl Stage {
         // Depth first without recursion: chains are as long as programs make them.
         let mut stack = vec![(root, path)];
         while let Some(&(node, path)) = stack.last() {
+            self.visited += 1;
             if self.written.contains_key(&(node, path)) {
                 stack.pop();
                 continue;

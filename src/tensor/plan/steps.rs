@@ -1,10 +1,11 @@
 //! Drafts of kernels become steps of a plan.
 
-use super::fuse::{Draft, Fuser, Start};
+use super::fuse::{Draft, Fuser, OPERATIONS, Start};
 use super::stage::{Origin, Reading, Stage};
 use super::{Buffer, Kernel, Launch, Multiplied, Plan, Ref, Step, Target, Work, layout, library, special};
 use crate::graph::{Node, Op, elements};
 use crate::view::View;
+use leastwise_base::task::Pace;
 use leastwise_cpu::block::PRODUCT_ROWS;
 use leastwise_cpu::half;
 use leastwise_device::{After, KernelSource};
@@ -29,40 +30,50 @@ impl Fuser<'_> {
     fn stored(&self) -> HashSet<Node> {
         let mut stored: HashSet<Node> = self.outputs.iter().copied().collect();
         for draft in &self.drafts {
-            stored.extend(draft.reads());
-            if let Start::Special { node } = draft.start {
-                stored.extend(self.graph.entry(node).inputs.iter().map(|&input| self.base(input)));
+            stored.extend(&draft.reads);
+            if let Start::Special { bases, .. } = &draft.start {
+                stored.extend(bases);
             }
         }
         stored
     }
 
-    pub(super) fn finish(self) -> Result<Plan, Error> {
+    pub(super) async fn finish(self, pace: &Pace) -> Result<Plan, Error> {
         let stored = self.stored();
-        let mut plan = Plan { tables: vec![Vec::new(); self.targets.len()], ..Plan::default() };
+        let mut parts: HashMap<Node, Vec<(Node, u32)>> = HashMap::new();
+        for &part in &self.request.order {
+            let entry = self.graph.entry(part);
+            if let Op::Part(number) = entry.op {
+                parts.entry(entry.inputs[0]).or_default().push((part, number));
+            }
+        }
+        let numbers: HashMap<Node, u32> = self.request.numbers.iter().map(|(node, _)| *node).zip(0..).collect();
+        let mut plan = Plan { tables: vec![Vec::new(); self.targets.len()], visited: self.visited, ..Plan::default() };
         let mut places: HashMap<Node, Ref> = self.request.leaves.iter().copied().zip((0..).map(Ref::Leaf)).collect();
         let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
         for (number, draft) in (0u32..).zip(&self.drafts) {
+            pace.spend(OPERATIONS * (1 + draft.stage.scalars.len())).await?;
             let mut buffer = |elements: u32, half: bool| {
                 plan.buffers.push(Buffer { elements, half, first: number, last: number, stays: false });
                 Ref::Buffer(plan.buffers.len() as u32 - 1)
             };
-            let step = match draft.start {
-                Start::Special { node } => {
+            let step = match &draft.start {
+                &Start::Special { node, ref bases } => {
                     // Every result has a buffer, also one that nobody asked for.
                     let results: Vec<Ref> =
                         special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false)).collect();
                     places.insert(node, results[0]);
-                    places.extend(self.parts(node).map(|(part, number)| (part, results[number as usize])));
-                    let inputs: Vec<Ref> = self.graph.entry(node).inputs.iter().map(|&input| places[&self.base(input)]).collect();
+                    let own = parts.get(&node).into_iter().flatten();
+                    places.extend(own.map(|(part, number)| (*part, results[*number as usize])));
+                    let inputs: Vec<Ref> = bases.iter().map(|base| places[base]).collect();
                     special::step(self.graph, node, self.targets, &inputs, &results)?
                 }
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
                     let made = |&member: &Node| (member, buffer(self.graph.size(member), self.graph.entry(member).half));
                     places.extend(members.iter().map(made).collect::<Vec<_>>());
-                    self.step(draft, &members, &mut plan, &places)?
+                    self.step(draft, &members, &mut plan, (&places, &numbers))?
                 }
             };
             for (_, place) in &step.bindings {
@@ -81,16 +92,15 @@ impl Fuser<'_> {
         Ok(plan)
     }
 
-    /// The results of a hand-written kernel that somebody uses, and which they are.
-    fn parts(&self, node: Node) -> impl Iterator<Item = (Node, u32)> {
-        self.request.order.iter().filter_map(move |&part| match self.graph.entry(part).op {
-            Op::Part(number) if self.graph.entry(part).inputs[0] == node => Some((part, number)),
-            _ => None,
-        })
-    }
-
-    fn step(&self, draft: &Draft, members: &[Node], plan: &mut Plan, places: &HashMap<Node, Ref>) -> Result<Step, Error> {
-        let reads = draft.reads();
+    /// The step of a draft: where tensors are, and the places of numbers among the request's.
+    fn step(
+        &self,
+        draft: &Draft,
+        members: &[Node],
+        plan: &mut Plan,
+        (places, places_of_numbers): (&HashMap<Node, Ref>, &HashMap<Node, u32>),
+    ) -> Result<Step, Error> {
+        let reads = &draft.reads;
         let slots: HashMap<Node, usize> = reads.iter().chain(members).copied().zip(TENSOR_SLOTS).collect();
         let is_half = |node: &Node| self.graph.entry(*node).half;
         let source_of = |origin: &Origin| self.source(origin, &slots);
@@ -183,7 +193,7 @@ impl Fuser<'_> {
         }
         let constants = (!numbers.is_empty()).then(|| {
             let place = (plan.constants, numbers.len() as u32);
-            let position = |node: &Node| self.request.numbers.iter().position(|(known, _)| known == node).unwrap_or(0) as u32;
+            let position = |node: &Node| places_of_numbers.get(node).copied().unwrap_or(0);
             plan.numbers.push((place.0, numbers.iter().map(position).collect()));
             let alignment = self.targets.iter().map(|target| target.limits.offset_alignment).max().unwrap_or(1);
             plan.constants = (place.0 + place.1).next_multiple_of(alignment);

@@ -1,15 +1,16 @@
 //! What evaluates tensors: storages, plans that were made, and the recordings that play them.
 
 mod play;
+mod prepare;
 
 pub use play::{Evaluation, Next};
+pub use prepare::Preparation;
 
-use super::graph::{Graph, Node, Op, Storage};
-use super::plan::{Library, Plan, Request, Target, plan};
+use super::graph::{Graph, Node, Storage};
+use super::plan::Plan;
 use super::pool::{Block, Pool, PoolStatistics};
 use super::routing::{Place, Route, Router};
-use leastwise_device::{Device, Form, KernelId, Precision, Slice};
-use leastwise_error::Error;
+use leastwise_device::{Device, KernelId, Slice};
 use std::collections::HashMap;
 
 /// Plans that are kept.
@@ -231,130 +232,5 @@ impl Tensors {
         let stored = self.storages.get(&entry.storage?)?;
         let block = stored.blocks[Place::Device as usize]?;
         Some((Slice { buffer: block.buffer, offset: 0, len: stored.len }, entry.half))
-    }
-
-    /// Begins to compute these tensors, and to read some of them.
-    pub fn evaluate(&mut self, devices: &mut Devices, outputs: &[Node], read: &[Node]) -> Result<Evaluation, Error> {
-        let mut wanted: Vec<Node> = outputs.iter().chain(read).copied().collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        for &node in &wanted {
-            self.graph.get(node).ok_or(Error::Disposed("tensor"))?;
-        }
-        let mut request = Request::new(&self.graph, &wanted);
-        let leaves = request.leaves.clone();
-        let places: Vec<u8> = leaves.iter().map(|&leaf| self.places_of(leaf)).collect();
-        request.key.extend(places.iter().map(|&place| u64::from(place)));
-        request.key.extend([u64::from(self.unfused), self.products as u64, self.router.version()]);
-        self.statistics.evaluations += 1;
-        self.clock += 1;
-        if self.plans.contains_key(&request.key) {
-            self.statistics.plans_reused += 1;
-        } else {
-            self.compile(devices, &request, &wanted, &places)?;
-        }
-        let storages = leaves.iter().map(|&leaf| (leaf, self.storage_of(leaf))).collect::<Vec<_>>();
-        // Whoever lets go of them meanwhile does not take them away.
-        let held: Vec<Node> = leaves.iter().chain(read).copied().collect();
-        held.iter().for_each(|&node| {
-            self.graph.hold(node);
-        });
-        let clock = self.clock;
-        let Some(compiled) = self.plans.get_mut(&request.key) else { return Err(Error::Internal("an evaluation has no plan")) };
-        compiled.used = clock;
-        self.statistics.kernels = compiled.plan.steps.len() as u32;
-        self.statistics.fused = compiled.plan.fused;
-        self.statistics.nodes = self.graph.len() as u32;
-        self.trace.clear();
-        for (step, (place, reason)) in compiled.plan.steps.iter().zip(&compiled.route.steps) {
-            let place = if *place == Place::Cpu && devices.cpu.is_some() { "cpu" } else { devices.main.backend() };
-            let (elements, operations) = (step.work.elements, step.work.operations);
-            let library = match step.launches[0].multiplied.filter(|_| place == devices.main.backend()) {
-                Some(multiplied) if multiplied.form.coarse => " (library, TF32)",
-                Some(_) => " (library)",
-                None => "",
-            };
-            let what = format!("{}{library}", step.what);
-            let bytes = step.work.bytes(devices.main.precision().bytes() as f64);
-            self.trace.push(Traced { what, place, reason: reason.clone(), elements, bytes, operations });
-        }
-        let numbers = request.numbers.iter().map(|(_, value)| *value).collect();
-        Ok(Evaluation::new(request.key, wanted, read, held, storages, numbers, compiled.plan.buffers.len()))
-    }
-
-    /// A bit for every place that has a leaf's elements; none where they are still the host's.
-    fn places_of(&self, leaf: Node) -> u8 {
-        let stored = self.graph.entry(leaf).storage.and_then(|storage| self.storages.get(&storage));
-        let bits = |stored: &Stored| {
-            Place::ALL.into_iter().filter(|&place| stored.blocks[place as usize].is_some()).map(|place| 1 << place as u8).sum()
-        };
-        stored.map_or(0, bits)
-    }
-
-    fn storage_of(&mut self, leaf: Node) -> Storage {
-        if let Some(storage) = self.graph.entry(leaf).storage {
-            return storage;
-        }
-        self.next += 1;
-        let storage = Storage(self.next);
-        self.storages.insert(storage, Stored { blocks: [None; 2], len: self.graph.stored_size(leaf), users: 1 });
-        self.graph.change(leaf, |entry| entry.storage = Some(storage));
-        storage
-    }
-
-    fn has_products(&self, request: &Request) -> bool {
-        request.order.iter().any(|&node| matches!(self.graph.entry(node).op, Op::Product(_)))
-    }
-
-    fn compile(&mut self, devices: &mut Devices, request: &Request, outputs: &[Node], places: &[u8]) -> Result<(), Error> {
-        let multiplies = self.products != Products::Own && self.has_products(request) && devices.main.multiplies();
-        // The library finishes products in single precision alone, and so it is with TF32.
-        let is_single = devices.main.precision() == Precision::F32;
-        let library = multiplies.then(|| Library { finishes: is_single, coarse: self.products == Products::Tf32 && is_single });
-        let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits(), library }];
-        if let Some(cpu) = &devices.cpu {
-            targets.push(Target { cpu: true, limits: cpu.limits(), library: None });
-        }
-        let mut plan = plan(&self.graph, request, outputs, &targets, self.unfused)?;
-        let forms: Vec<Form> = plan.steps.iter().filter_map(|step| Some(step.launches[0].multiplied?.form)).collect();
-        for form in forms {
-            // What it has no algorithm for, our kernels do.
-            if !devices.main.prepare_product(&form)? {
-                targets[0].library = None;
-                plan = self::plan(&self.graph, request, outputs, &targets, self.unfused)?;
-                break;
-            }
-        }
-        let leaves = request.leaves.iter().map(|&leaf| (self.graph.size(leaf), self.graph.entry(leaf).half));
-        for (elements, half) in plan.buffers.iter().map(|buffer| (buffer.elements, buffer.half)).chain(leaves) {
-            let each = if half { 2 } else { devices.main.precision().bytes() };
-            let (bytes, limit) = (u64::from(elements) * each, devices.main.limits().binding_bytes);
-            if bytes > limit {
-                return Err(Error::Limits(format!(
-                    "a tensor of {elements} elements takes {bytes} bytes, but this device binds {limit} at once"
-                )));
-            }
-        }
-        let sizes: Vec<f64> = request.leaves.iter().map(|&leaf| f64::from(self.graph.stored_size(leaf))).collect();
-        let route = self.router.route(&plan, places, &sizes, devices.cpu.is_some());
-        let mut kernels = Vec::with_capacity(plan.steps.len());
-        for (step, (place, _)) in plan.steps.iter().zip(&route.steps) {
-            let launch = &step.launches[*place as usize];
-            let of_step = match &launch.kernel {
-                Some(kernel) => devices.at(*place).kernels(std::slice::from_ref(&kernel.source))?.first().copied(),
-                None => None,
-            };
-            kernels.push(of_step);
-        }
-        if self.plans.len() >= MOST_PLANS
-            && let Some(oldest) = self.plans.iter().min_by_key(|(_, compiled)| compiled.used).map(|(key, _)| key.clone())
-            && let Some(old) = self.plans.remove(&oldest)
-        {
-            self.drop_plan(old);
-        }
-        self.statistics.plans_made += 1;
-        let compiled = Compiled { plan, route, kernels, tables: [None; 2], constants: [None; 2], used: self.clock };
-        self.plans.insert(request.key.clone(), compiled);
-        Ok(())
     }
 }

@@ -162,7 +162,7 @@ impl Tensors {
         {
             return Ok(Some(brought));
         }
-        self.prepare(devices, evaluation, compiled, place, &mut recording)?;
+        self.upload_constants(devices, evaluation, compiled, place, &mut recording)?;
         self.upload_leaves(devices, evaluation, compiled, place, &mut recording)?;
         while compiled.route.steps.get(evaluation.next).is_some_and(|(next, _)| *next == place)
             && self.missing(evaluation, compiled, place).is_empty()
@@ -263,7 +263,7 @@ impl Tensors {
     }
 
     /// The layout table, once, and the constants.
-    fn prepare(
+    fn upload_constants(
         &mut self,
         devices: &mut Devices,
         evaluation: &Evaluation,
@@ -364,12 +364,17 @@ impl Tensors {
             let Kernel { count, words, .. } = *kernel;
             recording.push(Command::Dispatch(Dispatch { kernel: id, bindings, count, single_group: false, words }));
         }
-        for (buffer, blocks) in compiled.plan.buffers.iter().zip(&mut evaluation.buffers) {
-            if buffer.last as usize == number && !buffer.stays {
-                for of in Place::ALL {
-                    if let Some(block) = blocks[of as usize].take() {
-                        self.pools[of as usize].give_back(block);
-                    }
+        let bound = step.bindings.iter().filter_map(|(_, reference)| match *reference {
+            Ref::Buffer(buffer) => Some(buffer as usize),
+            Ref::Leaf(_) => None,
+        });
+        let is_over = |&buffer: &usize| compiled.plan.buffers[buffer].last as usize == number && !compiled.plan.buffers[buffer].stays;
+        let mut over: Vec<usize> = bound.filter(is_over).collect();
+        over.sort_unstable();
+        for buffer in over {
+            for of in Place::ALL {
+                if let Some(block) = evaluation.buffers[buffer][of as usize].take() {
+                    self.pools[of as usize].give_back(block);
                 }
             }
         }

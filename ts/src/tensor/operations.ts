@@ -3,9 +3,9 @@
 /** @internal */
 export type Operation =
   | "add" | "sub" | "mul" | "div" | "maximum" | "minimum" | "less" | "lessEqual" | "equal" | "neg"
-  | "abs" | "sign" | "floor" | "ceil" | "round" | "square" | "sqrt" | "rsqrt" | "cbrt" | "exp"
-  | "exp2" | "expm1" | "log" | "log1p" | "sin" | "cos" | "tan" | "tanh" | "erf" | "relu"
-  | "sigmoid" | "gelu" | "silu" | "softplus" | "pow" | "where" | "constant" | "count" | "powInt" | "detach"
-  | "f16" | "f32" | "reshape" | "transpose" | "broadcastTo" | "slice" | "flip" | "pad" | "window" | "concat"
-  | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "softmax" | "logSoftmax" | "layerNorm" | "crossEntropy"
-  | "matmul" | "attention" | "conv2d" | "maxPool2d";
+  | "abs" | "sign" | "isNaN" | "floor" | "ceil" | "round" | "square" | "sqrt" | "rsqrt" | "cbrt"
+  | "exp" | "exp2" | "expm1" | "log" | "log1p" | "sin" | "cos" | "tan" | "tanh" | "erf"
+  | "relu" | "sigmoid" | "gelu" | "silu" | "softplus" | "pow" | "where" | "constant" | "count" | "powInt"
+  | "detach" | "f16" | "f32" | "reshape" | "transpose" | "broadcastTo" | "slice" | "flip" | "pad" | "window"
+  | "concat" | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "argmin" | "softmax" | "logSoftmax"
+  | "layerNorm" | "crossEntropy" | "matmul" | "attention" | "conv2d" | "maxPool2d";

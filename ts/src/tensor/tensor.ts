@@ -116,9 +116,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   mul(o: Kept<D> | number): Tensor<D> { return apply("mul", [this, o]); }
   /** this / o */
   div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
-  /** The larger one. Where both are equal, the gradient goes to the left one. */
+  /** The larger one; NaN where one is. Where both are equal, the gradient goes to the left one. */
   maximum(o: Kept<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
-  /** The smaller one. Where both are equal, the gradient goes to the left one. */
+  /** The smaller one; NaN where one is. Where both are equal, the gradient goes to the left one. */
   minimum(o: Kept<D> | number): Tensor<D> { return apply("minimum", [this, o]); }
   /** 1 where this < o, else 0. */
   less(o: Kept<D> | number): Tensor<D> { return apply("less", [this, o]); }
@@ -129,7 +129,10 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   neg(): Tensor<D> { return apply("neg", [this]); }
   /** |x|; its slope at 0 is 0. */
   abs(): Tensor<D> { return apply("abs", [this]); }
+  /** −1, 0 or 1; NaN of NaN. Its slope is 0. */
   sign(): Tensor<D> { return apply("sign", [this]); }
+  /** 1 where this is NaN, else 0. */
+  isNaN(): Tensor<D> { return apply("isNaN", [this]); }
   floor(): Tensor<D> { return apply("floor", [this]); }
   ceil(): Tensor<D> { return apply("ceil", [this]); }
   /** To the nearest whole number; halves to the even one. */
@@ -273,16 +276,19 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   sum(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("sum", axis, options); }
   /** The mean over all axes, or those given. */
   mean(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("mean", axis, options); }
-  /** The largest element. Equal ones share the gradient. */
+  /** The largest element; NaN where one is. Equal ones share the gradient. */
   max(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("max", axis, options); }
-  /** The smallest element. Equal ones share the gradient. */
+  /** The smallest element; NaN where one is. Equal ones share the gradient. */
   min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
-  /** Index of the largest element along an axis (the first of equals); without an axis, its index among all. It has no gradient. */
-  argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> {
-    const { keepDims = false } = checked("argmax(axis): options", options, REDUCE, { prefix: "argmax(axis): " });
-    if (axis === undefined) return through("argmax()", this, [["reshape", [this.size]], ["argmax", [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
-    const place = axisOf("argmax(axis)", axis, this.rank);
-    return through("argmax(axis)", this, [["argmax", [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
+  /** Index of the largest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
+  argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> { return this.#place("argmax", axis, options); }
+  /** Index of the smallest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
+  argmin(axis?: number, options: ReduceOptions = {}): Tensor<D> { return this.#place("argmin", axis, options); }
+  #place(name: "argmax" | "argmin", axis: number | undefined, options: ReduceOptions): Tensor<D> {
+    const { keepDims = false } = checked(`${name}(axis): options`, options, REDUCE, { prefix: `${name}(axis): ` });
+    if (axis === undefined) return through(`${name}()`, this, [["reshape", [this.size]], [name, [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
+    const place = axisOf(`${name}(axis)`, axis, this.rank);
+    return through(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
   /** Index of the smallest element, as {@link argmax} has that of the largest. */
   argmin(axis?: number, options?: ReduceOptions): Tensor<D> { return composed.argmin(this as Kept<D>, axis, options); }
