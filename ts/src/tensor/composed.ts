@@ -100,9 +100,6 @@ export function variance<D extends DType>(x: Kept<D>, axis?: Axes, options: Spre
   });
 }
 
-/** Index of the smallest element. */
-export const argmin = <D extends DType>(x: Kept<D>, axis?: number, options: ReduceOptions = {}): Tensor<D> => made("argmin(axis)", x, () => x.neg().argmax(axis, options));
-
 /** log Σ exp x, without overflow. */
 export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: ReduceOptions = {}): Tensor<D> {
   const what = "logsumexp(axis)", { keepDims = false } = checked(`${what}: options`, options, { keepDims: flag }, { prefix: `${what}: ` });

@@ -178,8 +178,6 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
   /** 1 where they differ, else 0; NaN differs from all. */
   notEqual(o: Kept<D> | number): Tensor<D> { return composed.notEqual(this as Kept<D>, o); }
-  /** 1 where this is NaN, else 0. */
-  isNaN(): Tensor<D> { return this.notEqual(this as Kept<D>); }
   /** min(max(x, low), high), of numbers or tensors, null for none; its slope at both bounds is 1. */
   clip(low?: Kept<D> | number | null, high?: Kept<D> | number | null): Tensor<D> { return composed.clip(this as Kept<D>, low, high); }
   /** log₂ x */
@@ -290,8 +288,6 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const place = axisOf(`${name}(axis)`, axis, this.rank);
     return through(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
-  /** Index of the smallest element, as {@link argmax} has that of the largest. */
-  argmin(axis?: number, options?: ReduceOptions): Tensor<D> { return composed.argmin(this as Kept<D>, axis, options); }
   /** The product over all axes, or those given; of none 1. Gradients are exact at 0, too. */
   prod(axis?: Axes, options?: ReduceOptions): Tensor<D> { return composed.prod(this as Kept<D>, axis, options); }
   /** The variance over all axes, or those given: the mean of (x − mean)². */
