@@ -223,7 +223,7 @@ export function nativeClusterOptions(options: ClusterOptions): { native: NativeC
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
   const { native, metric, signal, onProgress } = nativeClusterOptions(options);
   const given = pointsOf("cluster(points): points", points, native.dim);
-  const floats = metric === "cosine" ? normalised("cluster(points): points", given, native.dim) : given;
+  const floats = metric === "cosine" ? normalised("cluster(points)", given, native.dim) : given;
   const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, native), { signal, onProgress });
   if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);

@@ -138,7 +138,7 @@ export async function compress(tasks: Tasks, points: Points, options: CompressOp
   const { native, metric, maxNorm, keys: named, watch } = compressOptions(options);
   const { dim, ratio, trainFor } = native;
   const floats = pointsOf("compress(points): points", points, dim), space = new Space(metric, dim, maxNorm);
-  const stored = space.enter("compress(points): points", floats), count = trainFor === undefined ? floats.length / dim : 0;
+  const stored = space.enter("compress(points)", floats), count = trainFor === undefined ? floats.length / dim : 0;
   const keys = named === undefined ? undefined : new Keys();
   keysOf("keys", named ?? [], keys && count).forEach((key, id) => keys!.set(id, key));
   const asked = ratio === undefined ? undefined : ratioOf(ratio, space, trainFor ?? count);
@@ -148,22 +148,29 @@ export async function compress(tasks: Tasks, points: Points, options: CompressOp
     // An index that is to be filled has none of them.
     return { handle: index!, space, keys, ratio: metric === "l2" ? undefined : ratio, length: trainFor === undefined ? floats.length : 0 };
   } catch (thrown) {
-    throw asked === undefined || metric === "l2" ? thrown : inTermsOf(thrown, space, ratio!, asked);
+    throw asked === undefined || metric === "l2" ? thrown : inTermsOf(thrown, space, ratio!, asked, trainFor ?? count);
   }
 }
 
-/** Ratio of the engine's file that leaves room for the envelope of an index, and counts the vectors as they were given. */
-function ratioOf(ratio: number, { metric, dim, width, maxNorm }: Space, count: number): number {
-  if (metric === "l2") return ratio;
-  const beside = envelope({ metric, ...(maxNorm !== undefined && { maxNorm }), ratio }).length;
-  return Math.max((ratio * 4 * dim * count - (count > 0 ? beside : 0)) / (4 * width * Math.max(count, 1)), 0) || (ratio * dim) / width;
+/** Bytes of the envelope as a share of the vectors' size in f32, and what the added component of a metric takes: `file = ratio · grown + share`. */
+function besides({ metric, dim, width, maxNorm }: Space, ratio: number, count: number): { grown: number; share: number } {
+  const bytes = envelope({ metric, ...(maxNorm !== undefined && { maxNorm }), ratio }).length;
+  return { grown: width / dim, share: count > 0 ? bytes / (4 * dim * count) : 0 };
+}
+
+/** Ratio of the engine's file that leaves room for the envelope, and counts the vectors as they were given. Short, as the file has it. */
+function ratioOf(ratio: number, space: Space, count: number): number {
+  if (space.metric === "l2") return ratio;
+  const { grown, share } = besides(space, ratio, count);
+  return Math.max(Math.floor(((ratio - share) / grown) * 1e6), 1) / 1e6;
 }
 
 /** The engine's refusal of a ratio, in terms of what was given. */
-function inTermsOf(thrown: unknown, { dim, width }: Space, ratio: number, asked: number): unknown {
+function inTermsOf(thrown: unknown, space: Space, ratio: number, asked: number, count: number): unknown {
   if (!isA(thrown, LeastwiseError) || !thrown.message.includes(`ratio of ${asked}`)) return thrown;
-  const least = (text: string) => Math.ceil((Number(text) + ratio - asked) * (width / dim) * 1000) / 1000;
-  const message = thrown.message.replace(`of ${width} dimensions`, `of ${dim} dimensions`).replace(`ratio of ${asked}`, `ratio of ${ratio}`).replace(/ask for ([\d.e-]+)/, (_, text: string) => `ask for ${least(text)}`);
+  const { dim, width } = space, { grown, share } = besides(space, ratio, count);
+  const least = (text: string) => Math.ceil((Number(text) * grown + share) * 1000 + 0.5) / 1000;
+  const message = thrown.message.replace(`of ${width} dimensions`, `of ${dim} dimensions`).replace(`ratio of ${asked}`, `ratio of ${ratio}`).replace(/ask for (0[\d.]+)/, (_, text: string) => `ask for ${least(text)}`);
   return new LeastwiseError(thrown.code, message, { cause: thrown });
 }
 
@@ -223,7 +230,7 @@ async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>):
   const reader = tasks.call((engine) => engine.indexReader());
   const feed = (piece: Uint8Array) => tasks.call((engine) => engine.feedIndexReader(reader, piece));
   // What came so far, while it may be an envelope that has not ended.
-  let held: Uint8Array[] | undefined = [], length = 0, needed = 8, description: Description = { metric: "l2" }, handle: number;
+  let held: Uint8Array[] | undefined = [], length = 0, needed = 64, description: Description = { metric: "l2" }, handle: number;
   try {
     for (;;) {
       const { done, value } = await pieces.read();
@@ -244,13 +251,13 @@ async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>):
         feed(start);
         continue;
       }
-      needed = length < 8 ? 8 : envelopeBytes(start);
+      needed = envelopeBytes(start);
       if (length < needed) continue;
       [description] = opened(start);
       held = undefined;
       feed(start.subarray(needed));
     }
-    if (held && length > 8) throw endsInEnvelope(needed, length);
+    if (held && length > 2) throw endsInEnvelope(needed, length);
     if (held) feed(joined(held, length));
     handle = tasks.call((engine) => engine.finishIndexReader(reader));
   } catch (thrown) {

@@ -170,6 +170,8 @@ export interface IndexInfo {
   readonly metric: Metric;
   /** Greatest length that a vector may have, of the metric `"dot"` once there have been vectors. */
   readonly maxNorm?: number;
+  /** True if its vectors have keys. */
+  readonly keyed: boolean;
   /** Vectors in it. */
   readonly count: number;
   /** Inverted lists, each with an anchor. */

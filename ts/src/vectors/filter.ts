@@ -1,5 +1,5 @@
 /** Filters: which vectors a search may find. */
-import { bytesOf, firstNonIndex, taken, type Indices, type Mask } from "../arrays.js";
+import { bytesOf, firstNonIndex, isList, taken, type Indices, type Mask } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, given, mustBePlain } from "../options.js";
@@ -29,7 +29,7 @@ export function maskOf(what: string, filter: unknown, nextId: number, keys: Keys
     return mask;
   }
   if (typeof filter === "function") return ofPredicate(filter as (id: number, key: Key | undefined) => unknown, nextId, keys);
-  if (typeof filter !== "object" || filter === null || Array.isArray(filter) || ArrayBuffer.isView(filter)) {
+  if (typeof filter !== "object" || filter === null || isList(filter) || ArrayBuffer.isView(filter)) {
     throw new LeastwiseError("invalid-option", `${what} must be a Uint8Array with a byte for each id, { ids }, { keys }, { bits } or a function, not ${describe(filter)}`);
   }
   mustBePlain(what, filter);

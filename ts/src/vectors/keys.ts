@@ -1,6 +1,6 @@
 /** Keys: a caller's own names of vectors, beside the ids that an index gives. */
-import { isList, taken } from "../arrays.js";
-import { LeastwiseError, reading } from "../errors.js";
+import { isList, listOf, taken } from "../arrays.js";
+import { LeastwiseError } from "../errors.js";
 import { describe, shownValue } from "../instruction.js";
 
 /**
@@ -24,8 +24,7 @@ const isKey = (value: unknown): value is Key => typeof value === "string" || Num
 /** Keys of a caller's, each read once and none twice; `count` of them, if it is given. @internal */
 export function keysOf(what: string, given: unknown, count?: number, mayRepeat = false): Key[] {
   if (!isList(given) && !ArrayBuffer.isView(given)) throw new LeastwiseError("invalid-option", `${what} must be an array of strings or integers, not ${describe(given)}`);
-  const list: ArrayLike<unknown> = Array.isArray(given) ? given : taken(what, given).values;
-  const keys = reading(what, () => Array.from({ length: list.length }, (_, k): unknown => list[k]));
+  const keys: readonly unknown[] = isList(given) ? listOf(what, given, "must be an array of strings or integers") : Array.from(taken(what, given).values);
   const seen = new Map<Key, number>();
   keys.forEach((key, k) => {
     if (!isKey(key)) throw new LeastwiseError("invalid-option", `${what}[${k}] is ${shownValue(key)}, which is neither a string nor a safe integer (give larger numbers as strings)`);
@@ -43,6 +42,9 @@ export class Keys {
   readonly #keys = new Map<number, Key>();
   /** Keys of vectors that are being added, and the id that the first of them gets. */
   #coming: { readonly first: number; readonly keys: readonly Key[] } | undefined;
+  /** Searches that run, and keys of what was taken out meanwhile, which they may have found before. */
+  #searches = 0;
+  readonly #gone = new Map<number, Key>();
   /** Number of changes so far. */
   revision = 0;
 
@@ -50,7 +52,7 @@ export class Keys {
 
   id(key: Key): number | undefined { return this.#ids.get(key); }
 
-  key(id: number): Key | undefined { return this.#keys.get(id) ?? this.#coming?.keys[id - this.#coming.first]; }
+  key(id: number): Key | undefined { return this.#keys.get(id) ?? this.#coming?.keys[id - this.#coming.first] ?? this.#gone.get(id); }
 
   /** Ids and keys, in the order of the ids. */
   entries(): (readonly [id: number, key: Key])[] { return [...this.#keys].sort((a, b) => a[0] - b[0]); }
@@ -65,9 +67,20 @@ export class Keys {
     const key = this.#keys.get(id);
     if (key === undefined) return;
     this.#keys.delete(id);
+    if (this.#searches > 0) this.#gone.set(id, key);
     // Unless the key has passed to another vector.
     if (this.#ids.get(key) === id) this.#ids.delete(key);
     this.revision++;
+  }
+
+  /** Runs a search, whose hits keep the keys that they had when it began. */
+  async during<T>(search: () => Promise<T>): Promise<T> {
+    this.#searches++;
+    try {
+      return await search();
+    } finally {
+      if (--this.#searches === 0) this.#gone.clear();
+    }
   }
 
   expect(first: number, keys: readonly Key[]): void { this.#coming = { first, keys }; }

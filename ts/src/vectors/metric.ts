@@ -40,15 +40,16 @@ export function normOf(rows: ArrayLike<number>, at: number, dim: number): number
   return most * Math.sqrt(sum);
 }
 
+/** @internal */
+export const withoutDirection = (what: string, row: number) =>
+  new LeastwiseError("invalid-option", `${what}: vector ${row} is zero, which has no direction: its cosine with another vector is undefined. Leave it out, or take another metric`, { instance: row });
+
 /** Rows of unit length. Rows that are not finite stay as they are, for the engine to name their component. @internal */
 export function normalised(what: string, rows: Floats, dim: number): F32 {
   const out = new Float32Array(rows.length);
   for (let at = 0; at < rows.length; at += dim) {
     const norm = normOf(rows, at, dim);
-    if (norm === 0) {
-      const row = at / dim;
-      throw new LeastwiseError("invalid-option", `${what}: vector ${row} is zero, which has no direction: its cosine with another vector is undefined. Leave it out, or take another metric`, { instance: row });
-    }
+    if (norm === 0) throw withoutDirection(what, at / dim);
     const length = Number.isFinite(norm) ? norm : 1;
     for (let k = at; k < at + dim; k++) out[k] = rows[k]! / length;
   }

@@ -1,7 +1,6 @@
 /** Searches through an index of the engine's: filters, metrics, keys, and all within a distance. */
-import type { F32, Floats } from "../arrays.js";
+import { listOf, type F32, type Floats } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
-import { describe } from "../instruction.js";
 import type { NativeHits } from "../native.js";
 import { real } from "../options.js";
 import type { Tasks } from "../tasks.js";
@@ -26,19 +25,23 @@ export interface Searchable {
 interface Search { readonly k: number; readonly probes: number | undefined; readonly signal: AbortSignal | undefined }
 
 /** One filter for all queries, or one for each. */
-type Filters = Filter | undefined | { readonly each: readonly (Filter | undefined)[] };
+interface Filters { readonly filter?: Filter | undefined; readonly filters?: readonly (Filter | undefined)[] | undefined }
 
 /** Filters of queries, as given. @internal */
-export function filtersOf(filters: unknown, queries: number): { readonly each: readonly (Filter | undefined)[] } {
-  if (!Array.isArray(filters)) throw new LeastwiseError("invalid-option", `filters must be an array with a filter for each query, not ${describe(filters)}`);
+export function filtersOf(given: unknown, queries: number): readonly (Filter | undefined)[] {
+  const filters = listOf("filters", given, "must be an array with a filter for each query");
   if (filters.length !== queries) throw new LeastwiseError("data-length", `filters has ${filters.length} entries, but there are ${queries} queries`);
-  return { each: [...filters as (Filter | undefined)[]] };
+  return filters as readonly (Filter | undefined)[];
 }
 
 /** @internal */
-export async function search(index: Searchable, asked: Asked, { filter, ...options }: Search & { readonly filter: Filters }): Promise<Hits> {
-  const isEach = typeof filter === "object" && filter !== null && "each" in filter;
-  const hits = isEach ? await searchEach(index, asked.rows, filter.each, options) : await find(index, asked.rows, options, filter as Filter | undefined, "filter");
+export function search(index: Searchable, asked: Asked, options: Search & Filters): Promise<Hits> {
+  const work = () => searchKeyed(index, asked, options);
+  return index.keys ? index.keys.during(work) : work();
+}
+
+async function searchKeyed(index: Searchable, asked: Asked, { filter, filters, ...options }: Search & Filters): Promise<Hits> {
+  const hits = filters ? await searchEach(index, asked.rows, filters, options) : await find(index, asked.rows, options, filter, "filter");
   const { ids, distances: squared, searchedBy, reason } = hits, { k } = options;
   const distances = new Float32Array(ids.length), scores = new Float32Array(ids.length);
   for (let at = 0; at < ids.length; at++) {
@@ -134,7 +137,14 @@ const FIRST = 64, MORE = 4;
 const MOST_HITS = 2 ** 22;
 
 /** @internal */
-export async function searchRange(index: Searchable, { rows, norms }: Asked, limit: number, { filter, ...options }: Omit<Search, "k"> & { readonly filter: Filter | undefined }): Promise<RangeHits> {
+export function searchRange(index: Searchable, asked: Asked, limit: number, options: InRange): Promise<RangeHits> {
+  const work = () => searchWithin(index, asked, limit, options);
+  return index.keys ? index.keys.during(work) : work();
+}
+
+type InRange = Omit<Search, "k"> & { readonly filter: Filter | undefined };
+
+async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: number, { filter, ...options }: InRange): Promise<RangeHits> {
   const { width } = index.space, queries = rows.length / width, own = rows.slice();
   const found: { ids: Uint32Array; distances: F32; scores: F32 }[] = Array.from({ length: queries }, () => ({ ids: new Uint32Array(0), distances: new Float32Array(0), scores: new Float32Array(0) }));
   let by: Searched = { searchedBy: "cpu" };

@@ -59,9 +59,9 @@ export class VectorIndexOf implements VectorIndex {
   get ratio(): number { return this.bytes / (4 * this.count * this.dim); }
   get info(): IndexInfo {
     const index = this.#alive(), { metric, dim, maxNorm } = this.#space;
-    const { code, dim: _, about, ...rest } = JSON.parse(this.tasks.call((native) => native.indexInfo(index))) as Omit<IndexInfo, "metric" | "maxNorm">;
+    const { code, dim: _, about, ...rest } = JSON.parse(this.tasks.call((native) => native.indexInfo(index))) as Omit<IndexInfo, "metric" | "maxNorm" | "keyed">;
     return {
-      code, dim, metric, ...(maxNorm !== undefined && { maxNorm }), ...rest, bytes: rest.bytes + this.#envelope().length,
+      code, dim, metric, ...(maxNorm !== undefined && { maxNorm }), keyed: this.#keys !== undefined, ...rest, bytes: rest.bytes + this.#envelope().length,
       about: this.#ratio === undefined ? about : { ...about, ratio: this.#ratio },
     };
   }
@@ -90,8 +90,8 @@ export class VectorIndexOf implements VectorIndex {
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
     const floats = pointsOf("search(queries): queries", queries, this.dim);
-    const each = filters === undefined ? filter : filtersOf(filters, floats.length / this.dim);
-    return search(this.#searchable(), this.#space.ask("search(queries): queries", floats), { k, probes, filter: each, signal });
+    const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
+    return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, filter, filters: each, signal });
   }
 
   async searchRange(queries: Points, options: RangeOptions): Promise<RangeHits> {
@@ -101,7 +101,7 @@ export class VectorIndexOf implements VectorIndex {
     this.#mustBe(metric);
     const limit = rangeLimit(this.#space, maxDistance, minScore);
     const floats = pointsOf("searchRange(queries): queries", queries, this.dim);
-    return searchRange(this.#searchable(), this.#space.ask("searchRange(queries): queries", floats), limit, { probes: probes ?? this.info.clusters, filter, signal });
+    return searchRange(this.#searchable(), this.#space.ask("searchRange(queries)", floats), limit, { probes: probes ?? this.info.clusters, filter, signal });
   }
 
   #searchable(): Searchable {
@@ -135,7 +135,7 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   async #add(call: string, points: Points, floats: Floats, { signal, onProgress }: Partial<Reporting>): Promise<Uint32Array> {
-    const index = this.#alive(), stored = this.#space.enter(`${call}(points): points`, floats);
+    const index = this.#alive(), stored = this.#space.enter(`${call}(points)`, floats);
     const task = this.tasks.call((native) => native.addToIndex(index, stored));
     const { ids } = await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
     if (floats.length > 0) this.#given?.push({ points: new WeakRef(points), length: floats.length, first: ids![0]! });
@@ -218,10 +218,10 @@ export class VectorIndexOf implements VectorIndex {
     const { k, probes, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
     mustBeThere(k);
     const { nextId } = this.#sizes(), { dim } = this;
-    const asked = this.#space.ask("evaluate(queries): queries", pointsOf("evaluate(queries): queries", queries, dim)).rows;
+    const asked = this.#space.ask("evaluate(queries)", pointsOf("evaluate(queries): queries", queries, dim)).rows;
     const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
-    const stored = this.#space.enter("evaluate(queries, { points }): points", points);
+    const stored = this.#space.enter("evaluate(queries, { points })", points);
     const task = this.tasks.call((native) => native.evaluateIndex(index, asked, stored, k, probes));
     const found = (await this.tasks.run(task, { signal, onProgress, onAbort: "reject" })).evaluation as NativeEvaluation;
     return this.#hasEnvelope ? { ...found, bytes: this.bytes, ratio: this.ratio } : found;
