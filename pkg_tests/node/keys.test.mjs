@@ -175,7 +175,7 @@ test("filters in every form, one for all queries or one for each", async (t) => 
     [{ filter: { ids: [-1] } }, "invalid-option", "filter.ids must be an array of non-negative integers; ids[0] is -1"],
     [{ filter: { ids: [1], keys: ["a"] } }, "invalid-option", "filter must have one of ids, keys and bits"],
     [{ filter: {} }, "invalid-option", "filter must have one of ids, keys and bits"],
-    [{ filter: { key: ["a"] } }, "invalid-option", /^filter have no "key": did you mean "keys"\?/],
+    [{ filter: { key: ["a"] } }, "invalid-option", /^filter: properties have no "key": did you mean "keys"\?/],
     [{ filter: "a" }, "invalid-option", "filter must be a Uint8Array with a byte for each id, { ids }, { keys }, { bits } or a function, not a string"],
     [{ filters: [mask] }, "data-length", `filters has 1 entries, but there are ${QUERIES} queries`],
     [{ filters: mask }, "invalid-option", "filters must be an array with a filter for each query, not a Uint8Array"],

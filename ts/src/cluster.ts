@@ -199,7 +199,7 @@ const metric: Kind<"l2" | "cosine"> = (name, value, place) => {
   return oneOf("l2", "cosine")(name, value, place);
 };
 const BASE = {
-  dim: dimension, clusters: whole(), metric, method, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
+  dim: dimension, clusters: whole(), method, metric, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
 } as const;
 const cooling = real(0, 0.999);
 const METHODS = {

@@ -94,9 +94,9 @@ export interface SearchOptions {
  * const { ids, offsets } = await index.searchRange(points, options);
  */
 export interface RangeOptions extends Omit<SearchOptions, "k" | "filters"> {
-  /** Greatest distance of a hit, as {@link Hits.distances} has it: squared, of `"l2"`. */
+  /** Greatest distance of a hit, as {@link Hits.distances} has it: squared, of `"l2"`. @defaultValue none: `minScore` holds */
   readonly maxDistance?: number;
-  /** Least score of a hit, as {@link Hits.scores} has it. */
+  /** Least score of a hit, as {@link Hits.scores} has it. @defaultValue none: `maxDistance` holds */
   readonly minScore?: number;
   /** Clusters to search, the nearest first. @defaultValue all of them */
   readonly probes?: number;
@@ -110,7 +110,7 @@ export interface RangeOptions extends Omit<SearchOptions, "k" | "filters"> {
  * await index.add(points, options);
  */
 export interface AddOptions extends Reporting {
-  /** Keys of the vectors; needed by an index that has keys, and refused by others. */
+  /** Keys of the vectors; needed by an index that has keys, and refused by others. @defaultValue none */
   readonly keys?: KeyList;
 }
 

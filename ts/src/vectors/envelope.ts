@@ -1,18 +1,6 @@
 /**
  * Envelope of an index file that has a metric or keys. An index by `"l2"` without keys is the engine's file alone, as it always was.
- *
- * | at | what |
- * |---|---|
- * | 0 | `LWVINDX` and a newline |
- * | 8 | version, u32: 1 |
- * | 12 | bytes of the description, u32 |
- * | 16 | CRC-32C of bytes 0 to 15, of the description and of its padding, u32 |
- * | 20 | 44 zero bytes |
- * | 64 | description: JSON in UTF-8, and zeros up to a multiple of 64 bytes |
- * | then | the engine's file, which has checksums of its own |
- *
- * The description has `metric`; for `"dot"`, `maxNorm`; `ratio`, if one was requested; and where there are keys, `ids`, the runs
- * `[first, count]` of ids in the index in ascending order, with `keys`, one for each of them.
+ * `docs/internals/COMPRESSION.md` has the layout.
  */
 import type { U8 } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";

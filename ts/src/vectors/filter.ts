@@ -2,7 +2,7 @@
 import { bytesOf, firstNonIndex, isList, taken, type Indices, type Mask } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { checked, given, mustBePlain } from "../options.js";
+import { checked, given } from "../options.js";
 import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
 
 /**
@@ -32,8 +32,7 @@ export function maskOf(what: string, filter: unknown, nextId: number, keys: Keys
   if (typeof filter !== "object" || filter === null || isList(filter) || ArrayBuffer.isView(filter)) {
     throw new LeastwiseError("invalid-option", `${what} must be a Uint8Array with a byte for each id, { ids }, { keys }, { bits } or a function, not ${describe(filter)}`);
   }
-  mustBePlain(what, filter);
-  const { ids, keys: named, bits } = checked(what, filter, FILTER);
+  const { ids, keys: named, bits } = checked(`${what}: properties`, filter, FILTER, { prefix: `${what}.` });
   if ([ids, named, bits].filter((each) => each !== undefined).length !== 1) throw new LeastwiseError("invalid-option", `${what} must have one of ids, keys and bits`);
   if (ids !== undefined) return ofIds(what, ids, nextId);
   return named === undefined ? ofBits(what, bits, nextId) : ofKeys(what, named, nextId, keys);
