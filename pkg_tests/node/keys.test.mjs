@@ -164,6 +164,19 @@ test("filters in every form, one for all queries or one for each", async (t) => 
       assert.equal(new Set(found).size, wanted);
     }
   }
+  // Of more than 256 clusters not all are searched by default.
+  const many = await lw.compress(points, { dim: DIM, code: "int8", clusters: 500 });
+  const lone = await many.search(queries, { k: 2, filters: Array.from({ length: QUERIES }, (_, query) => ({ ids: [40 * query] })) });
+  assert.deepEqual([...lone.ids], Array.from({ length: QUERIES }, (_, query) => [40 * query, NONE]).flat());
+  // Neither what their owner writes to meanwhile nor vectors that come meanwhile change what is found.
+  const written = mask.slice(), asked = queries.slice(), searching = index.search(asked, { k: K, filter: written, probes: 1 });
+  const during = many.search(queries, { k: K, filters: Array.from({ length: QUERIES }, (_, query) => (query % 2 ? mask : undefined)) }), adding = many.add(rows(0, 5));
+  written.fill(0);
+  asked.fill(0);
+  assert.deepEqual((await searching).ids, (await index.search(queries, { k: K, filter: mask, probes: 1 })).ids);
+  await adding;
+  assert.ok([...(await during).ids].every((id, at) => Math.floor(at / K) % 2 === 0 || may(id)));
+  await rejects(many.search(queries, { k: 2 ** 25, filters: Array(QUERIES).fill(undefined) }), "limits", /^20 queries × k = 33554432 are too many hits for one call: 268435456 are the most$/);
   index.remove([4, 80]);
   assert.deepEqual([...(await index.search(queries.subarray(0, DIM), { k: 3, filter: { ids: [4, 80, 700] }, probes: 1 })).ids], [700, NONE, NONE]);
   await index.add(rows(0, 1), { keys: ["late"] });

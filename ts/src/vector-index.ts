@@ -78,7 +78,7 @@ export interface SearchOptions {
    * @defaultValue all
    */
   readonly filter?: Filter;
-  /** A filter for each query, instead of one for all; undefined for those without. Queries of equal filters are searched together. @defaultValue none */
+  /** A filter for each query, instead of one for all; undefined for those without. Queries of the same filter are searched together; none may change before the search is over. @defaultValue none */
   readonly filters?: readonly (Filter | undefined)[];
   /** Metric that the caller counts on: another one than the index has is refused. @defaultValue that of the index */
   readonly metric?: Metric;

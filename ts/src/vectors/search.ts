@@ -62,14 +62,19 @@ function keysAt(keys: Keys, ids: Uint32Array): (Key | undefined)[] {
 
 /** Queries of one filter are searched together. */
 async function searchEach(index: Searchable, rows: Floats, filters: readonly (Filter | undefined)[], options: Search): Promise<NativeHits> {
-  const groups = new Map<Filter | undefined, number[]>(), { width } = index.space, { k } = options;
-  filters.forEach((filter, query) => groups.set(filter, [...groups.get(filter) ?? [], query]));
+  const groups = new Map<Filter | undefined, number[]>(), { width } = index.space, { k } = options, { nextId } = index.sizes();
+  if (filters.length * k > MOST_OF_CALL) throw new LeastwiseError("limits", `${filters.length} queries × k = ${k} are too many hits for one call: ${MOST_OF_CALL} are the most`);
+  filters.forEach((filter, query) => {
+    const queries = groups.get(filter);
+    if (queries) queries.push(query);
+    else groups.set(filter, [query]);
+  });
   const ids = new Uint32Array(filters.length * k), distances = new Float32Array(ids.length);
   // Before the first of them is searched: callers may write to their arrays once a call has returned.
   const parts = [...groups].map(([filter, queries]) => ({ filter, queries, rows: gathered(rows, queries, width) }));
   let by: Searched = { searchedBy: "cpu" };
   for (const { filter, queries, rows: own } of parts) {
-    const hits = await find(index, own, options, filter, `filters[${queries[0]}]`);
+    const hits = await find(index, own, options, filter, `filters[${queries[0]}]`, nextId);
     by = { searchedBy: hits.searchedBy, ...(hits.reason !== undefined && { reason: hits.reason }) };
     scatter(hits, queries, k, ids, distances);
   }
@@ -89,24 +94,21 @@ function scatter(hits: NativeHits, queries: readonly number[], k: number, ids: U
   });
 }
 
-/** The nearest of those that a filter lets pass: k, or all of them. */
-async function find(index: Searchable, rows: Floats, { k, probes, signal }: Search, filter: Filter | undefined, what: string): Promise<NativeHits> {
-  const mask = filter === undefined ? undefined : maskOf(what, filter, index.sizes().nextId, index.keys);
+/** The nearest of those that a filter lets pass: k, or all of them. The filter is for `nextId` ids. */
+async function find(index: Searchable, rows: Floats, { k, probes, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
   const run = async (asked: Floats, most: number | undefined, allowed: Uint8Array | undefined) => {
     const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, allowed));
     return (await index.tasks.run(task, { signal, onAbort: "reject" })).hits!;
   };
-  if (!mask) return run(rows, probes, undefined);
-  const { width } = index.space, queries = rows.length / width;
-  // The caller's, of which the rows of queries without enough hits may be needed again.
-  const own = probes === undefined && index.clusters() <= ALL_PROBED ? rows : rows.slice();
-  const hits = await run(own, probes, mask);
-  if (own === rows) return hits;
-  const wanted = Math.min(k, mask.reduce((sum, may) => sum + (may ? 1 : 0), 0));
-  const short = Array.from({ length: queries }, (_, query) => query).filter((query) => wanted > 0 && hits.ids[query * k + wanted - 1] === NONE);
-  const clusters = index.clusters();
-  if (short.length === 0 || (probes ?? 0) >= clusters) return hits;
-  scatter(await run(gathered(own, short, width), clusters, grown(mask, index)), short, k, hits.ids, hits.distances);
+  if (filter === undefined) return run(rows, probes, undefined);
+  const mask = maskOf(what, filter, nextId, index.keys), clusters = index.clusters();
+  if ((probes ?? ALL_PROBED) >= clusters) return run(rows, probes, grown(mask, index));
+  // Queries and filter may be needed again, when their owner may have written to them.
+  const own = rows.slice(), allowed = mask.slice(), { width } = index.space;
+  const wanted = Math.min(k, allowed.reduce((sum, may) => sum + (may ? 1 : 0), 0));
+  const hits = await run(own, probes, grown(allowed, index));
+  const short = Array.from({ length: own.length / width }, (_, query) => query).filter((query) => wanted > 0 && hits.ids[query * k + wanted - 1] === NONE);
+  if (short.length > 0) scatter(await run(gathered(own, short, width), clusters, grown(allowed, index)), short, k, hits.ids, hits.distances);
   return hits;
 }
 
@@ -119,8 +121,8 @@ function grown(mask: Uint8Array, index: Searchable): Uint8Array {
   return all;
 }
 
-/** Clusters of which all are searched by default. */
-const ALL_PROBED = 256;
+/** Clusters of which the engine searches all by default, and hits of one call. */
+const ALL_PROBED = 256, MOST_OF_CALL = 2 ** 28;
 
 /** @internal */
 export const LIMITS = { maxDistance: real(-Infinity), minScore: real(-Infinity) } as const;
@@ -148,7 +150,7 @@ async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: nu
   const { width } = index.space, queries = rows.length / width, own = rows.slice();
   const found: { ids: Uint32Array; distances: F32; scores: F32 }[] = Array.from({ length: queries }, () => ({ ids: new Uint32Array(0), distances: new Float32Array(0), scores: new Float32Array(0) }));
   let by: Searched = { searchedBy: "cpu" };
-  const mask = filter === undefined ? undefined : maskOf("filter", filter, index.sizes().nextId, index.keys);
+  const mask = filter === undefined ? undefined : maskOf("filter", filter, index.sizes().nextId, index.keys).slice();
   let open = Array.from({ length: queries }, (_, query) => query);
   for (let k = FIRST; open.length > 0; k *= MORE) {
     const all = index.sizes().count, most = Math.max(1, Math.min(k, all)), step = Math.max(1, Math.floor(MOST_HITS / most)), left: number[] = [];
