@@ -50,7 +50,7 @@ const EXACT = { dim: dimension, k: whole(), metric: metricKind, filter: given<Fi
 const SLICE = 8;
 
 /**
- * The exact nearest vectors of each query, in f64: the right answers that recall is measured by. Takes about 1 ns a component and vector
+ * The exact nearest vectors of each query, in f64: the right answers that recall is measured by. Takes 1 to 3 ns a component, vector
  * and query, and leaves time to the event loop.
  *
  * @throws `invalid-option`, `data-length`; `non-finite` for vectors or queries with a NaN or an infinity
