@@ -37,6 +37,8 @@ test("options that a call does not take are refused, with where they belong", as
     "lw.tune": [(...a) => lw.tune(...a), problem], "lw.setTuning": [(...a) => lw.setTuning(...a), lw.tuning], "lw.measureTensors": [(...a) => lw.measureTensors(...a)], "lw.trim": [(...a) => lw.trim(...a)],
     "lw.cluster": [(...a) => lw.cluster(...a), new Float32Array(4), { dim: 2, clusters: 1 }], "lw.compress": [(...a) => lw.compress(...a), new Float32Array(4), { dim: 2 }], "lw.openIndex": [(...a) => lw.openIndex(...a), new Uint8Array(4)], "lw.scope": [(...a) => lw.scope(...a), () => 1],
     "index.search": [(...a) => index.search(...a), new Float32Array(2), { k: 1 }], "index.add": [(...a) => index.add(...a), new Float32Array(2), {}], "index.evaluate": [(...a) => index.evaluate(...a), new Float32Array(2), { k: 1 }],
+    "index.searchRange": [(...a) => index.searchRange(...a), new Float32Array(2), { maxDistance: 1 }], "index.upsert": [(...a) => index.upsert(...a), new Float32Array(2), { keys: ["a"] }], "index.has": [(...a) => index.has(...a), "a"],
+    "index.idsOf": [(...a) => index.idsOf(...a), ["a"]],
     "index.remove": [(...a) => index.remove(...a), [0]], "index.reconstruct": [(...a) => index.reconstruct(...a), [0]], "index.save": [(...a) => index.save(...a)],
     "tensor.read": [(...a) => tensor.read(...a)], "tensor.item": [(...a) => tensor.item(...a)], "edges": [edges, [0, 1, 2], {}], "stars": [stars, [0, 1, 2], 3],
   };

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { encodeNpy, npyHeader, openVectors, toHalf } from "leastwise/vectors";
+import { encodeNpy, exactSearch, npyHeader, openVectors, toHalf } from "leastwise/vectors";
 import { Random } from "../problems/random.mjs";
 import { FULL } from "./support.mjs";
 
@@ -187,6 +187,58 @@ test("compress, info, query: from vectors to their neighbours, by files", async 
   await fails(["query", "index.lwi", "wide.npy", "--backend", "cpu"], 2, /wide.npy has vectors of 17 components, but the vectors of the index have 16/, { cwd });
   await writeFile(join(cwd, "two.npy"), encodeNpy(queries.slice(0, 2 * dim)));
   await fails(["query", "index.lwi", "two.npy", "--backend", "cpu"], 2, /two.npy has 32 numbers, but the vectors of the index have 16 components/, { cwd });
+});
+
+test("compress, query: metrics, keys, and what may be found", async (t) => {
+  const { path: cwd, points, queries, count, dim } = await folder(t, { count: 300 });
+  const cpu = ["--backend", "cpu"], keys = Array.from({ length: count }, (_, i) => `doc ${i}`);
+  await writeFile(join(cwd, "keys.txt"), `${keys.join("\r\n")}\r\n`);
+  for (const metric of ["cosine", "dot"]) {
+    const made = await succeeds(["compress", "points.npy", "index.lwi", "--code", "int8", "--metric", metric, "--keys", "keys.txt", ...cpu], { cwd });
+    assert.match(made.stdout, new RegExp(`code int8, metric ${metric}\\); built`));
+    assert.match((await succeeds(["info", "index.lwi", ...cpu], { cwd })).stdout, new RegExp(`^  metric +${metric}$`, "m"));
+    const truth = await exactSearch(points, queries, { dim, k: 5, metric });
+    const rows = (await succeeds(["query", "index.lwi", "queries.npy", "-k", "5", "--metric", metric, ...cpu], { cwd })).stdout.trim().split("\n").map((row) => row.split("\t"));
+    assert.equal(rows.length, 100);
+    const same = rows.filter(([query, , key]) => [...truth.ids.subarray(5 * query, 5 * query + 5)].some((id) => key === `doc ${id}`)).length;
+    assert.ok(same >= 95, `${metric}: ${same}`);
+    rows.forEach(([query, rank, , score]) => {
+      const exact = metric === "cosine" ? 1 - truth.distances[5 * query + Number(rank)] : -truth.distances[5 * query + Number(rank)];
+      assert.ok(Math.abs(score - exact) < 0.02 * Math.max(1, Math.abs(exact)), `${metric}: ${score} of ${exact}`);
+    });
+    await succeeds(["query", "index.lwi", "queries.npy", "-k", "5", "--scores", "scores.npy", "--distances", "distances.npy", ...cpu], { cwd });
+    const [scores, distances] = await Promise.all(["scores.npy", "distances.npy"].map(async (name) => (await openVectors(await readFile(join(cwd, name)))).rows()));
+    assert.deepEqual([...scores], rows.map(([, , , score]) => Number(score)));
+    distances.forEach((distance, at) => assert.ok(Math.abs(distance - (metric === "cosine" ? 1 - scores[at] : -scores[at])) < 1e-5 * Math.max(1, Math.abs(distance))));
+    await writeFile(join(cwd, "only.txt"), "doc 7\ndoc 31\nnobody\n");
+    const few = (await succeeds(["query", "index.lwi", "queries.npy", "--only", "only.txt", "--json", ...cpu], { cwd })).stdout.trim().split("\n").map((row) => JSON.parse(row));
+    for (const found of few) assert.deepEqual([[...found.keys].sort(), [...found.ids].sort((a, b) => a - b), found.scores.length], [["doc 31", "doc 7"], [7, 31], 2]);
+    await fails(["query", "index.lwi", "queries.npy", "--metric", "l2", ...cpu], 2, new RegExp(`--metric is l2, but index.lwi was made for ${metric}`), { cwd });
+    const bench = JSON.parse((await succeeds(["bench", "points.npy", "--code", "int8", "--metric", metric, "--json", ...cpu], { cwd })).stdout);
+    assert.deepEqual([bench.metric, bench.results[0].recall > 0.9], [metric, true]);
+  }
+  await succeeds(["compress", "points.npy", "plain.lwi", "--code", "int8", ...cpu], { cwd });
+  await writeFile(join(cwd, "ids.txt"), "7\n31\n");
+  const plain = (await succeeds(["query", "plain.lwi", "queries.npy", "-k", "1", "--only", "ids.txt", ...cpu], { cwd })).stdout.trim().split("\n");
+  assert.ok(plain.length === 20 && plain.every((row) => ["7", "31"].includes(row.split("\t")[2])));
+  const clustered = await succeeds(["cluster", "points.npy", "-m", "4", "--metric", "cosine", "--json", ...cpu], { cwd });
+  assert.ok(JSON.parse(clustered.stdout).energy < 1, "of unit vectors");
+  await writeFile(join(cwd, "zero.npy"), encodeNpy(new Float32Array(40).fill(1, 0, 20), [4, 10]));
+  await writeFile(join(cwd, "broken.txt"), Uint8Array.of(0xff, 10));
+  const wrong = [
+    [["compress", "points.npy", "x", "--metric", "euclid"], 2, /--metric is "euclid", which is not one of l2, cosine, dot/],
+    [["compress", "points.npy", "x", "--max-norm", "3"], 2, /--max-norm is for --metric dot/],
+    [["compress", "points.npy", "x", "--metric", "dot", "--max-norm", "0.5"], 1, /points.npy: vector 0 has length [\d.]+, but the index was made for lengths up to 0.5/],
+    [["compress", "zero.npy", "x", "--metric", "cosine"], 1, /zero.npy: vector 2 is zero, which has no direction/],
+    [["compress", "zero.npy", "x", "--keys", "keys.txt"], 2, /keys.txt has 300 lines, but zero.npy has 4 vectors/],
+    [["compress", "points.npy", "x", "--keys", "absent.txt"], 1, /absent.txt: there is no such file/],
+    [["compress", "points.npy", "x", "--keys", "broken.txt"], 1, /broken.txt: it is no text in UTF-8/],
+    [["compress", "points.npy", "keys.txt", "--keys", "keys.txt"], 2, /keys.txt is to be written, but it is what is read|keys.txt is to be written/],
+    [["query", "plain.lwi", "queries.npy", "--only", "keys.txt"], 2, /keys.txt: line 1 is "doc 0", but the ids of the index are 0 to 299/],
+    [["cluster", "points.npy", "-m", "3", "--metric", "dot"], 2, /--metric is "dot", which is not one of l2, cosine/],
+  ];
+  for (const [args, code, message] of wrong) await fails([...args, ...cpu], code, message, { cwd });
+  assert.ok(!(await readdir(cwd)).includes("x"));
 });
 
 test("- is standard input, and standard output", async (t) => {

@@ -15,7 +15,7 @@ test("clustering", async (t) => {
     [points, { ...good, dim: 2.5 }, "invalid-option", "dim: 2.5 is not a positive integer: it is the number of components of one vector"],
     [points, { ...good, dim: 5 }, "data-length", "cluster(points): points has 12 numbers, which are no whole number of vectors of 5 components"],
     [half(new Uint16Array(3)), good, "data-length", "cluster(points): points has 3 numbers, which are no whole number of vectors of 2 components"],
-    [new Uint16Array(4), good, "invalid-option", "cluster(points): points must be a Float32Array, a Float64Array or half(bits) with one vector after the other, not a Uint16Array"],
+    [new Uint16Array(4), good, "invalid-option", "cluster(points): points must be a Float32Array, a Float64Array, a Float16Array, an Int8Array, a Uint8Array or half(bits) with one vector after the other, not a Uint16Array"],
     [[1, 2], good, "invalid-option", /^cluster\(points\): points must be .* not an array$/],
     [points, { dim: 2 }, "invalid-option", "clusters: say how many centroids are wanted"],
     [points, { ...good, clusters: 0 }, "invalid-option", "clusters: 0 is not an integer from 1 to 4294967295"],

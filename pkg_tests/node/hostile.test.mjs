@@ -112,11 +112,12 @@ const TAKES_INDICES = {
   "gather": [2, (a) => tensor.gather(a).dispose()],
   "reconstruct": [2, (a) => index.reconstruct(a)],
 };
-const TAKES_BYTES = { "restore": (a) => solver.restore(a), "openIndex": (a) => lw.openIndex(a), "filter": (a) => index.search(new Float32Array(2), { k: 1, filter: a }) };
+const TAKES_BYTES = { "restore": (a) => solver.restore(a), "openIndex": (a) => lw.openIndex(a), "filter": (a) => index.search(new Float32Array(2), { k: 1, filter: a }), "filter({ bits })": (a) => index.search(new Float32Array(2), { k: 1, filter: { bits: a } }) };
 const TAKES_POINTS = {
   "cluster": (a) => lw.cluster(a, { dim: 2, clusters: 1, maxIterations: 1 }),
   "compress": async (a) => (await lw.compress(a, { dim: 2 })).dispose(),
   "search": (a) => index.search(a, { k: 1 }),
+  "searchRange": (a) => index.searchRange(a, { maxDistance: 1 }),
   "add": (a) => index.add(a),
 };
 
@@ -214,7 +215,8 @@ test("arrays of what is no number, of no length and of throwing getters", async 
       if (kind === "a number" || (kind === "null" && name === "covariance(which)")) continue;
       assert.ok(await refusalOf(`${name} of ${kind}`, () => work(given)), `${name} of ${kind} was taken`);
     }
-    for (const [name, work] of [...Object.entries(TAKES_POINTS), ...Object.entries(TAKES_BYTES)]) assert.ok(await refusalOf(`${name} of ${kind}`, () => work(given)), `${name} of ${kind} was taken`);
+    // A filter may be a predicate.
+    for (const [name, work] of [...Object.entries(TAKES_POINTS), ...Object.entries(TAKES_BYTES)].filter(([name]) => name !== "filter" || kind !== "a function")) assert.ok(await refusalOf(`${name} of ${kind}`, () => work(given)), `${name} of ${kind} was taken`);
   }
   await works();
 });
@@ -270,6 +272,8 @@ const TAKES_OPTIONS = {
   "cluster({ mean })": ["trm", "trim", (o) => lw.cluster(new Float32Array(4), { dim: 2, clusters: 1, method: "lloyd", mean: o })],
   "compress": ["ration", "ratio", (o) => lw.compress(new Float32Array(4), o)],
   "search": ["prbes", "probes", (o) => index.search(new Float32Array(2), o)],
+  "searchRange": ["maxDistnce", "maxDistance", (o) => index.searchRange(new Float32Array(2), o)],
+  "upsert": ["kes", "keys", (o) => index.upsert(new Float32Array(2), o)],
   "add": ["onProgres", "onProgress", (o) => index.add(new Float32Array(2), o)],
   "index.evaluate": ["pints", "points", (o) => index.evaluate(new Float32Array(2), o)],
   "tensor": ["dtpye", "dtype", (o) => lw.tensor([1], undefined, o)],

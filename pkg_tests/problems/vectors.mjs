@@ -40,6 +40,22 @@ export function nearest(points, queries, dim, k, allowed = () => true) {
     .map((i) => [squaredDistance(points, i, queries, q, dim), i]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, k).map(([, i]) => i));
 }
 
+/** The ids of the k of `count` with the greatest score for each query; equal ones in order. */
+export function nearestBy(score, count, queries, k, allowed = () => true) {
+  return Array.from({ length: queries }, (_, q) => Array.from({ length: count }, (_, i) => i).filter(allowed)
+    .map((i) => [score(i, q), i]).sort((a, b) => b[0] - a[0] || a[1] - b[1]).slice(0, k).map(([, i]) => i));
+}
+
+/** The same rows at unit length. */
+export function unitRows(rows, dim) {
+  const out = Float32Array.from(rows);
+  for (let at = 0; at < out.length; at += dim) {
+    const length = Math.sqrt(rows.subarray(at, at + dim).reduce((sum, value) => sum + value ** 2, 0));
+    for (let k = at; k < at + dim; k++) out[k] = rows[k] / length;
+  }
+  return out;
+}
+
 /** The share of `expected` that was found. */
 export function recallOf({ ids, k }, expected) {
   const hits = expected.map((wanted, q) => wanted.filter((id) => ids.subarray(q * k, (q + 1) * k).includes(id)).length);

@@ -1,6 +1,7 @@
 // Compiled, never run: `lw.cluster`, `lw.compress` and indices.
 import { half, init } from "leastwise";
-import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Hits, Points, VectorIndex } from "leastwise";
+import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Filter, Hits, Key, Metric, Points, RangeHits, VectorIndex } from "leastwise";
+import { exactSearch, predict } from "leastwise/vectors";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -44,6 +45,11 @@ export async function clusterings(lw: Engine, points: F32, doubles: F64, words: 
   await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", mean: { median: true } });
   // @ts-expect-error indeed
   await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", mean: { trim: 0.1, huber: 1 } });
+  await lw.cluster(points, { dim: 2, clusters: 3, metric: "cosine" });
+  // @ts-expect-error dot products have no centroids
+  await lw.cluster(points, { dim: 2, clusters: 3, metric: "dot" });
+  await lw.cluster(new Int8Array(4), { dim: 2, clusters: 1 });
+  await lw.cluster(new Uint8Array(4), { dim: 2, clusters: 1 });
   // @ts-expect-error words without half() could be anything
   await lw.cluster(words, { dim: 2, clusters: 3 });
   // @ts-expect-error a list of numbers is no typed array
@@ -79,6 +85,31 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   is<Same<typeof hits, Hits>>();
   is<Same<typeof hits.searchedBy, "cpu" | "webgpu" | "cuda">>();
   is<Same<typeof hits.reason, string | undefined>>();
+  is<Same<typeof hits.scores, F32>>();
+  is<Same<typeof hits.keys, readonly (Key | undefined)[] | undefined>>();
+  const cosine = await lw.compress(points, { dim: 8, metric: "cosine", keys: ["a", 1] });
+  is<Same<typeof cosine.metric, Metric>>();
+  await lw.compress(points, { dim: 8, metric: "dot", maxNorm: 3, ratio: 0.2, keys: Uint32Array.of(1, 2) });
+  // @ts-expect-error there is no such metric
+  await lw.compress(points, { dim: 8, metric: "euclidean" });
+  await cosine.add(points, { keys: ["b"], onProgress: (done, total) => done / total });
+  await cosine.upsert(points, { keys: ["b"] });
+  // @ts-expect-error vectors are exchanged by their keys
+  await cosine.upsert(points);
+  const has: boolean = cosine.has("b"), places: Uint32Array = cosine.idsOf(["b", 1]), taken: number = cosine.remove({ keys: ["b"] });
+  const filters: Filter[] = [new Uint8Array(3), { ids: [1] }, { keys: ["a"] }, { bits: new Uint8Array(1) }, (id, key) => id > 3 && key !== "a"];
+  for (const filter of filters) await cosine.search(queries, { k: 1, filter, metric: "cosine" });
+  await cosine.search(queries, { k: 1, filters: [...filters, undefined] });
+  // @ts-expect-error keys are strings or integers
+  await cosine.search(queries, { k: 1, filter: { keys: [true] } });
+  const { offsets, keys }: RangeHits = await cosine.searchRange(queries, { minScore: 0.5, filter: { ids: places } });
+  is<Same<typeof keys, readonly Key[] | undefined>>();
+  // @ts-expect-error a range has no k
+  await cosine.searchRange(queries, { k: 3, maxDistance: 1 });
+  const exact = await exactSearch(points, queries, { dim: 8, k: 3, metric: "dot" });
+  is<Same<typeof exact.distances, F64>>();
+  const { labels } = await predict(points, queries, { dim: 8 });
+  is<Same<typeof labels, Uint32Array>>();
   // @ts-expect-error how many neighbours?
   await index.search(queries, {});
   // @ts-expect-error a filter has a byte for each id

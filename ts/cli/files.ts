@@ -125,6 +125,20 @@ async function publishedFiles(path: string) {
   return { idx: idx!, anchors: anchors!, assign: assign!, ...(jacobians && { jacobians }), ...(residuals && { residuals }) };
 }
 
+/** Lines of a text file, such as keys; a last one that is empty is none. */
+export async function linesOf(path: string): Promise<string[]> {
+  const bytes = await (path === STREAM ? bytesOf(process.stdin) : readFile(path)).catch((thrown: unknown) => { throw named(path, thrown); });
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error(`${path}: it is no text in UTF-8`);
+  }
+  const lines = text.split(/\r?\n/);
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
 /** Refuses to read standard input twice. */
 export function mustBeReadable(inputs: readonly (string | undefined)[]): void {
   if (inputs.filter((path) => path === STREAM).length > 1) throw new UsageError("- is standard input, which can be read once: give one of the files by its name");

@@ -7,6 +7,7 @@ import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
+import { normalised } from "./vectors/metric.js";
 
 /**
  * Centroid of the vectors assigned to it: their mean, or a robust one. `{ trim: 0.1 }` leaves out a tenth of them at
@@ -30,6 +31,13 @@ export interface ClusterBase extends Reporting {
   readonly dim: number;
   /** Number of centroids; the result has fewer if there are fewer distinct vectors. */
   readonly clusters: number;
+  /**
+   * Metric. `"cosine"` clusters the directions of the vectors: they are brought to unit length, of which centroids are plain means and
+   * `energy` the mean squared distance to them. Zero vectors are refused. There is no `"dot"`: no mean is nearest by dot product.
+   *
+   * @defaultValue `"l2"`
+   */
+  readonly metric?: "l2" | "cosine";
   /**
    * Greatest number of iterations of assignment and means.
    *
@@ -186,8 +194,12 @@ const mean: Kind<Mean> = (name, value, place) => {
 
 const method = oneOf("anneal", "lloyd", "vlc");
 const start = oneOf("k-means++", "farthest");
+const metric: Kind<"l2" | "cosine"> = (name, value, place) => {
+  if (value === "dot") throw new LeastwiseError("invalid-option", `${name}: "dot" has no centroids, as no mean is nearest by dot product: take "cosine" or "l2"`, place);
+  return oneOf("l2", "cosine")(name, value, place);
+};
 const BASE = {
-  dim: dimension, clusters: whole(), method, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
+  dim: dimension, clusters: whole(), method, metric, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
 } as const;
 const cooling = real(0, 0.999);
 const METHODS = {
@@ -197,20 +209,21 @@ const METHODS = {
 } as const;
 
 /** Options as the engine takes them, checked, and what reports on the work. @internal */
-export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions } & Pick<ClusterBase, "signal" | "onProgress"> {
+export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions } & Pick<ClusterBase, "signal" | "onProgress" | "metric"> {
   const what = "cluster(points, options): options";
   // The method first: it says what the others may be.
   const asked = reading(what, () => (mustBePlain(what, options), options.method)) ?? "anneal";
   method("method", asked, {});
-  const { signal, onProgress, ...native } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.vlc);
+  const { signal, onProgress, metric, ...native } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.vlc);
   if (native.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
-  return { native: { ...native, method: asked } as NativeClusterOptions, ...(signal && { signal }), ...(onProgress && { onProgress }) };
+  return { native: { ...native, method: asked } as NativeClusterOptions, ...(metric && { metric }), ...(signal && { signal }), ...(onProgress && { onProgress }) };
 }
 
 /** @internal */
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
-  const { native, signal, onProgress } = nativeClusterOptions(options);
-  const floats = pointsOf("cluster(points): points", points, native.dim);
+  const { native, metric, signal, onProgress } = nativeClusterOptions(options);
+  const given = pointsOf("cluster(points): points", points, native.dim);
+  const floats = metric === "cosine" ? normalised("cluster(points)", given, native.dim) : given;
   const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, native), { signal, onProgress });
   if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);

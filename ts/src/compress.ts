@@ -7,6 +7,9 @@ import { checked, given, oneOf, real, REPORTING, whole, type Reporting } from ".
 import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
+import { endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, readEnvelope, type Description } from "./vectors/envelope.js";
+import { Keys, keysOf, type KeyList } from "./vectors/keys.js";
+import { maxNormKind, metricKind, Space, type Metric } from "./vectors/metric.js";
 
 interface CompressBase extends Reporting {
   /** Components of a vector. */
@@ -30,6 +33,27 @@ interface CompressBase extends Reporting {
    * @defaultValue the number of `points`
    */
   readonly trainFor?: number;
+  /**
+   * Metric of all searches: `"l2"` for vectors whose distances mean something, `"cosine"` for embeddings of text and images whose lengths
+   * do not (zero vectors are refused, having no direction), `"dot"` for those trained by dot products, where greater length means more.
+   *
+   * @defaultValue `"l2"`
+   */
+  readonly metric?: Metric;
+  /**
+   * Greatest length of a vector that the index may ever take, with `metric: "dot"` only. Longer ones are refused with `"limits"`.
+   *
+   * @defaultValue 2 to 4 times the greatest length among `points` (or the first that are added), a power of two
+   */
+  readonly maxNorm?: number;
+  /**
+   * Own keys of the vectors, one each and none twice: strings or integers, by which {@link VectorIndex.upsert},
+   * {@link VectorIndex.remove} and filters know them, and which hits have. They are kept in the file, beside what `ratio` counts.
+   * `[]` for an index that is to be filled.
+   *
+   * @defaultValue none: vectors are known by their ids
+   */
+  readonly keys?: KeyList;
 }
 
 /**
@@ -91,41 +115,74 @@ export interface PublishedFiles {
 
 const COMPRESS = {
   dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "pq", "bits"),
-  bits: real(0, 12), ratio: real(0, 1), ...REPORTING,
+  bits: real(0, 12), ratio: real(0, 1), metric: metricKind, maxNorm: maxNormKind, keys: given(), ...REPORTING,
 } as const;
 
-/** Options as the engine takes them, checked, and what reports on the work. @internal */
-export function nativeCompressOptions(options: CompressOptions): { native: NativeCompressOptions } & Pick<CompressBase, "signal" | "onProgress"> {
-  const { signal, onProgress, code = "bits", ...rest } = checked("compress(points, options): options", options, COMPRESS);
+/** Options as the engine takes them, checked, and those that it does not. */
+function compressOptions(options: CompressOptions) {
+  const { signal, onProgress, code = "bits", metric = "l2", maxNorm, keys, ...rest } = checked("compress(points, options): options", options, COMPRESS);
   const { bits, ratio } = rest;
   if (code === "pq" && bits !== undefined) real(0, 8)("bits", bits, {});
   if (bits !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `bits: only the codes "bits" and "pq" have them, not "${code}"`);
   if (ratio !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `ratio: only the codes "bits" and "pq" can be made for one, not "${code}"`);
   if (ratio !== undefined && bits !== undefined) throw new LeastwiseError("invalid-option", "bits and ratio: each follows from the other, so give one of them");
-  return { native: { ...rest, code } as NativeCompressOptions, ...(signal && { signal }), ...(onProgress && { onProgress }) };
+  if (maxNorm !== undefined && metric !== "dot") throw new LeastwiseError("invalid-option", `maxNorm: only the metric "dot" has it, not "${metric}"`);
+  return { native: { ...rest, code } as NativeCompressOptions, metric, maxNorm, keys, watch: { ...(signal && { signal }), ...(onProgress && { onProgress }) } };
 }
 
-/** The handle of a new index, and how many numbers its vectors had. @internal */
-export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<{ handle: number; length: number }> {
-  const { native, signal, onProgress } = nativeCompressOptions(options);
-  const floats = pointsOf("compress(points): points", points, native.dim);
-  const { index } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.compress(vectors, native), { signal, onProgress, onAbort: "reject" });
-  // An index that is to be filled has none of them.
-  return { handle: index!, length: native.trainFor === undefined ? floats.length : 0 };
+/** An index of the engine's, and what the engine does not know of it. @internal */
+export interface Made { readonly handle: number; readonly space: Space; readonly keys?: Keys | undefined; readonly ratio?: number | undefined }
+
+/** A new index, and how many numbers its vectors had. @internal */
+export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<Made & { length: number }> {
+  const { native, metric, maxNorm, keys: named, watch } = compressOptions(options);
+  const { dim, ratio, trainFor } = native;
+  const floats = pointsOf("compress(points): points", points, dim), space = new Space(metric, dim, maxNorm);
+  const stored = space.enter("compress(points)", floats), count = trainFor === undefined ? floats.length / dim : 0;
+  const keys = named === undefined ? undefined : new Keys();
+  keysOf("keys", named ?? [], keys && count).forEach((key, id) => keys!.set(id, key));
+  const asked = ratio === undefined ? undefined : ratioOf(ratio, space, trainFor ?? count);
+  const sized: NativeCompressOptions = { ...native, dim: space.width, ...(asked !== undefined && { ratio: asked }) };
+  try {
+    const { index } = await tasks.beginWith(NEEDS.vectors, stored, (engine, vectors) => engine.compress(vectors, sized), { ...watch, onAbort: "reject" });
+    // An index that is to be filled has none of them.
+    return { handle: index!, space, keys, ratio: metric === "l2" ? undefined : ratio, length: trainFor === undefined ? floats.length : 0 };
+  } catch (thrown) {
+    throw asked === undefined || metric === "l2" ? thrown : inTermsOf(thrown, space, ratio!, asked, trainFor ?? count);
+  }
+}
+
+/** Bytes of the envelope as a share of the vectors' size in f32, and what the added component of a metric takes: `file = ratio · grown + share`. */
+function besides({ metric, dim, width, maxNorm }: Space, ratio: number, count: number): { grown: number; share: number } {
+  const bytes = envelope({ metric, ...(maxNorm !== undefined && { maxNorm }), ratio }).length;
+  return { grown: width / dim, share: count > 0 ? bytes / (4 * dim * count) : 0 };
+}
+
+/** Ratio of the engine's file that leaves room for the envelope, and counts the vectors as they were given. Short, as the file has it. */
+function ratioOf(ratio: number, space: Space, count: number): number {
+  if (space.metric === "l2") return ratio;
+  const { grown, share } = besides(space, ratio, count);
+  return Math.max(Math.floor(((ratio - share) / grown) * 1e6), 1) / 1e6;
+}
+
+/** The engine's refusal of a ratio, in terms of what was given. */
+function inTermsOf(thrown: unknown, space: Space, ratio: number, asked: number, count: number): unknown {
+  if (!isA(thrown, LeastwiseError) || !thrown.message.includes(`ratio of ${asked}`)) return thrown;
+  const { dim, width } = space, { grown, share } = besides(space, ratio, count);
+  const least = (text: string) => Math.ceil((Number(text) * grown + share) * 1000 + 0.5) / 1000;
+  const message = thrown.message.replace(`of ${width} dimensions`, `of ${dim} dimensions`).replace(`ratio of ${asked}`, `ratio of ${ratio}`).replace(/ask for (0[\d.]+)/, (_, text: string) => `ask for ${least(text)}`);
+  return new LeastwiseError(thrown.code, message, { cause: thrown });
 }
 
 const PUBLISHED = { idx: given(), anchors: given(), assign: given(), jacobians: given(), residuals: given() } as const;
 
-/** The handle of an index that was saved. @internal */
-export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<number> {
+/** An index that was saved. @internal */
+export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<Made> {
   const loading = tasks.parts.need(NEEDS.vectors);
   if (loading) await loading;
-  if (isA(file, ArrayBuffer)) {
-    const all = reading("openIndex(file): file", () => new Uint8Array(file));
-    return tasks.call((engine) => engine.openIndex(all));
-  }
+  if (isA(file, ArrayBuffer)) return openBytes(tasks, reading("openIndex(file): file", () => new Uint8Array(file)));
   const bytes = bytesOf("openIndex(file): file", file);
-  if (bytes) return tasks.call((engine) => engine.openIndex(bytes));
+  if (bytes) return openBytes(tasks, bytes);
   if (typeof ReadableStream !== "undefined" && isA(file, ReadableStream)) return readIndex(tasks, file);
   if (typeof file !== "object" || file === null || !reading("openIndex(file): file", () => "idx" in file)) {
     throw new LeastwiseError("invalid-option", `openIndex(file): it takes the bytes of a file, a stream of them, or the published format's { idx, anchors, assign }, not ${describe(file)}`);
@@ -138,24 +195,86 @@ export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | R
   };
   const [idx, anchors, assign] = [part("idx"), part("anchors"), part("assign")];
   const [jacobians, residuals] = (["jacobians", "residuals"] as const).map((name) => (files[name] === undefined ? undefined : part(name)));
-  return tasks.call((engine) => engine.openPublished(idx, anchors, assign, jacobians, residuals));
+  return described(tasks, tasks.call((engine) => engine.openPublished(idx, anchors, assign, jacobians, residuals)), { metric: "l2" });
+}
+
+/** An index of the engine's with its description, unless they contradict each other. */
+function described(tasks: Tasks, handle: number, { metric, maxNorm, ratio, keys }: Description): Made {
+  try {
+    const [width, count, nextId] = tasks.call((engine) => engine.indexSizes(handle));
+    if (metric === "dot" && width! < 2) throw new LeastwiseError("file-corrupt", "the index has no component beside that of its metric");
+    const last = keys?.entries().at(-1)?.[0] ?? -1;
+    if (keys && (keys.size !== count! || last >= nextId!)) throw new LeastwiseError("file-corrupt", `the index has ${count!} vectors and ${nextId!} ids, which its ${keys.size} keys are not of`);
+    return { handle, space: new Space(metric, metric === "dot" ? width! - 1 : width!, maxNorm), keys, ratio };
+  } catch (thrown) {
+    tasks.release((engine) => engine.freeIndex(handle));
+    throw thrown;
+  }
+}
+
+function openBytes(tasks: Tasks, bytes: Uint8Array): Made {
+  const [description, start] = bytes.length > 0 && mayBeEnvelope(bytes) ? opened(bytes) : [{ metric: "l2" } as const, 0];
+  return described(tasks, tasks.call((engine) => engine.openIndex(bytes.subarray(start))), description);
+}
+
+/** What an envelope says, and where it ends. */
+function opened(bytes: Uint8Array): [Description, number] {
+  const needed = envelopeBytes(bytes);
+  if (bytes.length < needed) throw endsInEnvelope(needed, bytes.length);
+  return [readEnvelope(bytes.subarray(0, needed)), needed];
 }
 
 /** Checks what arrives while it arrives: a file that is none is refused at its first piece. */
-async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>): Promise<number> {
+async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>): Promise<Made> {
   const pieces = reading("openIndex(stream): the stream", () => stream.getReader());
   const reader = tasks.call((engine) => engine.indexReader());
+  const feed = (piece: Uint8Array) => tasks.call((engine) => engine.feedIndexReader(reader, piece));
+  // What came so far, while it may be an envelope that has not ended.
+  let held: Uint8Array[] | undefined = [], length = 0, needed = 64, description: Description = { metric: "l2" }, handle: number;
   try {
     for (;;) {
       const { done, value } = await pieces.read();
-      if (done) return tasks.call((engine) => engine.finishIndexReader(reader));
+      if (done) break;
       const piece = bytesOf("openIndex(stream): a piece", value);
       if (!piece) throw new LeastwiseError("invalid-option", "openIndex(stream): it must bring Uint8Arrays");
-      tasks.call((engine) => engine.feedIndexReader(reader, piece));
+      if (!held) {
+        feed(piece);
+        continue;
+      }
+      held.push(piece.slice());
+      length += piece.length;
+      if (length === 0 || (length < needed && needed > 64)) continue;
+      const start: Uint8Array = joined(held, length);
+      held = [start];
+      if (!mayBeEnvelope(start)) {
+        held = undefined;
+        feed(start);
+        continue;
+      }
+      needed = envelopeBytes(start);
+      if (length < needed) continue;
+      [description] = opened(start);
+      held = undefined;
+      feed(start.subarray(needed));
     }
+    if (held && length > 2) throw endsInEnvelope(needed, length);
+    if (held) feed(joined(held, length));
+    handle = tasks.call((engine) => engine.finishIndexReader(reader));
   } catch (thrown) {
     tasks.release((engine) => engine.freeIndexReader(reader));
     await pieces.cancel().catch(() => undefined);
     throw thrown;
   }
+  return described(tasks, handle, description);
+}
+
+function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  if (pieces.length === 1) return pieces[0]!;
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
 }

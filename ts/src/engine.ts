@@ -24,7 +24,8 @@ import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } fro
 import type { Threads } from "./threaded.js";
 import { LARGEST_F32 } from "./trace.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
-import { VectorIndexOf, type VectorIndex } from "./vector-index.js";
+import type { VectorIndex } from "./vector-index.js";
+import { VectorIndexOf } from "./vectors/searchable.js";
 import type { OpenDevice } from "./webgpu.js";
 
 /**
@@ -379,18 +380,14 @@ export class EngineOf implements Engine {
   async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
     takesNoMore("lw.compress(points, options)", 2, arguments);
     this.#alive();
-    const { handle, length } = await compress(this.#tasks, points, options);
-    return this.#index(handle, { points, length });
+    const { length, ...made } = await compress(this.#tasks, points, options);
+    return new VectorIndexOf(this.#tasks, made, { points, length });
   }
 
   async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {
     takesNoMore("lw.openIndex(file)", 1, arguments);
     this.#alive();
-    return this.#index(await openIndex(this.#tasks, file));
-  }
-
-  #index(handle: number, made?: { points: Points; length: number }): VectorIndex {
-    return new VectorIndexOf(this.#tasks, handle, made);
+    return new VectorIndexOf(this.#tasks, await openIndex(this.#tasks, file));
   }
 
   scope<T>(work: () => T extends PromiseLike<unknown> ? never : T): T {

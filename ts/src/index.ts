@@ -46,5 +46,10 @@ export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";
 export type { DType, HalfTensor, Kept, RowNumbers, Storage, Tensor, ValuesOf } from "./tensor/tensor.js";
 export type { Evaluator, Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
-export type { EvaluateOptions, Hits, IndexEvaluation, IndexInfo, Searched, SearchOptions, VectorIndex } from "./vector-index.js";
+export type {
+  AddOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, Searched, SearchOptions, UpsertOptions, VectorIndex,
+} from "./vector-index.js";
+export type { Filter } from "./vectors/filter.js";
+export type { Key, KeyList } from "./vectors/keys.js";
+export type { Metric } from "./vectors/metric.js";
 export type { CompiledWasm, WasmSource } from "./source.js";

@@ -1,6 +1,6 @@
 /**
- * `leastwise/vectors`: vectors from files, by rows, so that files may be larger than memory; and arrays into files.
- * Works on bytes alone, in browsers and in Node.
+ * `leastwise/vectors`: vectors from files, by rows, so that files may be larger than memory; arrays into files; and exact search, to
+ * compare with. Works without an engine, in browsers and in Node.
  * @packageDocumentation
  */
 export { fromHalf, half, Half, toHalf } from "./vectors/half.js";
@@ -8,6 +8,8 @@ export { encodeNpy, npyHeader } from "./vectors/npy.js";
 export type { NpyArray } from "./vectors/npy.js";
 export { formatOf, openVectors } from "./vectors/open.js";
 export type { OpenOptions, Vectors, VectorStream } from "./vectors/open.js";
+export { exactSearch, predict } from "./vectors/exact.js";
+export type { ExactHits, ExactOptions, Prediction, PredictOptions } from "./vectors/exact.js";
 export type { ElementType, Elements } from "./vectors/element.js";
 export type { VectorFormat } from "./vectors/layout.js";
 export type { RandomAccess, Source } from "./vectors/source.js";

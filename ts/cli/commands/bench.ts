@@ -5,7 +5,7 @@ import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
 import { mustBeReadable, openVectorFile, VECTOR_OPTIONS } from "../files.js";
 import { Progress } from "../progress.js";
 import { counted, percent, row, short, time } from "../text.js";
-import { buildOptions, BUILD_OPTIONS, CODES, located, mustHaveClusters, RATIOS } from "./compress.js";
+import { buildOptions, BUILD_OPTIONS, CODES, located, METRIC, metricOptions, mustHaveClusters, RATIOS } from "./compress.js";
 
 interface Result { code: string; clusters: number; bytesPerVector: number; ratio: number; buildMs: number; recall: number; msSingle: number; msPerQuery: number; exactMsPerQuery: number }
 /** A code that could not be made of these vectors, and why. */
@@ -26,6 +26,7 @@ export const bench: Command = {
     k: { short: "k", value: "K", help: "recall is that of the K nearest; 10 unless given" },
     probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },
     limit: { value: "N", help: "the first N vectors only" },
+    metric: METRIC,
     ...BUILD_OPTIONS,
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
@@ -35,7 +36,7 @@ that are found, without the originals; "one query" is the time of one asked alon
 of an exact search among the originals. Times are the least of up to five passes. VECTORS or FILE may be -, standard input.`,
 
   async run(args, signal) {
-    const k = args.count("k") ?? 10, probes = args.count("probes"), build = buildOptions(args);
+    const k = args.count("k") ?? 10, probes = args.count("probes"), build = { ...buildOptions(args), ...metricOptions(args) };
     const codes: CodeOptions[] = [...args.choices("code", CODES).map((code) => ({ code })), ...args.numbers("ratio", RATIOS).map((ratio) => ({ ratio }))];
     const { points, queries, dim } = await load(args);
     if (k > points.length / dim) throw new UsageError(`--k is ${k}, but there are ${points.length / dim} vectors to find`);
@@ -52,7 +53,7 @@ of an exact search among the originals. Times are the least of up to five passes
           results.push(result);
           if (!args.has("json")) console.log(row(cells(result), WIDTHS));
         }
-        if (args.has("json")) console.log(JSON.stringify({ backend: lw.backend, vectors: points.length / dim, dim, queries: queries.length / dim, k, results }, null, 2));
+        if (args.has("json")) console.log(JSON.stringify({ backend: lw.backend, vectors: points.length / dim, dim, metric: build.metric ?? "l2", queries: queries.length / dim, k, results }, null, 2));
         const first = results[0]!;
         if (results.every((each) => "reason" in each) && "reason" in first) throw new Error(`no code could be measured: ${first.reason}`);
       });
@@ -88,7 +89,7 @@ async function load(args: Arguments): Promise<{ points: F32; queries: F32; dim: 
   }
 }
 
-interface Work { points: F32; queries: F32; dim: number; k: number; probes: number | undefined; build: ReturnType<typeof buildOptions>; code: CodeOptions; signal: AbortSignal; progress: Progress }
+interface Work { points: F32; queries: F32; dim: number; k: number; probes: number | undefined; build: ReturnType<typeof buildOptions> & ReturnType<typeof metricOptions>; code: CodeOptions; signal: AbortSignal; progress: Progress }
 
 async function measure(lw: Engine, args: Arguments, { points, queries, dim, k, probes, build, code, signal, progress }: Work): Promise<Result | Refused> {
   const [path] = args.positionals as [string];

@@ -34,6 +34,7 @@ export const cluster: Command = {
   options: {
     clusters: { short: "m", value: "M", help: "how many centroids (needed)" },
     method: { value: "NAME", help: "anneal (the default), lloyd, or vlc (the published algorithm)" },
+    metric: { value: "NAME", help: "l2 (the default), or cosine: vectors are brought to unit length first" },
     start: { value: "NAME", help: "k-means++ or farthest (lloyd, vlc)" },
     mean: { value: "MEAN", help: "plain, trim:SHARE or huber:DISTANCE (lloyd, vlc)" },
     "max-iterations": { value: "N", help: "iterations at most" },
@@ -93,7 +94,8 @@ function methodOptions(args: Arguments): Partial<ClusterOptions> {
   const start = args.choice("start", ["k-means++", "farthest"]);
   const mean = meanOf(args.text("mean"));
   const numbers = Object.entries(NUMBERS).map(([option, { name, integer, ...bounds }]) => [name, integer ? args.count(option, bounds.least) : args.number(option, bounds)] as const).filter(([, value]) => value !== undefined);
-  return { ...(method && { method }), ...(start && { start }), ...(mean && { mean }), ...Object.fromEntries(numbers) } as Partial<ClusterOptions>;
+  const metric = args.choice("metric", ["l2", "cosine"]);
+  return { ...(method && { method }), ...(metric && { metric }), ...(start && { start }), ...(mean && { mean }), ...Object.fromEntries(numbers) } as Partial<ClusterOptions>;
 }
 
 function meanOf(given: string | undefined): Mean | undefined {

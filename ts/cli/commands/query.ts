@@ -1,12 +1,13 @@
 /** `leastwise query`: the nearest vectors of those in a file. */
 import { once } from "node:events";
 import { encodeNpy } from "leastwise/vectors";
-import type { Hits, VectorIndex } from "leastwise";
+import type { Filter, Hits, VectorIndex } from "leastwise";
 import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
-import { mustBeReadable, mustBeWritable, named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
+import { linesOf, mustBeReadable, mustBeWritable, named, openIndexFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
 import { Progress } from "../progress.js";
 import { counted, size, time } from "../text.js";
+import { METRICS } from "./compress.js";
 
 /** Queries that are searched at once, and neighbours of them. */
 const BATCH = 4096, BATCH_HITS = 2 ** 22;
@@ -25,33 +26,41 @@ export const query: Command = {
     k: { short: "k", value: "K", help: "neighbours wanted of each; 10 unless given" },
     probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },
     ids: { value: "FILE", help: "write the ids as .npy (uint32, queries × k)" },
-    distances: { value: "FILE", help: "write the squared distances as .npy (float32, queries × k)" },
+    distances: { value: "FILE", help: "write the distances as .npy (float32, queries × k)" },
+    scores: { value: "FILE", help: "write the scores as .npy (float32, queries × k)" },
+    only: { value: "FILE", help: "ids (or keys, if INDEX has them) that may be found, one a line; all unless given" },
+    metric: { value: "NAME", help: "l2, cosine or dot: refuses an INDEX that was made for another" },
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
   notes: `QUERIES is a file as "leastwise compress" reads; a .npy file of one dimension is one query. INDEX or QUERIES may be -, standard input,
 and a FILE of results -, standard output.
-Without --ids and --distances, every neighbour is a line: query, rank, id, squared distance, with tabs between; with --json, every query is.
-Where there are fewer than k, files have the id 4294967295 and the distance infinity.`,
+Without files of results, every neighbour is a line: query, rank, key or id, and the squared distance, the cosine or the dot product, as the
+metric of INDEX is, with tabs between; with --json, every query is. Distances ascend: squared ones, 1 - cosine, or minus the dot product;
+scores descend: the cosine, the dot product, or minus the squared distance. Where there are fewer than k, files have the id 4294967295,
+the distance infinity and the score -infinity.`,
 
   async run(args, signal) {
     const [path, queries] = args.positionals as [string, string];
     const wanted = args.count("k") ?? 10, probes = args.count("probes");
-    const files = { ids: args.text("ids"), distances: args.text("distances") };
-    const toFiles = files.ids !== undefined || files.distances !== undefined;
-    mustBeReadable([path, queries]);
+    const files = { ids: args.text("ids"), distances: args.text("distances"), scores: args.text("scores") };
+    const toFiles = Object.values(files).some((file) => file !== undefined), only = args.text("only"), metric = args.choice("metric", METRICS);
+    mustBeReadable([path, queries, only]);
+    const allowed = only === undefined ? undefined : await linesOf(only);
     const asked = await openVectorFile(queries, args);
     // A bar would stand among the lines.
     const progress = new Progress({ quiet: args.has("quiet") || (!toFiles && process.stdout.isTTY === true) });
     try {
-      await mustBeWritable([files.ids, files.distances], [path, queries]);
+      await mustBeWritable(Object.values(files), only === undefined ? [path, queries] : [path, queries, only]);
       await withEngine(args, async (lw) => {
         using index = await openIndexFile(lw, path);
-        const count = countOf(asked, index, queries);
+        if (metric !== undefined && metric !== index.metric) throw new UsageError(`--metric is ${metric}, but ${path} was made for ${index.metric}`);
+        const count = countOf(asked, index, queries), filter = allowed && filterOf(allowed, index, only!);
         if (toFiles && count * wanted > MOST_HITS) throw new UsageError(`--k is ${wanted}: ${count} queries would make files of ${count * wanted} numbers, of which there may be ${MOST_HITS}`);
         // There are no more than all.
         const k = Math.min(wanted, Math.max(1, index.count)), step = Math.max(1, Math.min(BATCH, Math.floor(BATCH_HITS / k)));
-        const [ids, distances] = toFiles ? [new Uint32Array(count * wanted).fill(NONE), new Float32Array(count * wanted).fill(Infinity)] : [];
+        const ids = toFiles ? new Uint32Array(count * wanted).fill(NONE) : undefined, distances = files.distances === undefined ? undefined : new Float32Array(count * wanted).fill(Infinity);
+        const scores = files.scores === undefined ? undefined : new Float32Array(count * wanted).fill(-Infinity);
         index.sketches = count >= WORTH_SKETCHES;
         const move = progress.stage("searching");
         let spent = 0;
@@ -59,18 +68,20 @@ Where there are fewer than k, files have the id 4294967295 and the distance infi
           const rows = Math.min(step, count - first);
           const batch = await (count === asked.count ? asked.rows(first, rows) : asked.rows());
           const started = performance.now();
-          const hits = await index.search(batch, { k, signal, ...(probes && { probes }) }).catch((thrown: unknown) => { throw named(queries, thrown); });
+          const hits = await index.search(batch, { k, signal, ...(probes && { probes }), ...(filter && { filter }) }).catch((thrown: unknown) => { throw named(queries, thrown); });
           spent += performance.now() - started;
-          if (!toFiles) await print(hits, first, args);
+          if (!toFiles) await print(hits, first, index, args);
           for (let row = 0; toFiles && row < rows; row++) {
             ids!.set(hits.ids.subarray(row * k, (row + 1) * k), (first + row) * wanted);
-            distances!.set(hits.distances.subarray(row * k, (row + 1) * k), (first + row) * wanted);
+            distances?.set(hits.distances.subarray(row * k, (row + 1) * k), (first + row) * wanted);
+            scores?.set(hits.scores.subarray(row * k, (row + 1) * k), (first + row) * wanted);
           }
           move(first + rows, count);
         }
         progress.end();
         if (files.ids !== undefined) await writeAtomically(files.ids, [encodeNpy(ids!, [count, wanted])]);
         if (files.distances !== undefined) await writeAtomically(files.distances, [encodeNpy(distances!, [count, wanted])]);
+        if (files.scores !== undefined) await writeAtomically(files.scores, [encodeNpy(scores!, [count, wanted])]);
         const { sketchBytes } = index.info;
         remark(args, `${counted(count, "query", "queries")} in ${time(spent)}, ${time(spent / Math.max(1, count))} each, on ${lw.backend}${sketchBytes > 0 ? ` with sketches of ${size(sketchBytes)}` : ""}`);
       });
@@ -89,14 +100,29 @@ function countOf(asked: VectorFile, index: VectorIndex, path: string): number {
   throw new UsageError(`${path} has ${has}, but the vectors of the index have ${counted(index.dim, "component")}`);
 }
 
+/** Vectors that may be found: by keys, or by ids. */
+function filterOf(lines: readonly string[], index: VectorIndex, path: string): Filter {
+  // A line may be meant as a string or as an integer.
+  if (index.info.keyed) return { keys: lines.flatMap((line) => (line.trim() !== "" && Number.isSafeInteger(Number(line)) ? [line, Number(line)] : [line])) };
+  const { nextId } = index.info;
+  return {
+    ids: lines.map((line, k) => {
+      const id = line.trim() === "" ? NaN : Number(line);
+      if (!(Number.isInteger(id) && id >= 0 && id < nextId)) throw new UsageError(`${path}: line ${k + 1} is "${line}", but the ids of the index are 0 to ${nextId - 1}`);
+      return id;
+    }),
+  };
+}
+
 /** Lines of a batch of queries, the first of which is number `first`; done when the reader is ready for more. */
-async function print({ ids, distances, k }: Hits, first: number, args: Arguments): Promise<void> {
-  const lines: string[] = [];
+async function print(hits: Hits, first: number, index: VectorIndex, args: Arguments): Promise<void> {
+  const lines: string[] = [], { ids, keys, distances, scores, k } = hits, shown = index.metric === "l2" ? distances : scores;
   for (let at = 0; at < ids.length; at += k) {
     const query = first + at / k;
-    const found = Array.from({ length: k }, (_, rank) => ({ id: ids[at + rank]!, distance: distances[at + rank]! })).filter(({ distance }) => distance !== Infinity);
-    if (args.has("json")) lines.push(JSON.stringify({ query, ids: found.map(({ id }) => id), distances: found.map(({ distance }) => distance) }));
-    else found.forEach(({ id, distance }, rank) => lines.push(`${query}\t${rank}\t${id}\t${distance}`));
+    const found = Array.from({ length: k }, (_, rank) => at + rank).filter((place) => distances[place] !== Infinity);
+    const of = <T>(values: ArrayLike<T>) => found.map((place) => values[place]);
+    if (args.has("json")) lines.push(JSON.stringify({ query, ids: of(ids), ...(keys && { keys: of(keys) }), distances: of(distances), ...(index.metric !== "l2" && { scores: of(scores) }) }));
+    else found.forEach((place, rank) => lines.push(`${query}\t${rank}\t${keys?.[place] ?? ids[place]}\t${shown[place]}`));
   }
   if (lines.length && !process.stdout.write(`${lines.join("\n")}\n`)) await once(process.stdout, "drain");
 }
