@@ -1,6 +1,6 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
-use crate::block::{BlockProgram, FusedProgram, ReducedTiles, TileProgram};
+use crate::block::{BlockProgram, FitBlocks, FusedProgram, ReducedTiles, TileProgram};
 use crate::real::Real;
 use crate::twins;
 use leastwise_kernels::Slots;
@@ -121,6 +121,8 @@ pub enum Body {
     Reduced(Arc<ReducedTiles>),
     /// Fused kernel of tensors.
     Fused(Arc<FusedProgram>),
+    /// Many small fits, a fit a lane.
+    Fit(Arc<FitBlocks>),
 }
 
 impl Body {
@@ -132,6 +134,7 @@ impl Body {
             Structure::Owner(owner) => Self::Tiles(TileProgram::new(owner).into()),
             Structure::Reduced(reduced) => Self::Reduced(ReducedTiles::new(reduced).into()),
             Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),
+            Structure::Fit(fit) => Self::Fit(FitBlocks::new(fit).into()),
             Structure::Text(_) => return None,
         })
     }

@@ -1,11 +1,13 @@
 //! Programs as WGSL text, in either [number format](Format): what follows the prelude that every device puts in front.
 
+mod fit;
 mod fused;
 mod owner;
 mod reduced;
 mod split;
 mod writer;
 
+pub use fit::fit_module;
 pub use fused::fused_module;
 pub use owner::owner_module;
 pub use reduced::reduced_module;
