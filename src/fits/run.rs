@@ -2,7 +2,8 @@
 
 use super::{FitData, Fitting, Options, Values};
 use leastwise_device::{
-    BufferId, Command, Device, Dispatch, KernelId, Kind, Limits, Play, Playing, Precision, Profile, Recording, Slice, StaticKernels, binding,
+    BufferId, Command, Device, Dispatch, KernelId, Kind, Limits, Play, Playing, Precision, Profile, Recording, Slice, StaticKernels,
+    binding,
 };
 use leastwise_error::Error;
 use leastwise_kernels::fits::{self, Compact, CompactBindings, Offsets, OffsetsBindings, Tally, TallyBindings};
@@ -102,7 +103,10 @@ impl FitRun {
         let fields = u64::from(layout.fields()) * u64::from(count);
         let room = limits.binding_bytes.min(limits.buffer_bytes) / device.precision().bytes();
         if length.max(fields).max(data.bounds.len() as u64) > room.min(u32::MAX.into()) {
-            return Err(Error::Limits(format!("fit(): {} numbers in one buffer, where this device has room for {room}", length.max(fields))));
+            return Err(Error::Limits(format!(
+                "fit(): {} numbers in one buffer, where this device has room for {room}",
+                length.max(fields)
+            )));
         }
         let precision = if device.backend() == "webgpu" { Precision::F32 } else { device.precision() };
         let args = FitArguments {

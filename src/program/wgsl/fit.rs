@@ -31,7 +31,12 @@ fn write(fit: &FitProgram, text: &mut Writer) -> Result {
         writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<u32>;", binding::ARENA, NAMES[binding::ARENA])?;
     }
     writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<real>;", binding::DATA, NAMES[binding::DATA])?;
-    writeln!(text, "// The fits of this launch.\n@group(0) @binding({}) var<storage, read> {}: array<u32>;", binding::INDEX, NAMES[binding::INDEX])?;
+    writeln!(
+        text,
+        "// The fits of this launch.\n@group(0) @binding({}) var<storage, read> {}: array<u32>;",
+        binding::INDEX,
+        NAMES[binding::INDEX]
+    )?;
     if layout.bounded {
         writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<real>;", binding::VECTOR_IN, NAMES[binding::VECTOR_IN])?;
     }
@@ -178,15 +183,85 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
     writeln!(text, "    var damping: real = {};\n    var growth: real = {};", place(cost + 1), place(cost + 2))?;
     writeln!(text, "    if (damping == 0.0) {{\n        damping = {:e};\n        growth = 2.0;\n    }}", FitProgram::FIRST_DAMPING)?;
     writeln!(text, "    var iterations = u32({});\n    var status = {}u;", place(layout.iterations()), fit_state::RUNNING)?;
-    let all = joined(parameters, "", |j| format!(", g{j}"));
-    writeln!(text, "    var at = evaluate(first, points{all});\n    if (!at.usable) {{\n        status = {}u;\n    }}", fit_state::NON_FINITE)?;
-    writeln!(text, "    for (var round = 0u; round < params.args.rounds && status == {}u; round++) {{", fit_state::RUNNING)?;
-    writeln!(text, "        if (iterations >= params.args.most) {{\n            status = {}u;\n            break;\n        }}", fit_state::LIMIT)?;
-    writeln!(text, "        iterations++;")?;
+    // What a step is judged by. One place evaluates, and one factors: compilers write functions out where they are called.
+    for (j, number) in layout.free.iter().enumerate() {
+        writeln!(text, "    var q{j} = g{number};\n    var error{j}: real = 0.0;")?;
+    }
+    writeln!(text, "    var at = Sums();\n    var regular = true;\n    var still = false;\n    var predicted: real = 0.0;")?;
+    let trial: String = (0..parameters)
+        .map(|number| match layout.free.iter().position(|free| *free == number as u32) {
+            Some(j) => format!(", q{j}"),
+            None => format!(", g{number}"),
+        })
+        .collect();
+    writeln!(text, "    for (var round = 0u; ; round++) {{\n        let trial = evaluate(first, points{trial});")?;
+    writeln!(
+        text,
+        "        if (round == 0u) {{\n            at = trial;\n            if (!trial.usable) {{\n                status = {}u;\n            }}",
+        fit_state::NON_FINITE
+    )?;
+    writeln!(text, "        }} else if (!regular) {{\n            damping *= growth;\n            growth *= 2.0;")?;
+    writeln!(
+        text,
+        "            if (damping > {:e}) {{\n                status = {}u;\n            }}\n        }} else {{",
+        FitProgram::LAST_DAMPING,
+        fit_state::SINGULAR
+    )?;
+    write_judgement(fit, text)?;
+    writeln!(text, "        }}\n        if (status == {}u && round < params.args.rounds) {{", fit_state::RUNNING)?;
+    writeln!(
+        text,
+        "            if (iterations >= params.args.most) {{\n                status = {}u;\n            }} else {{\n                iterations++;\n            }}\n        }}",
+        fit_state::LIMIT
+    )?;
+    writeln!(text, "        let over = status == {}u || status == {}u;", fit_state::CONVERGED, fit_state::LIMIT)?;
+    writeln!(
+        text,
+        "        if (!over && (status != {}u || round >= params.args.rounds)) {{\n            break;\n        }}",
+        fit_state::RUNNING
+    )?;
     let indent = "        ";
     write_scaled(fit, indent, text)?;
-    writeln!(text, "        var regular = true;\n        let diagonal = 1.0 + damping;")?;
-    write_factor(n, "diagonal", "real(0.0)", indent, text)?;
+    writeln!(
+        text,
+        "        regular = true;\n        let diagonal = select(1.0 + damping, real(1.0), over);\n        let least = select(real(0.0), rank, over);"
+    )?;
+    write_factor(n, "diagonal", "least", indent, text)?;
+    write_end(fit, text)?;
+    write_step(fit, text)?;
+    writeln!(text, "    }}")?;
+    for (j, number) in layout.free.iter().enumerate() {
+        writeln!(text, "    {} = g{number};\n    {} = error{j};", place(*number), place(layout.errors() + j as u32))?;
+    }
+    writeln!(text, "    {} = select(flagged(), at.cost, at.usable);", place(cost))?;
+    writeln!(text, "    {} = damping;\n    {} = growth;", place(cost + 1), place(cost + 2))?;
+    writeln!(text, "    {} = real(iterations);\n    {} = real(status);\n}}", place(layout.iterations()), place(layout.state()))
+}
+
+/// Accepts or rejects the step to the trial, and ends the fit where it does.
+fn write_judgement(fit: &FitProgram, text: &mut Writer) -> Result {
+    writeln!(text, "            let change = at.cost - trial.cost;")?;
+    writeln!(text, "            let small = abs(predicted) <= cost_tolerance * at.cost;\n            let room = noise * at.cost;")?;
+    writeln!(text, "            let improves = predicted > 0.0 && change >= {:e} * predicted;", FitProgram::LEAST_GAIN)?;
+    writeln!(text, "            let even = abs(predicted) <= room && change >= -room;")?;
+    writeln!(text, "            if (trial.usable && (improves || even)) {{")?;
+    writeln!(text, "                let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;")?;
+    writeln!(text, "                damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);\n                growth = 2.0;")?;
+    for (j, number) in fit.layout.free.iter().enumerate() {
+        writeln!(text, "                g{number} = q{j};")?;
+    }
+    writeln!(
+        text,
+        "                at = trial;\n            }} else {{\n                damping *= growth;\n                growth *= 2.0;\n            }}"
+    )?;
+    writeln!(text, "            if (trial.usable && (small || still)) {{\n                status = {}u;", fit_state::CONVERGED)?;
+    writeln!(text, "            }} else if (damping > {:e}) {{", FitProgram::LAST_DAMPING)?;
+    writeln!(text, "                status = select({}u, {}u, trial.usable);\n            }}", fit_state::NON_FINITE, fit_state::CONVERGED)
+}
+
+/// The damped step, within bounds, and what the model of F predicts of it.
+fn write_step(fit: &FitProgram, text: &mut Writer) -> Result {
+    let (layout, n) = (&fit.layout, fit.layout.free.len());
     for j in 0..n {
         writeln!(text, "        let b{j} = -at.d{j} * s{j};")?;
         let taken = (0..j).map(|k| format!(" - l{j}_{k} * y{k}")).collect::<String>();
@@ -196,14 +271,14 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
         let taken = (j + 1..n).map(|k| format!(" - l{k}_{j} * z{k}")).collect::<String>();
         writeln!(text, "        let z{j} = (y{j}{taken}) / l{j}_{j};")?;
     }
-    writeln!(text, "        var still = true;")?;
+    writeln!(text, "        still = true;")?;
     for (j, number) in layout.free.iter().enumerate() {
         match layout.bounded {
             true => {
-                writeln!(text, "        let q{j} = clamp(g{number} + s{j} * z{j}, lower{j}, upper{j});\n        let e{j} = q{j} - g{number};")?;
+                writeln!(text, "        q{j} = clamp(g{number} + s{j} * z{j}, lower{j}, upper{j});\n        let e{j} = q{j} - g{number};")?;
                 writeln!(text, "        let m{j} = select(real(0.0), e{j} / select(real(1.0), s{j}, moves{j}), moves{j});")?;
             }
-            false => writeln!(text, "        let e{j} = s{j} * z{j};\n        let q{j} = g{number} + e{j};\n        let m{j} = z{j};")?,
+            false => writeln!(text, "        let e{j} = s{j} * z{j};\n        q{j} = g{number} + e{j};\n        let m{j} = z{j};")?,
         }
         writeln!(text, "        still = still && abs(e{j}) <= step_tolerance * abs(g{number});")?;
     }
@@ -211,70 +286,44 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
     let squares = joined(n, " + ", |j| format!("m{j} * m{j}"));
     let products: String = below(n).map(|(i, j)| format!(" + c{i}_{j} * m{i} * m{j}")).collect();
     // What stays has no part in the model of F.
-    writeln!(text, "        let predicted = {linear} - (0.5 * ({squares}){products});")?;
-    let trial: String = (0..parameters)
-        .map(|number| match layout.free.iter().position(|free| *free == number as u32) {
-            Some(j) => format!(", q{j}"),
-            None => format!(", g{number}"),
-        })
-        .collect();
-    writeln!(text, "        if (!regular) {{\n            damping *= growth;\n            growth *= 2.0;")?;
-    writeln!(text, "            if (damping > {:e}) {{\n                status = {}u;\n            }}\n            continue;\n        }}", FitProgram::LAST_DAMPING, fit_state::SINGULAR)?;
-    writeln!(text, "        let trial = evaluate(first, points{trial});\n        let change = at.cost - trial.cost;")?;
-    writeln!(text, "        let small = abs(predicted) <= cost_tolerance * at.cost;\n        let room = noise * at.cost;")?;
-    writeln!(text, "        let improves = predicted > 0.0 && change >= {:e} * predicted;", FitProgram::LEAST_GAIN)?;
-    writeln!(text, "        let even = abs(predicted) <= room && change >= -room;")?;
-    writeln!(text, "        if (trial.usable && (improves || even)) {{")?;
-    writeln!(text, "            let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;")?;
-    writeln!(text, "            damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);\n            growth = 2.0;")?;
-    for (j, number) in layout.free.iter().enumerate() {
-        writeln!(text, "            g{number} = q{j};")?;
-    }
-    writeln!(text, "            at = trial;\n        }} else {{\n            damping *= growth;\n            growth *= 2.0;\n        }}")?;
-    writeln!(text, "        if (trial.usable && (small || still)) {{\n            status = {}u;", fit_state::CONVERGED)?;
-    writeln!(text, "        }} else if (damping > {:e}) {{", FitProgram::LAST_DAMPING)?;
-    writeln!(text, "            status = select({}u, {}u, trial.usable);\n        }}\n    }}", fit_state::NON_FINITE, fit_state::CONVERGED)?;
-    write_end(fit, &place, text)
+    writeln!(text, "        predicted = {linear} - (0.5 * ({squares}){products});")
 }
 
 /// Standard errors and the state of a fit that is at its end.
-fn write_end(fit: &FitProgram, place: &impl Fn(u32) -> String, text: &mut Writer) -> Result {
+fn write_end(fit: &FitProgram, text: &mut Writer) -> Result {
     let (layout, n) = (&fit.layout, fit.layout.free.len());
-    let is_over = |state: u32| format!("status == {state}u");
-    writeln!(text, "    if ({} || {}) {{\n        var regular = true;", is_over(fit_state::CONVERGED), is_over(fit_state::LIMIT))?;
-    let indent = "        ";
-    write_scaled(fit, indent, text)?;
+    writeln!(text, "        if (over) {{")?;
     // A parameter that stays, other than at a bound, has no influence.
     for (j, number) in layout.free.iter().enumerate() {
         let at_bound = if layout.bounded { format!(" || g{number} <= lower{j} || g{number} >= upper{j}") } else { String::new() };
-        writeln!(text, "        regular = regular && (moves{j}{at_bound});")?;
+        writeln!(text, "            regular = regular && (moves{j}{at_bound});")?;
     }
-    write_factor(n, "real(1.0)", "rank", indent, text)?;
     // The columns of L⁻¹, whose squares make the diagonal of the inverse.
     for j in 0..n {
-        writeln!(text, "        let w{j}_{j} = 1.0 / l{j}_{j};")?;
+        writeln!(text, "            let w{j}_{j} = 1.0 / l{j}_{j};")?;
         for i in j + 1..n {
             let sum = (j..i).map(|k| format!("l{i}_{k} * w{k}_{j}")).collect::<Vec<_>>().join(" + ");
-            writeln!(text, "        let w{i}_{j} = -({sum}) / l{i}_{i};")?;
+            writeln!(text, "            let w{i}_{j} = -({sum}) / l{i}_{i};")?;
         }
     }
-    writeln!(text, "        if (regular) {{")?;
+    writeln!(text, "            if (regular) {{")?;
     for j in 0..n {
         let sum = (j..n).map(|i| format!("w{i}_{j} * w{i}_{j}")).collect::<Vec<_>>().join(" + ");
-        writeln!(text, "            {} = s{j} * sqrt({sum});", place(layout.errors() + j as u32))?;
+        writeln!(text, "                error{j} = s{j} * sqrt({sum});")?;
     }
+    let converged = format!("status == {}u", fit_state::CONVERGED);
     if layout.bounded {
         let at_bound = layout.free.iter().enumerate().map(|(j, number)| format!("g{number} <= lower{j} || g{number} >= upper{j}"));
         let at_bound = at_bound.collect::<Vec<_>>().join(" || ");
-        let state = fit_state::AT_BOUND;
-        writeln!(text, "            if ({} && ({at_bound})) {{\n                status = {state}u;\n            }}", is_over(fit_state::CONVERGED))?;
+        writeln!(
+            text,
+            "                if ({converged} && ({at_bound})) {{\n                    status = {}u;\n                }}",
+            fit_state::AT_BOUND
+        )?;
     }
-    writeln!(text, "        }} else if ({}) {{\n            status = {}u;\n        }}\n    }}", is_over(fit_state::CONVERGED), fit_state::SINGULAR)?;
-    for number in &layout.free {
-        writeln!(text, "    {} = g{number};", place(*number))?;
-    }
-    let cost = layout.cost();
-    writeln!(text, "    {} = select(flagged(), at.cost, at.usable);", place(cost))?;
-    writeln!(text, "    {} = damping;\n    {} = growth;", place(cost + 1), place(cost + 2))?;
-    writeln!(text, "    {} = real(iterations);\n    {} = real(status);\n}}", place(layout.iterations()), place(layout.state()))
+    writeln!(
+        text,
+        "            }} else if ({converged}) {{\n                status = {}u;\n            }}\n            break;\n        }}",
+        fit_state::SINGULAR
+    )
 }

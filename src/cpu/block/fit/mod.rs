@@ -3,6 +3,8 @@
 //! The algorithm is that of the kernel (`leastwise_program::wgsl::fit_module`), step by step; every loop over lanes is vector
 //! code. A lane depends on its own fit alone, so neither threads nor time slices change a bit.
 
+mod system;
+
 use super::allocate::View;
 use super::interpreter::Inputs;
 use super::lanes::{LANES, Lanes};
@@ -13,6 +15,7 @@ use crate::{Bindings, Evaluator, Workgroups, threads};
 use leastwise_program::fit::{FitPlaces, fit_state};
 use leastwise_program::{FitArguments, FitLayout, FitProgram, FitWeights, Store};
 use leastwise_recording::binding::*;
+use system::System;
 
 /// Items that the program is run on at once, about: a call of a module takes as long as a few dozen.
 const RUN: usize = 512;
@@ -134,7 +137,8 @@ impl FitBlocks {
         let blocks: Vec<&[u32]> = list.chunks(LANES).collect();
         let memory = Memory { args, places, starts, data, bounds, state };
         let run = |list: &[u32]| self.fit_block(&memory, list, &compiled);
-        let results = if parts::threads() == 1 { blocks.iter().map(|list| run(list)).collect() } else { threads::map(blocks.clone(), steps, run) };
+        let results =
+            if parts::threads() == 1 { blocks.iter().map(|list| run(list)).collect() } else { threads::map(blocks.clone(), steps, run) };
         for (list, results) in blocks.into_iter().zip(results) {
             for (field, column) in results {
                 let column: Lanes<R> = column;
@@ -189,8 +193,7 @@ impl FitBlocks {
         let [cost_tolerance, step_tolerance, noise] =
             [args.cost_tolerance, args.step_tolerance, args.noise].map(|value| R::from_f64(f64::from(value)));
         let (zero, one, third) = (R::ZERO, R::ONE, R::ONE / R::from_f64(3.0));
-        let [half, two, last, least_gain, tiny] =
-            [0.5, 2.0, FitProgram::LAST_DAMPING, FitProgram::LEAST_GAIN, 1e-37].map(R::from_f64);
+        let [half, two, last, least_gain, tiny] = [0.5, 2.0, FitProgram::LAST_DAMPING, FitProgram::LEAST_GAIN, 1e-37].map(R::from_f64);
         for _ in 0..args.rounds {
             for lane in 0..LANES {
                 if status[lane] == fit_state::RUNNING {
@@ -245,7 +248,13 @@ impl FitBlocks {
                 let even = predicted.abs() <= room && change >= -room;
                 if trial.usable[lane] && (improves || even) {
                     let gain = change / if predicted > tiny { predicted } else { tiny };
-                    let gain = if gain > one { one } else if gain > zero { gain } else { zero };
+                    let gain = if gain > one {
+                        one
+                    } else if gain > zero {
+                        gain
+                    } else {
+                        zero
+                    };
                     let gain = two * gain - one;
                     let factor = one - gain * gain * gain;
                     damping[lane] = damping[lane] * if factor > third { factor } else { third };
@@ -292,7 +301,7 @@ impl FitBlocks {
         let layout = &self.layout;
         let over = |status: u32| status == fit_state::CONVERGED || status == fit_state::LIMIT;
         if !status.iter().any(|status| over(*status)) {
-            return Vec::new();
+            return (0..layout.free.len()).map(|j| (layout.errors() as usize + j, [R::ZERO; LANES])).collect();
         }
         system.scale(at, layout, values, (lower, upper));
         let mut regular = system.factor(&[R::ONE; LANES], rank);
@@ -448,155 +457,5 @@ impl FitBlocks {
             FitWeights::Shared => shared(&mut given[variables + 1], memory.places.weights),
             FitWeights::Each => each(&mut given[variables + 1], memory.places.weights),
         }
-    }
-}
-
-/// The scaled normal equations of a block.
-struct System<R> {
-    n: usize,
-    /// Scales to a diagonal of 1; 0 for parameters that stay.
-    s: Vec<Lanes<R>>,
-    /// The scaled matrix below its diagonal, and its factor with the diagonal; row by row.
-    c: Vec<Lanes<R>>,
-    l: Vec<Lanes<R>>,
-    /// Right-hand side, and the scaled step.
-    b: Vec<Lanes<R>>,
-    step: Vec<Lanes<R>>,
-}
-
-impl<R: Real> System<R> {
-    fn new(n: usize) -> Self {
-        let [c, l] = [(); 2].map(|()| zeros(row_of(n)));
-        let [s, b, step] = [(); 3].map(|()| zeros(n));
-        Self { n, s, c, l, b, step }
-    }
-
-    fn scale(&mut self, at: &Sums<R>, layout: &FitLayout, values: &[Lanes<R>], (lower, upper): (&[Lanes<R>], &[Lanes<R>])) {
-        let least = R::from_f64(FitProgram::LEAST_CURVATURE);
-        for (j, &number) in layout.free.iter().enumerate() {
-            let (h, d, value) = (&at.normal[row_of(j) + j], &at.gradient[j], &values[number as usize]);
-            let (lower, upper, s) = (&lower[j], &upper[j], &mut self.s[j]);
-            for lane in 0..LANES {
-                let stays = (value[lane] <= lower[lane]) & (d[lane] > R::ZERO) | (value[lane] >= upper[lane]) & (d[lane] < R::ZERO);
-                let floored = if h[lane] > least { h[lane] } else { least };
-                let scale = R::ONE / floored.sqrt();
-                s[lane] = if (h[lane] > least) & !stays { scale } else { R::ZERO };
-            }
-        }
-        for i in 0..self.n {
-            for j in 0..i {
-                let (c, h) = (&mut self.c[row_of(i) + j], &at.normal[row_of(i) + j]);
-                let (si, sj) = (&self.s[i], &self.s[j]);
-                for lane in 0..LANES {
-                    c[lane] = h[lane] * si[lane] * sj[lane];
-                }
-            }
-        }
-    }
-
-    /// The Cholesky factor of the matrix with this diagonal; true where every pivot is above `least`.
-    fn factor(&mut self, diagonal: &Lanes<R>, least: R) -> [bool; LANES] {
-        let mut regular = [true; LANES];
-        for j in 0..self.n {
-            let mut pivot = *diagonal;
-            for k in 0..j {
-                let l = &self.l[row_of(j) + k];
-                for lane in 0..LANES {
-                    pivot[lane] -= l[lane] * l[lane];
-                }
-            }
-            for lane in 0..LANES {
-                let above = pivot[lane] > least;
-                regular[lane] &= above;
-                pivot[lane] = if above { pivot[lane] } else { R::ONE }.sqrt();
-            }
-            self.l[row_of(j) + j] = pivot;
-            for i in j + 1..self.n {
-                let mut entry = self.c[row_of(i) + j];
-                for k in 0..j {
-                    let (a, b) = (&self.l[row_of(i) + k], &self.l[row_of(j) + k]);
-                    for lane in 0..LANES {
-                        entry[lane] -= a[lane] * b[lane];
-                    }
-                }
-                for lane in 0..LANES {
-                    entry[lane] = entry[lane] / pivot[lane];
-                }
-                self.l[row_of(i) + j] = entry;
-            }
-        }
-        regular
-    }
-
-    /// The scaled step of the factored matrix.
-    fn solve(&mut self, at: &Sums<R>) {
-        for j in 0..self.n {
-            for lane in 0..LANES {
-                self.b[j][lane] = -at.gradient[j][lane] * self.s[j][lane];
-            }
-            let mut y = self.b[j];
-            for k in 0..j {
-                let (l, known) = (&self.l[row_of(j) + k], &self.step[k]);
-                for lane in 0..LANES {
-                    y[lane] -= l[lane] * known[lane];
-                }
-            }
-            let pivot = &self.l[row_of(j) + j];
-            for lane in 0..LANES {
-                y[lane] = y[lane] / pivot[lane];
-            }
-            self.step[j] = y;
-        }
-        for j in (0..self.n).rev() {
-            let mut z = self.step[j];
-            for k in j + 1..self.n {
-                let (l, known) = (&self.l[row_of(k) + j], &self.step[k]);
-                for lane in 0..LANES {
-                    z[lane] -= l[lane] * known[lane];
-                }
-            }
-            let pivot = &self.l[row_of(j) + j];
-            for lane in 0..LANES {
-                z[lane] = z[lane] / pivot[lane];
-            }
-            self.step[j] = z;
-        }
-    }
-
-    /// The reduction of F that the model predicts for the step.
-    fn predicted(&self, half: R) -> Lanes<R> {
-        let (mut linear, mut squares, mut products) = ([R::ZERO; LANES], [R::ZERO; LANES], [R::ZERO; LANES]);
-        for i in 0..self.n {
-            let (b, m) = (&self.b[i], &self.step[i]);
-            for lane in 0..LANES {
-                linear[lane] += b[lane] * m[lane];
-                squares[lane] += m[lane] * m[lane];
-            }
-            for j in 0..i {
-                let (c, other) = (&self.c[row_of(i) + j], &self.step[j]);
-                for lane in 0..LANES {
-                    products[lane] += c[lane] * m[lane] * other[lane];
-                }
-            }
-        }
-        std::array::from_fn(|lane| linear[lane] - (half * squares[lane] + products[lane]))
-    }
-
-    /// √ of the diagonal of the inverse of the factored matrix, in the parameters' units.
-    fn errors(&self) -> Vec<Lanes<R>> {
-        let column = |j: usize| {
-            let mut w: Vec<Lanes<R>> = zeros(self.n);
-            let mut sum = [R::ZERO; LANES];
-            for i in j..self.n {
-                for lane in 0..LANES {
-                    let right = if i == j { R::ONE } else { R::ZERO };
-                    let known = (j..i).fold(right, |right, k| right - self.l[row_of(i) + k][lane] * w[k][lane]);
-                    w[i][lane] = known / self.l[row_of(i) + i][lane];
-                    sum[lane] += w[i][lane] * w[i][lane];
-                }
-            }
-            std::array::from_fn(|lane| self.s[j][lane] * sum[lane].sqrt())
-        };
-        (0..self.n).map(column).collect()
     }
 }
