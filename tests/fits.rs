@@ -128,7 +128,8 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
             len: len as u32,
         };
         let mut bindings = [None; binding::COUNT];
-        for (slot, values) in [(binding::DATA, &sample.data), (binding::VECTOR_IN, &sample.bounds), (binding::VECTOR_OUT, &state)] {
+        let data = [&[1e-7, 1e-6, 1e-5, 2e-6][..], &sample.data].concat();
+        for (slot, values) in [(binding::DATA, &data), (binding::VECTOR_IN, &sample.bounds), (binding::VECTOR_OUT, &state)] {
             let slice = buffer(&mut device, Kind::Single, values.len());
             recording.push(Command::UploadReals { buffer: slice.buffer, offset: 0, data: values.clone() });
             bindings[slot] = Some(slice);
@@ -138,18 +139,7 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
             recording.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words.clone() });
             bindings[slot] = Some(slice);
         }
-        let args = FitArguments {
-            fits: count,
-            points: sample.points,
-            total: sample.offsets[150],
-            rounds: 60,
-            most: 50,
-            cost_tolerance: 1e-7,
-            step_tolerance: 1e-6,
-            noise: 1e-5,
-            rank: 2e-6,
-            each: 0,
-        };
+        let args = FitArguments { fits: count, points: sample.points, total: sample.offsets[150], rounds: 60, most: 50, each: 0 };
         let dispatch = Dispatch { kernel, bindings, count: list.len() as u32, single_group: false, words: args.words() };
         recording.push(Command::Dispatch(dispatch));
         recording.push(Command::Read { slice: bindings[binding::VECTOR_OUT].unwrap() });

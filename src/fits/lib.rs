@@ -35,7 +35,7 @@ mod run;
 pub use options::Options;
 pub use run::FitRun;
 
-use leastwise_device::{Device, KernelSource};
+use leastwise_device::{Device, KernelSource, Profile};
 use leastwise_error::Error;
 use leastwise_program::{FitLayout, FitModel, FitProgram};
 
@@ -124,7 +124,8 @@ impl Fitting {
         let others = numbers / u64::from(layout.fields().max(2 * layout.free_count()).max(4));
         // A launch must not keep a device busy for long: so many operations take it well below a second.
         let of_work = WORK / (points * self.work());
-        of_data.min(others).min(of_work).min(limits.max_items()).clamp(1, MOST) as u32
+        let most = if device.profile() == Profile::Gpu { MOST } else { MOST_ON_CPU };
+        of_data.min(others).min(of_work).min(limits.max_items()).clamp(1, most) as u32
     }
 
     /// Operations of a point, about.
@@ -142,7 +143,8 @@ impl Fitting {
     }
 }
 
-/// Fits of a run at most.
+/// Fits of a run at most: on the CPU what a run has is in main memory twice.
 const MOST: u64 = 1 << 20;
+const MOST_ON_CPU: u64 = 1 << 16;
 /// Operations of one evaluation of all fits of a run at most.
 const WORK: u64 = 1 << 36;

@@ -7,7 +7,7 @@ use leastwise_device::{
 };
 use leastwise_error::Error;
 use leastwise_kernels::fits::{self, Compact, CompactBindings, Offsets, OffsetsBindings, Tally, TallyBindings};
-use leastwise_program::{FitArguments, FitLayout};
+use leastwise_program::{FitArguments, FitLayout, FitTolerances};
 use std::sync::Arc;
 
 /// Fits of a run of the list, which one lane counts.
@@ -91,7 +91,7 @@ impl FitRun {
             u64::from(count) * u64::from(points)
         };
         let (length, free) = (layout.data(points.into(), total), u64::from(layout.free_count()));
-        counted("values of data, weights and variables", data.data.len(), length)?;
+        counted("values of data, weights and variables", data.data.len(), length - FitTolerances::COUNT)?;
         counted("starting values", data.start.len(), u64::from(count) * u64::from(layout.parameters))?;
         let is_each = data.bounds.len() as u64 != 2 * free;
         match layout.bounded {
@@ -109,13 +109,9 @@ impl FitRun {
             )));
         }
         let precision = if device.backend() == "webgpu" { Precision::F32 } else { device.precision() };
-        let args = FitArguments {
-            fits: count,
-            points,
-            total: total as u32,
-            each: u32::from(layout.bounded && is_each),
-            ..options.arguments(precision)?
-        };
+        let (tolerances, most) = (options.tolerances(precision)?, options.most()?);
+        let each = u32::from(layout.bounded && is_each);
+        let args = FitArguments { fits: count, points, total: total as u32, rounds: 0, most, each };
         let kernel = device.kernels(&[fitting.source()])?[0];
         let compaction = StaticKernels::request(device, fits::ALL, |source| source)?;
         let places = Places::new(count, &limits);
@@ -144,7 +140,9 @@ impl FitRun {
 
         let largest = precision.largest();
         let mut recording = Recording::new();
-        recording.push(upload(points_slice.buffer, data.data));
+        let numbers = tolerances.numbers().to_vec();
+        recording.push(Command::UploadReals { buffer: points_slice.buffer, offset: 0, data: numbers });
+        recording.push(upload(points_slice.buffer, FitTolerances::COUNT as u32, data.data));
         recording.push(Command::UploadReals { buffer: fields.buffer, offset: 0, data: data.start.to_vec() });
         recording.push(Command::UploadIndices { buffer: table.buffer, offset: places.lists[0], data: (0..count).collect() });
         if let Some(bounds) = bounds {
@@ -252,11 +250,11 @@ impl FitRun {
 }
 
 /// Uploads numbers of either precision.
-fn upload(buffer: BufferId, values: Values) -> Command {
+fn upload(buffer: BufferId, offset: u32, values: Values) -> Command {
     match values {
         Values::Singles(values) => {
-            Command::UploadSingles { buffer, offset: 0, first: 0, len: values.len() as u32, data: Arc::new(values.to_vec()) }
+            Command::UploadSingles { buffer, offset, first: 0, len: values.len() as u32, data: Arc::new(values.to_vec()) }
         }
-        Values::Doubles(values) => Command::UploadReals { buffer, offset: 0, data: values.to_vec() },
+        Values::Doubles(values) => Command::UploadReals { buffer, offset, data: values.to_vec() },
     }
 }

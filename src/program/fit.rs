@@ -136,7 +136,7 @@ impl FitLayout {
         self.cost() + 5
     }
 
-    /// Numbers of the data's buffer: shared variables, then data, weights, and the other variables. `total` points in all,
+    /// Numbers of the data's buffer: tolerances, shared variables, then data, weights, and the other variables. `total` points in all,
     /// `points` the most of a fit.
     pub fn data(&self, points: u64, total: u64) -> u64 {
         self.places(points, total).end
@@ -144,7 +144,7 @@ impl FitLayout {
 
     /// Where the parts of the data's buffer begin.
     pub fn places(&self, points: u64, total: u64) -> FitPlaces {
-        let mut end = 0;
+        let mut end = FitTolerances::COUNT;
         let mut take = |length: u64| {
             end += length;
             end - length
@@ -175,8 +175,8 @@ pub struct FitPlaces {
     pub end: u64,
 }
 
-/// The arguments of a fit: `struct Args` of its text. Tolerances are bits of f32.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// The arguments of a fit: `struct Args` of its text. Tolerances are numbers of the data's buffer ([`FitTolerances`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FitArguments {
     /// Fits of the buffers.
     pub fits: u32,
@@ -188,14 +188,6 @@ pub struct FitArguments {
     pub rounds: u32,
     /// Iterations of a fit at most.
     pub most: u32,
-    /// Converged if a step is predicted to reduce F by less than this part.
-    pub cost_tolerance: f32,
-    /// Converged if a step changes every parameter by less than this part.
-    pub step_tolerance: f32,
-    /// Part of F by which rounding errors may raise it.
-    pub noise: f32,
-    /// Pivot below which the normal matrix is singular, where its diagonal is 1.
-    pub rank: f32,
     /// 1 if every fit has bounds of its own, 0 if they are shared.
     pub each: u32,
 }
@@ -204,18 +196,37 @@ impl FitArguments {
     /// The words of a dispatch.
     pub fn words(self) -> [u32; ARGUMENT_WORDS] {
         let mut words = [0; ARGUMENT_WORDS];
-        let tolerances = [self.cost_tolerance, self.step_tolerance, self.noise, self.rank].map(f32::to_bits);
-        words[..5].copy_from_slice(&[self.fits, self.points, self.total, self.rounds, self.most]);
-        words[5..9].copy_from_slice(&tolerances);
-        words[9] = self.each;
+        words[..6].copy_from_slice(&[self.fits, self.points, self.total, self.rounds, self.most, self.each]);
         words
     }
 
     /// The arguments that words are.
     pub fn of(words: [u32; ARGUMENT_WORDS]) -> Self {
-        let [fits, points, total, rounds, most, cost, step, noise, rank, each, ..] = words;
-        let [cost_tolerance, step_tolerance, noise, rank] = [cost, step, noise, rank].map(f32::from_bits);
-        Self { fits, points, total, rounds, most, cost_tolerance, step_tolerance, noise, rank, each }
+        let [fits, points, total, rounds, most, each, ..] = words;
+        Self { fits, points, total, rounds, most, each }
+    }
+}
+
+/// Tolerances, which the data's buffer begins with.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct FitTolerances {
+    /// Converged if a step is predicted to reduce F by less than this part.
+    pub cost: f64,
+    /// Converged if a step changes every parameter by less than this part.
+    pub step: f64,
+    /// Part of F by which rounding errors may raise it.
+    pub noise: f64,
+    /// Pivot below which the normal matrix is singular, where its diagonal is 1.
+    pub rank: f64,
+}
+
+impl FitTolerances {
+    /// How many numbers they are.
+    pub const COUNT: u64 = 4;
+
+    /// The numbers, in their order.
+    pub fn numbers(self) -> [f64; 4] {
+        [self.cost, self.step, self.noise, self.rank]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::writer::{Format, Writer};
 use super::{NAMES, write_values};
-use crate::fit::{FitProgram, FitWeights, fit_state};
+use crate::fit::{FitProgram, FitTolerances, FitWeights, fit_state};
 use crate::{KernelText, Store, binding};
 use std::fmt::{Result, Write};
 
@@ -43,7 +43,6 @@ fn write(fit: &FitProgram, text: &mut Writer) -> Result {
     let out = binding::VECTOR_OUT;
     writeln!(text, "@group(0) @binding({out}) var<storage, read_write> {}: array<real>;", NAMES[out])?;
     writeln!(text, "\nstruct Args {{\n    fits: u32,\n    points: u32,\n    total: u32,\n    rounds: u32,\n    most: u32,")?;
-    writeln!(text, "    // Bits of f32.\n    cost_tolerance: u32,\n    step_tolerance: u32,\n    noise: u32,\n    rank: u32,")?;
     writeln!(text, "    // 1 if every fit has bounds of its own.\n    each: u32,\n}}")?;
     writeln!(text, "\n// F with its low part, gradient, and the lower triangle of the normal matrix.\nstruct Sums {{\n    cost: real,")?;
     (0..n).try_for_each(|j| writeln!(text, "    d{j}: real,"))?;
@@ -70,7 +69,7 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
     below(n).try_for_each(|(i, j)| writeln!(text, "    var h{i}_{j}: real = 0.0;"))?;
     // Lengths are those of `FitLayout::places`.
     let shared = layout.variables.iter().filter(|shared| **shared).count();
-    writeln!(text, "    let data_at = {shared}u * params.args.points;")?;
+    writeln!(text, "    let data_at = {}u + {shared}u * params.args.points;", FitTolerances::COUNT)?;
     let mut next = String::from("data_at + params.args.total");
     let weights = match layout.weights {
         FitWeights::None => None,
@@ -93,7 +92,7 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
     for (number, is_shared) in layout.variables.iter().enumerate() {
         let place = if *is_shared {
             of_shared += 1;
-            format!("{}u * params.args.points + k", of_shared - 1)
+            format!("{}u + {}u * params.args.points + k", FitTolerances::COUNT, of_shared - 1)
         } else {
             of_each += 1;
             format!("variables_at + {}u * params.args.total + first + k", of_each - 1)
@@ -165,8 +164,9 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
         false => writeln!(text, "    let points = params.args.points;\n    let first = fit * points;")?,
     }
     writeln!(text, "    let least_curvature = real({:e});", FitProgram::LEAST_CURVATURE)?;
-    for (name, word) in [("cost_tolerance", "cost_tolerance"), ("step_tolerance", "step_tolerance"), ("noise", "noise"), ("rank", "rank")] {
-        writeln!(text, "    let {name} = real(bitcast<f32>(params.args.{word}));")?;
+    // The order of `FitTolerances`.
+    for (number, name) in ["cost_tolerance", "step_tolerance", "noise", "rank"].into_iter().enumerate() {
+        writeln!(text, "    let {name}: real = data[{number}];")?;
     }
     for j in 0..parameters {
         let kind = if layout.free.contains(&(j as u32)) { "var" } else { "let" };

@@ -190,8 +190,8 @@ impl FitBlocks {
         }
         let mut system = System::new(n);
         let mut moved = values.clone();
-        let [cost_tolerance, step_tolerance, noise] =
-            [args.cost_tolerance, args.step_tolerance, args.noise].map(|value| R::from_f64(f64::from(value)));
+        // The order of `FitTolerances`.
+        let [cost_tolerance, step_tolerance, noise, rank] = std::array::from_fn(|number| memory.data[number]);
         let (zero, one, third) = (R::ZERO, R::ONE, R::ONE / R::from_f64(3.0));
         let [half, two, last, least_gain, tiny] = [0.5, 2.0, FitProgram::LAST_DAMPING, FitProgram::LEAST_GAIN, 1e-37].map(R::from_f64);
         for _ in 0..args.rounds {
@@ -276,7 +276,7 @@ impl FitBlocks {
             }
             at.take(&trial, &accepted);
         }
-        self.end(&mut system, &at, (&values, &lower, &upper), &mut status, R::from_f64(f64::from(args.rank)))
+        self.end(&mut system, &at, (&values, &lower, &upper), &mut status, rank)
             .into_iter()
             .chain(layout.free.iter().map(|number| (*number as usize, values[*number as usize])))
             .chain([
