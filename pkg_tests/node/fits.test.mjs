@@ -2,7 +2,7 @@
 // be made, layouts, progress, and what is refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cauchy, exp, huber, init, LeastwiseError, sqrt } from "leastwise";
+import { cauchy, exp, fitModels, huber, init, LeastwiseError, sqrt } from "leastwise";
 import { digits, fitOf, NIST, readNist } from "../problems/nist.mjs";
 import { gaussians, spots } from "../problems/fits.mjs";
 import { Random } from "../problems/random.mjs";
@@ -154,6 +154,52 @@ test("losses hold against outliers, as the general solver's do", async (t) => {
       problem.dispose();
     }
   }
+});
+
+/** Curves of each built-in model: values at x, and how parameters are drawn. */
+const CURVES = {
+  gaussian: [([a, m, s, b], x) => a * Math.exp(-0.5 * ((x - m) / s) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
+  lorentzian: [([a, m, g, b], x) => a / (1 + ((x - m) / g) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
+  pseudoVoigt: [([a, m, w, eta, b], x) => { const q = 4 * ((x - m) / w) ** 2; return a * (eta / (1 + q) + (1 - eta) * Math.exp(-Math.LN2 * q)) + b; }, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 3), r.between(0.2, 0.8), r.between(-5, 5)]],
+  exponential: [([a, k, b], x) => a * Math.exp(-k * x) + b, (r) => [r.between(20, 60), r.between(0.2, 2), r.between(-5, 5)]],
+  logistic: [([a, m, k, b], x) => a / (1 + Math.exp(-k * (x - m))) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 4), r.between(-5, 5)]],
+  polynomial: [(c, x) => c.reduceRight((sum, each) => sum * x + each, 0), (r) => [r.between(-9, 9), r.between(-3, 3), r.between(-1, 1), r.between(-0.1, 0.1)], { degree: 3 }],
+};
+
+test("built-in models find what made the data, from starting values of their own", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = Float64Array.from({ length: 60 }, (_, k) => k / 6), fits = 300;
+  for (const [name, [at, draw, more]] of Object.entries(CURVES)) {
+    const random = new Random(4), truth = Array.from({ length: fits }, () => draw(random)), noise = 0.05;
+    const data = Float64Array.from({ length: fits * x.length }, (_, k) => at(truth[Math.floor(k / x.length)], x[k % x.length]) + noise * random.normal());
+    const found = await lw.fit({ ...fitModels[name]({ x, data, ...more }), variance: noise ** 2 });
+    assert.equal(found.ended.converged, fits, `${name}: ${JSON.stringify(found.ended)}`);
+    const names = Object.keys(found.values);
+    for (let fit = 0; fit < fits; fit++) for (const [k, each] of names.entries()) {
+      const error = Math.abs(found.values[each][fit] - truth[fit][k]) / found.standardErrors[each][fit];
+      assert.ok(error < 5, `${name}: ${each} of fit ${fit} is ${found.values[each][fit]}, not ${truth[fit][k]}, ${error} standard errors off`);
+    }
+  }
+});
+
+test("spots of every shape are found, wherever they are turned", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), [width, height, fits] = [15, 13, 200], random = new Random(6);
+  for (const shape of ["round", "elliptic", "rotated"]) {
+    const truth = Array.from({ length: fits }, () => ({ amplitude: random.between(50, 100), x: random.between(6, 8), y: random.between(5, 7), widthX: random.between(2.2, 3), widthY: shape === "round" ? 0 : random.between(1.2, 1.8), angle: shape === "rotated" ? random.between(-1.5, 1.5) : 0, offset: 5 }));
+    const data = new Float32Array(fits * width * height);
+    for (const [fit, { amplitude, x, y, widthX, widthY, angle, offset }] of truth.entries()) for (let k = 0; k < width * height; k++) {
+      const [u, v, c, s] = [(k % width) - x, Math.floor(k / width) - y, Math.cos(angle), Math.sin(angle)];
+      data[fit * width * height + k] = amplitude * Math.exp(-0.5 * (((c * u + s * v) / widthX) ** 2 + ((c * v - s * u) / (widthY || widthX)) ** 2)) + offset + 0.5 * random.normal();
+    }
+    const found = await lw.fit(fitModels.gaussian2d({ width, height, data, shape }));
+    assert.equal(found.ended.converged, fits, `${shape}: ${JSON.stringify(found.ended)}`);
+    for (const [fit, right] of truth.entries()) {
+      for (const name of ["amplitude", "x", "y", "offset"]) assert.ok(Math.abs(found.values[name][fit] - right[name]) < 6 * found.standardErrors[name][fit], `${shape}: ${name} of fit ${fit} is ${found.values[name][fit]}, not ${right[name]}`);
+      if (shape === "rotated") assert.ok(Math.abs(Math.sin(found.values.angle[fit] - right.angle)) < 0.1, `angle ${found.values.angle[fit]}, not ${right.angle}`);
+    }
+  }
+  assert.throws(() => fitModels.gaussian2d({ width: 5, height: 5, data: [1, 2, 3] }), { code: "data-length" });
+  assert.throws(() => fitModels.gaussian({ x: [1, 2, 3], data: [1, 2, 3], points: 3 }), { code: "invalid-option" });
+  assert.throws(() => fitModels.polynomial({ x: [1, 2, 3], data: [1, 2, 3] }), { code: "invalid-option" });
 });
 
 test("an abort rejects with the signal's reason, and leaves nothing behind", async (t) => {
