@@ -180,7 +180,7 @@ fn what_cannot_be_fitted_ends_in_a_state() {
         (Vec::new(), [1.0, 6.0, 1.0, 0.0], &[fit_state::SINGULAR]),
         ((0..24).map(|k| if k == 5 { f64::NAN } else { 1.0 }).collect(), [1.0, 6.0, 1.0, 0.0], &[fit_state::NON_FINITE]),
         ((0..24).map(|k| if k == 5 { f64::INFINITY } else { 1.0 }).collect(), [1.0, 6.0, 1.0, 0.0], &[fit_state::NON_FINITE]),
-        (grid.iter().map(|x| saturated(*x)).collect(), [80.0, 6.0, 1.0, 0.0], &[fit_state::CONVERGED]),
+        (grid.iter().map(|x| saturated(*x)).collect(), [80.0, 6.0, 1.0, 0.0], &[fit_state::CONVERGED, fit_state::LIMIT]),
         (grid.iter().map(|x| bell_at([50.0, 6.0, 1.5, 3.0], *x)).collect(), [40.0, 6.0, 0.0, 0.0], &[fit_state::NON_FINITE]),
         (grid.iter().map(|x| bell_at([50.0, 6.0, 1.5, 3.0], *x)).collect(), [45.0, 6.2, 1.4, 2.0], &[fit_state::CONVERGED]),
     ];

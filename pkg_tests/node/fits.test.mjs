@@ -91,7 +91,8 @@ for (const backend of BACKENDS) {
     });
     const states = rows.map((_, fit) => found.state(fit));
     assert.ok(["singular", "converged", "iteration-limit"].includes(states[0]), states[0]);
-    assert.deepEqual(states.slice(1), ["non-finite", "non-finite", "converged", "converged", "singular", "singular", "non-finite"]);
+    assert.ok(["converged", "iteration-limit"].includes(states[3]), states[3]);
+    assert.deepEqual([...states.slice(1, 3), ...states.slice(4)], ["non-finite", "non-finite", "converged", "singular", "singular", "non-finite"]);
     for (const fit of [1, 2, 7]) assert.deepEqual([found.values.a[fit], found.standardErrors.a[fit], found.chiSquared[fit]], [40, NaN, NaN]);
     closeTo(found.values.s[4], 1.2, 1e-4, "width");
     const { ended } = found;

@@ -10,14 +10,14 @@ use leastwise_program::FitTolerances;
 pub struct Options {
     /// Iterations of a fit at most, 1 at least; default: 100.
     pub max_iterations: Option<f64>,
-    /// Converged if a step is predicted to reduce the objective by less than this part; default: 10⁻¹⁴, in f32 10⁻⁷.
+    /// Converged if a step is predicted to reduce the objective by less than this part; default: 10⁻¹², in f32 10⁻⁷.
     pub cost_tolerance: Option<f64>,
     /// Converged if a step changes every parameter by less than this part; default: 10⁻¹¹, in f32 10⁻⁶.
     pub step_tolerance: Option<f64>,
 }
 
 /// Tolerances in f64, and in f32.
-const DOUBLE: FitTolerances = FitTolerances { cost: 1e-14, step: 1e-11, noise: 1e-13, rank: 1e-14 };
+const DOUBLE: FitTolerances = FitTolerances { cost: 1e-12, step: 1e-11, noise: 1e-13, rank: 1e-14 };
 const SINGLE: FitTolerances = FitTolerances { cost: 1e-7, step: 1e-6, noise: 1e-5, rank: 2e-6 };
 
 impl Options {

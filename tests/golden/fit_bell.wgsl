@@ -12,11 +12,6 @@ struct Args {
     total: u32,
     rounds: u32,
     most: u32,
-    // Bits of f32.
-    cost_tolerance: u32,
-    step_tolerance: u32,
-    noise: u32,
-    rank: u32,
     // 1 if every fit has bounds of its own.
     each: u32,
 }
@@ -52,10 +47,10 @@ fn evaluate(first: u32, points: u32, g0: real, g1: real, g2: real, g3: real) -> 
     var h1_0: real = 0.0;
     var h2_0: real = 0.0;
     var h2_1: real = 0.0;
-    let data_at = 1u * params.args.points;
+    let data_at = 4u + 1u * params.args.points;
     let weights_at = data_at + params.args.total;
     for (var k = 0u; k < points; k++) {
-        let g4: real = data[0u * params.args.points + k];
+        let g4: real = data[4u + 0u * params.args.points + k];
         let g5: real = data[data_at + first + k];
         let g6: real = data[weights_at + k];
         let v0: real = g1;
@@ -214,10 +209,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let first = arena[fit];
     let points = arena[fit + 1u] - first;
     let least_curvature = real(1e-30);
-    let cost_tolerance = real(bitcast<f32>(params.args.cost_tolerance));
-    let step_tolerance = real(bitcast<f32>(params.args.step_tolerance));
-    let noise = real(bitcast<f32>(params.args.noise));
-    let rank = real(bitcast<f32>(params.args.rank));
+    let cost_tolerance: real = data[0];
+    let step_tolerance: real = data[1];
+    let noise: real = data[2];
+    let rank: real = data[3];
     var g0: real = vector_out[0u * fits + fit];
     var g1: real = vector_out[1u * fits + fit];
     var g2: real = vector_out[2u * fits + fit];
@@ -238,16 +233,64 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     var iterations = u32(vector_out[10u * fits + fit]);
     var status = 0u;
-    var at = evaluate(first, points, g0, g1, g2, g3);
-    if (!at.usable) {
-        status = 4u;
-    }
-    for (var round = 0u; round < params.args.rounds && status == 0u; round++) {
-        if (iterations >= params.args.most) {
-            status = 5u;
+    var q0 = g0;
+    var error0: real = 0.0;
+    var q1 = g1;
+    var error1: real = 0.0;
+    var q2 = g2;
+    var error2: real = 0.0;
+    var at = Sums();
+    var regular = true;
+    var still = false;
+    var predicted: real = 0.0;
+    for (var round = 0u; ; round++) {
+        let trial = evaluate(first, points, q0, q1, q2, g3);
+        if (round == 0u) {
+            at = trial;
+            if (!trial.usable) {
+                status = 4u;
+            }
+        } else if (!regular) {
+            damping *= growth;
+            growth *= 2.0;
+            if (damping > 1e16) {
+                status = 3u;
+            }
+        } else {
+            let change = at.cost - trial.cost;
+            let small = abs(predicted) <= cost_tolerance * at.cost;
+            let room = noise * at.cost;
+            let improves = predicted > 0.0 && change >= 1e-4 * predicted;
+            let even = abs(predicted) <= room && change >= -room;
+            if (trial.usable && (improves || even)) {
+                let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;
+                damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);
+                growth = 2.0;
+                g0 = q0;
+                g1 = q1;
+                g2 = q2;
+                at = trial;
+            } else {
+                damping *= growth;
+                growth *= 2.0;
+            }
+            if (trial.usable && (small || still)) {
+                status = 1u;
+            } else if (damping > 1e16) {
+                status = select(4u, 1u, trial.usable);
+            }
+        }
+        if (status == 0u && round < params.args.rounds) {
+            if (iterations >= params.args.most) {
+                status = 5u;
+            } else {
+                iterations++;
+            }
+        }
+        let over = status == 1u || status == 5u;
+        if (!over && (status != 0u || round >= params.args.rounds)) {
             break;
         }
-        iterations++;
         let moves0 = at.h0_0 > least_curvature && !((g0 <= lower0 && at.d0 > 0.0) || (g0 >= upper0 && at.d0 < 0.0));
         let s0 = select(real(0.0), 1.0 / sqrt(max(at.h0_0, least_curvature)), moves0);
         let moves1 = at.h1_1 > least_curvature && !((g1 <= lower1 && at.d1 > 0.0) || (g1 >= upper1 && at.d1 < 0.0));
@@ -257,20 +300,43 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let c1_0 = at.h1_0 * s1 * s0;
         let c2_0 = at.h2_0 * s2 * s0;
         let c2_1 = at.h2_1 * s2 * s1;
-        var regular = true;
-        let diagonal = 1.0 + damping;
+        regular = true;
+        let diagonal = select(1.0 + damping, real(1.0), over);
+        let least = select(real(0.0), rank, over);
         let pivot0 = diagonal;
-        regular = regular && pivot0 > real(0.0);
-        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > real(0.0)));
+        regular = regular && pivot0 > least;
+        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > least));
         let l1_0 = (c1_0) / l0_0;
         let l2_0 = (c2_0) / l0_0;
         let pivot1 = diagonal - l1_0 * l1_0;
-        regular = regular && pivot1 > real(0.0);
-        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > real(0.0)));
+        regular = regular && pivot1 > least;
+        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > least));
         let l2_1 = (c2_1 - l2_0 * l1_0) / l1_1;
         let pivot2 = diagonal - l2_0 * l2_0 - l2_1 * l2_1;
-        regular = regular && pivot2 > real(0.0);
-        let l2_2 = sqrt(select(real(1.0), pivot2, pivot2 > real(0.0)));
+        regular = regular && pivot2 > least;
+        let l2_2 = sqrt(select(real(1.0), pivot2, pivot2 > least));
+        if (over) {
+            regular = regular && (moves0 || g0 <= lower0 || g0 >= upper0);
+            regular = regular && (moves1 || g1 <= lower1 || g1 >= upper1);
+            regular = regular && (moves2 || g2 <= lower2 || g2 >= upper2);
+            let w0_0 = 1.0 / l0_0;
+            let w1_0 = -(l1_0 * w0_0) / l1_1;
+            let w2_0 = -(l2_0 * w0_0 + l2_1 * w1_0) / l2_2;
+            let w1_1 = 1.0 / l1_1;
+            let w2_1 = -(l2_1 * w1_1) / l2_2;
+            let w2_2 = 1.0 / l2_2;
+            if (regular) {
+                error0 = s0 * sqrt(w0_0 * w0_0 + w1_0 * w1_0 + w2_0 * w2_0);
+                error1 = s1 * sqrt(w1_1 * w1_1 + w2_1 * w2_1);
+                error2 = s2 * sqrt(w2_2 * w2_2);
+                if (status == 1u && (g0 <= lower0 || g0 >= upper0 || g1 <= lower1 || g1 >= upper1 || g2 <= lower2 || g2 >= upper2)) {
+                    status = 2u;
+                }
+            } else if (status == 1u) {
+                status = 3u;
+            }
+            break;
+        }
         let b0 = -at.d0 * s0;
         let y0 = (b0) / l0_0;
         let b1 = -at.d1 * s1;
@@ -280,97 +346,20 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let z2 = (y2) / l2_2;
         let z1 = (y1 - l2_1 * z2) / l1_1;
         let z0 = (y0 - l1_0 * z1 - l2_0 * z2) / l0_0;
-        var still = true;
-        let q0 = clamp(g0 + s0 * z0, lower0, upper0);
+        still = true;
+        q0 = clamp(g0 + s0 * z0, lower0, upper0);
         let e0 = q0 - g0;
         let m0 = select(real(0.0), e0 / select(real(1.0), s0, moves0), moves0);
         still = still && abs(e0) <= step_tolerance * abs(g0);
-        let q1 = clamp(g1 + s1 * z1, lower1, upper1);
+        q1 = clamp(g1 + s1 * z1, lower1, upper1);
         let e1 = q1 - g1;
         let m1 = select(real(0.0), e1 / select(real(1.0), s1, moves1), moves1);
         still = still && abs(e1) <= step_tolerance * abs(g1);
-        let q2 = clamp(g2 + s2 * z2, lower2, upper2);
+        q2 = clamp(g2 + s2 * z2, lower2, upper2);
         let e2 = q2 - g2;
         let m2 = select(real(0.0), e2 / select(real(1.0), s2, moves2), moves2);
         still = still && abs(e2) <= step_tolerance * abs(g2);
-        let predicted = b0 * m0 + b1 * m1 + b2 * m2 - (0.5 * (m0 * m0 + m1 * m1 + m2 * m2) + c1_0 * m1 * m0 + c2_0 * m2 * m0 + c2_1 * m2 * m1);
-        if (!regular) {
-            damping *= growth;
-            growth *= 2.0;
-            if (damping > 1e16) {
-                status = 3u;
-            }
-            continue;
-        }
-        let trial = evaluate(first, points, q0, q1, q2, g3);
-        let change = at.cost - trial.cost;
-        let small = abs(predicted) <= cost_tolerance * at.cost;
-        let room = noise * at.cost;
-        let improves = predicted > 0.0 && change >= 1e-4 * predicted;
-        let even = abs(predicted) <= room && change >= -room;
-        if (trial.usable && (improves || even)) {
-            let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;
-            damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);
-            growth = 2.0;
-            g0 = q0;
-            g1 = q1;
-            g2 = q2;
-            at = trial;
-        } else {
-            damping *= growth;
-            growth *= 2.0;
-        }
-        if (trial.usable && (small || still)) {
-            status = 1u;
-        } else if (damping > 1e16) {
-            status = select(4u, 1u, trial.usable);
-        }
-    }
-    var error0: real = 0.0;
-    var error1: real = 0.0;
-    var error2: real = 0.0;
-    if (status == 1u || status == 5u) {
-        var regular = true;
-        let moves0 = at.h0_0 > least_curvature && !((g0 <= lower0 && at.d0 > 0.0) || (g0 >= upper0 && at.d0 < 0.0));
-        let s0 = select(real(0.0), 1.0 / sqrt(max(at.h0_0, least_curvature)), moves0);
-        let moves1 = at.h1_1 > least_curvature && !((g1 <= lower1 && at.d1 > 0.0) || (g1 >= upper1 && at.d1 < 0.0));
-        let s1 = select(real(0.0), 1.0 / sqrt(max(at.h1_1, least_curvature)), moves1);
-        let moves2 = at.h2_2 > least_curvature && !((g2 <= lower2 && at.d2 > 0.0) || (g2 >= upper2 && at.d2 < 0.0));
-        let s2 = select(real(0.0), 1.0 / sqrt(max(at.h2_2, least_curvature)), moves2);
-        let c1_0 = at.h1_0 * s1 * s0;
-        let c2_0 = at.h2_0 * s2 * s0;
-        let c2_1 = at.h2_1 * s2 * s1;
-        regular = regular && (moves0 || g0 <= lower0 || g0 >= upper0);
-        regular = regular && (moves1 || g1 <= lower1 || g1 >= upper1);
-        regular = regular && (moves2 || g2 <= lower2 || g2 >= upper2);
-        let pivot0 = real(1.0);
-        regular = regular && pivot0 > rank;
-        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > rank));
-        let l1_0 = (c1_0) / l0_0;
-        let l2_0 = (c2_0) / l0_0;
-        let pivot1 = real(1.0) - l1_0 * l1_0;
-        regular = regular && pivot1 > rank;
-        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > rank));
-        let l2_1 = (c2_1 - l2_0 * l1_0) / l1_1;
-        let pivot2 = real(1.0) - l2_0 * l2_0 - l2_1 * l2_1;
-        regular = regular && pivot2 > rank;
-        let l2_2 = sqrt(select(real(1.0), pivot2, pivot2 > rank));
-        let w0_0 = 1.0 / l0_0;
-        let w1_0 = -(l1_0 * w0_0) / l1_1;
-        let w2_0 = -(l2_0 * w0_0 + l2_1 * w1_0) / l2_2;
-        let w1_1 = 1.0 / l1_1;
-        let w2_1 = -(l2_1 * w1_1) / l2_2;
-        let w2_2 = 1.0 / l2_2;
-        if (regular) {
-            error0 = s0 * sqrt(w0_0 * w0_0 + w1_0 * w1_0 + w2_0 * w2_0);
-            error1 = s1 * sqrt(w1_1 * w1_1 + w2_1 * w2_1);
-            error2 = s2 * sqrt(w2_2 * w2_2);
-            if (status == 1u && (g0 <= lower0 || g0 >= upper0 || g1 <= lower1 || g1 >= upper1 || g2 <= lower2 || g2 >= upper2)) {
-                status = 2u;
-            }
-        } else if (status == 1u) {
-            status = 3u;
-        }
+        predicted = b0 * m0 + b1 * m1 + b2 * m2 - (0.5 * (m0 * m0 + m1 * m1 + m2 * m2) + c1_0 * m1 * m0 + c2_0 * m2 * m0 + c2_1 * m2 * m1);
     }
     vector_out[0u * fits + fit] = g0;
     vector_out[4u * fits + fit] = error0;

@@ -9,11 +9,6 @@ struct Args {
     total: u32,
     rounds: u32,
     most: u32,
-    // Bits of f32.
-    cost_tolerance: u32,
-    step_tolerance: u32,
-    noise: u32,
-    rank: u32,
     // 1 if every fit has bounds of its own.
     each: u32,
 }
@@ -40,7 +35,7 @@ fn evaluate(first: u32, points: u32, g0: real, g1: real) -> Sums {
     var d1_low: real = 0.0;
     var h1_1: real = 0.0;
     var h1_0: real = 0.0;
-    let data_at = 0u * params.args.points;
+    let data_at = 4u + 0u * params.args.points;
     let weights_at = data_at + params.args.total;
     let variables_at = weights_at + params.args.total;
     for (var k = 0u; k < points; k++) {
@@ -136,10 +131,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let points = params.args.points;
     let first = fit * points;
     let least_curvature = real(1e-30);
-    let cost_tolerance = real(bitcast<f32>(params.args.cost_tolerance));
-    let step_tolerance = real(bitcast<f32>(params.args.step_tolerance));
-    let noise = real(bitcast<f32>(params.args.noise));
-    let rank = real(bitcast<f32>(params.args.rank));
+    let cost_tolerance: real = data[0];
+    let step_tolerance: real = data[1];
+    let noise: real = data[2];
+    let rank: real = data[3];
     var g0: real = vector_out[0u * fits + fit];
     var g1: real = vector_out[1u * fits + fit];
     var damping: real = vector_out[5u * fits + fit];
@@ -150,104 +145,106 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     var iterations = u32(vector_out[7u * fits + fit]);
     var status = 0u;
-    var at = evaluate(first, points, g0, g1);
-    if (!at.usable) {
-        status = 4u;
-    }
-    for (var round = 0u; round < params.args.rounds && status == 0u; round++) {
-        if (iterations >= params.args.most) {
-            status = 5u;
+    var q0 = g0;
+    var error0: real = 0.0;
+    var q1 = g1;
+    var error1: real = 0.0;
+    var at = Sums();
+    var regular = true;
+    var still = false;
+    var predicted: real = 0.0;
+    for (var round = 0u; ; round++) {
+        let trial = evaluate(first, points, q0, q1);
+        if (round == 0u) {
+            at = trial;
+            if (!trial.usable) {
+                status = 4u;
+            }
+        } else if (!regular) {
+            damping *= growth;
+            growth *= 2.0;
+            if (damping > 1e16) {
+                status = 3u;
+            }
+        } else {
+            let change = at.cost - trial.cost;
+            let small = abs(predicted) <= cost_tolerance * at.cost;
+            let room = noise * at.cost;
+            let improves = predicted > 0.0 && change >= 1e-4 * predicted;
+            let even = abs(predicted) <= room && change >= -room;
+            if (trial.usable && (improves || even)) {
+                let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;
+                damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);
+                growth = 2.0;
+                g0 = q0;
+                g1 = q1;
+                at = trial;
+            } else {
+                damping *= growth;
+                growth *= 2.0;
+            }
+            if (trial.usable && (small || still)) {
+                status = 1u;
+            } else if (damping > 1e16) {
+                status = select(4u, 1u, trial.usable);
+            }
+        }
+        if (status == 0u && round < params.args.rounds) {
+            if (iterations >= params.args.most) {
+                status = 5u;
+            } else {
+                iterations++;
+            }
+        }
+        let over = status == 1u || status == 5u;
+        if (!over && (status != 0u || round >= params.args.rounds)) {
             break;
         }
-        iterations++;
         let moves0 = at.h0_0 > least_curvature;
         let s0 = select(real(0.0), 1.0 / sqrt(max(at.h0_0, least_curvature)), moves0);
         let moves1 = at.h1_1 > least_curvature;
         let s1 = select(real(0.0), 1.0 / sqrt(max(at.h1_1, least_curvature)), moves1);
         let c1_0 = at.h1_0 * s1 * s0;
-        var regular = true;
-        let diagonal = 1.0 + damping;
+        regular = true;
+        let diagonal = select(1.0 + damping, real(1.0), over);
+        let least = select(real(0.0), rank, over);
         let pivot0 = diagonal;
-        regular = regular && pivot0 > real(0.0);
-        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > real(0.0)));
+        regular = regular && pivot0 > least;
+        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > least));
         let l1_0 = (c1_0) / l0_0;
         let pivot1 = diagonal - l1_0 * l1_0;
-        regular = regular && pivot1 > real(0.0);
-        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > real(0.0)));
+        regular = regular && pivot1 > least;
+        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > least));
+        if (over) {
+            regular = regular && (moves0);
+            regular = regular && (moves1);
+            let w0_0 = 1.0 / l0_0;
+            let w1_0 = -(l1_0 * w0_0) / l1_1;
+            let w1_1 = 1.0 / l1_1;
+            if (regular) {
+                error0 = s0 * sqrt(w0_0 * w0_0 + w1_0 * w1_0);
+                error1 = s1 * sqrt(w1_1 * w1_1);
+            } else if (status == 1u) {
+                status = 3u;
+            }
+            break;
+        }
         let b0 = -at.d0 * s0;
         let y0 = (b0) / l0_0;
         let b1 = -at.d1 * s1;
         let y1 = (b1 - l1_0 * y0) / l1_1;
         let z1 = (y1) / l1_1;
         let z0 = (y0 - l1_0 * z1) / l0_0;
-        var still = true;
+        still = true;
         let e0 = s0 * z0;
-        let q0 = g0 + e0;
+        q0 = g0 + e0;
         let m0 = z0;
         still = still && abs(e0) <= step_tolerance * abs(g0);
         let e1 = s1 * z1;
-        let q1 = g1 + e1;
+        q1 = g1 + e1;
         let m1 = z1;
         still = still && abs(e1) <= step_tolerance * abs(g1);
-        let predicted = b0 * m0 + b1 * m1 - (0.5 * (m0 * m0 + m1 * m1) + c1_0 * m1 * m0);
-        if (!regular) {
-            damping *= growth;
-            growth *= 2.0;
-            if (damping > 1e16) {
-                status = 3u;
-            }
-            continue;
-        }
-        let trial = evaluate(first, points, q0, q1);
-        let change = at.cost - trial.cost;
-        let small = abs(predicted) <= cost_tolerance * at.cost;
-        let room = noise * at.cost;
-        let improves = predicted > 0.0 && change >= 1e-4 * predicted;
-        let even = abs(predicted) <= room && change >= -room;
-        if (trial.usable && (improves || even)) {
-            let gain = 2.0 * min(max(change / max(predicted, real(1e-37)), 0.0), 1.0) - 1.0;
-            damping *= max(real(1.0) / 3.0, 1.0 - gain * gain * gain);
-            growth = 2.0;
-            g0 = q0;
-            g1 = q1;
-            at = trial;
-        } else {
-            damping *= growth;
-            growth *= 2.0;
-        }
-        if (trial.usable && (small || still)) {
-            status = 1u;
-        } else if (damping > 1e16) {
-            status = select(4u, 1u, trial.usable);
-        }
-    }
-    var error0: real = 0.0;
-    var error1: real = 0.0;
-    if (status == 1u || status == 5u) {
-        var regular = true;
-        let moves0 = at.h0_0 > least_curvature;
-        let s0 = select(real(0.0), 1.0 / sqrt(max(at.h0_0, least_curvature)), moves0);
-        let moves1 = at.h1_1 > least_curvature;
-        let s1 = select(real(0.0), 1.0 / sqrt(max(at.h1_1, least_curvature)), moves1);
-        let c1_0 = at.h1_0 * s1 * s0;
-        regular = regular && (moves0);
-        regular = regular && (moves1);
-        let pivot0 = real(1.0);
-        regular = regular && pivot0 > rank;
-        let l0_0 = sqrt(select(real(1.0), pivot0, pivot0 > rank));
-        let l1_0 = (c1_0) / l0_0;
-        let pivot1 = real(1.0) - l1_0 * l1_0;
-        regular = regular && pivot1 > rank;
-        let l1_1 = sqrt(select(real(1.0), pivot1, pivot1 > rank));
-        let w0_0 = 1.0 / l0_0;
-        let w1_0 = -(l1_0 * w0_0) / l1_1;
-        let w1_1 = 1.0 / l1_1;
-        if (regular) {
-            error0 = s0 * sqrt(w0_0 * w0_0 + w1_0 * w1_0);
-            error1 = s1 * sqrt(w1_1 * w1_1);
-        } else if (status == 1u) {
-            status = 3u;
-        }
+        predicted = b0 * m0 + b1 * m1 - (0.5 * (m0 * m0 + m1 * m1) + c1_0 * m1 * m0);
     }
     vector_out[0u * fits + fit] = g0;
     vector_out[2u * fits + fit] = error0;

@@ -156,7 +156,7 @@ impl Scene {
         let (mut start, mut bounds) = (vec![Vec::new(); 4], vec![Vec::new(); 2 * self.free.len()]);
         for _ in 0..count {
             let truth = [noise.between(20.0, 60.0), noise.between(4.0, 8.0), noise.between(1.0, 2.0), noise.between(2.0, 6.0)];
-            let here = if self.ragged { 12 + (noise.uniform() * 13.0) as usize } else { points };
+            let here = if self.ragged { 18 + (noise.uniform() * 7.0) as usize } else { points };
             let first = if here < points { (noise.uniform() * (points - here) as f64) as usize } else { 0 };
             let fit: Vec<[f64; 3]> = (0..here)
                 .map(|k| {

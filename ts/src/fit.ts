@@ -76,7 +76,7 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
   readonly fixed?: readonly Names[number][];
   /** Greatest number of iterations of a fit. @defaultValue 100 */
   readonly maxIterations?: number;
-  /** Converged if a step is predicted to reduce the objective by less than this part. @defaultValue 1e-14; 1e-7 in f32 */
+  /** Converged if a step is predicted to reduce the objective by less than this part. @defaultValue 1e-12; 1e-7 in f32 */
   readonly costTolerance?: number;
   /** Converged if a step changes every parameter by less than this part. @defaultValue 1e-11; 1e-6 in f32 */
   readonly stepTolerance?: number;
