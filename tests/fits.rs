@@ -1,13 +1,15 @@
 //! Many small fits: against plain f64, on all devices, in every layout; and what becomes of those that can't be fitted.
 
 use crate::support::fits::*;
-use crate::support::{repeated, shared_device};
+use crate::support::{Tape, repeated, shared_device};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Playing, Precision, Recording, Slice, binding};
-use leastwise::expr::Graph;
+use leastwise::expr::{Graph, Opcode};
 use leastwise::fits::{FitData, Fitting, Options, Values};
+use leastwise::problem::Reals;
 use leastwise::program::fit::{fit_parameter, fit_state, fit_variable};
 use leastwise::program::{FitArguments, FitLayout, FitModel, FitWeights, Likelihood};
+use leastwise::session::{FitSpec, Progress, Session};
 
 const COUNTS: [u32; 5] = [1, 63, 130, 64, 1030];
 
@@ -237,6 +239,48 @@ fn standard_errors_of_a_line_are_the_known_ones() {
     for (k, right) in right.into_iter().enumerate() {
         assert!((found[k] - right).abs() < 1e-12, "number {k} is {}, not {right}", found[k]);
     }
+}
+
+/// A line through a session, whose model is a tape: parameters and variables are its sources, in their order.
+#[test]
+fn a_traced_line_is_fitted() {
+    let mut tape = Tape::default();
+    let [a, b, x] = [0, 1, 2].map(|source| tape.input(source));
+    let slope = tape.op(Opcode::Mul, &[b, x]);
+    let output = tape.op(Opcode::Add, &[a, slope]);
+    let spec = FitSpec {
+        parameters: 2,
+        free: &[0, 1],
+        shared: &[1],
+        weights: FitWeights::None,
+        ragged: false,
+        bounded: false,
+        poisson: false,
+        loss: None,
+        tape: &tape.words,
+        output,
+    };
+    let mut session = Session::new(cpu(Precision::F64));
+    let fit = session.add_fit(&spec).unwrap();
+    assert!(session.fit_capacity(fit, 3).unwrap() > 1000);
+    let data = Reals::F64(&[0.0, 1.0, 2.0, 1.0, 3.0, 5.0, 4.0, 3.0, 2.0]);
+    let task = session.run_fit(fit, 2, 3, data, &[0.0; 4], &[], &[], &Options::default()).unwrap();
+    let values = loop {
+        if let Progress::Values(values) = session.resume(task, f64::INFINITY).unwrap() {
+            break values;
+        }
+    };
+    for (value, right) in values.iter().zip([1.0, 4.0, 2.0, -1.0]) {
+        assert!((value - right).abs() < 1e-12, "{values:?}");
+    }
+    session.free_fit(fit);
+    assert_eq!(session.fit_capacity(fit, 3).unwrap_err().code(), "disposed");
+    let refused = |spec: FitSpec| cpu_session().add_fit(&spec).unwrap_err().code();
+    assert_eq!(refused(FitSpec { free: &[1, 0], ..spec }), "invalid-option");
+}
+
+fn cpu_session() -> Session {
+    Session::new(cpu(Precision::F64))
 }
 
 #[test]

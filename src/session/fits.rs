@@ -5,7 +5,7 @@ use super::job::{Job, Progress, Step};
 use super::wire;
 use leastwise_device::Playing;
 use leastwise_error::Error;
-use leastwise_expr::{Graph, tape};
+use leastwise_expr::{Expr, Graph, Leaf, tape};
 use leastwise_fits::{FitData, FitRun, Fitting, Options, Values};
 use leastwise_problem::{Loss, Reals};
 use leastwise_program::fit::{fit_parameter, fit_variable};
@@ -39,7 +39,9 @@ pub struct FitSpec<'a> {
 fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
     let refused = |error: tape::TapeError| Error::Tape { term: "fit".into(), error };
     let variables = spec.shared.len() as u32;
-    let leaves = (0..spec.parameters).map(fit_parameter).chain((0..variables).map(fit_variable));
+    // A source is a slot or a column of its own, whose components follow its first.
+    let slots = (0..spec.parameters).map(|slot| Leaf::Slot { slot, component: 0 });
+    let leaves = slots.chain((0..variables).map(fit_variable));
     let sources: Vec<tape::Source> = leaves.map(|leaf| tape::Source { leaf, width: 1 }).collect();
     let mut graph = Graph::new();
     tape::check_literals(spec.tape, largest).map_err(refused)?;
@@ -47,6 +49,11 @@ fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
     let &[value] = &values[..] else {
         return Err(Error::InvalidOption(format!("fit(): the model gives {} scalars, but a datum is one", values.len())));
     };
+    let parameters: Vec<Expr> = (0..spec.parameters).map(|number| graph.leaf(fit_parameter(number))).collect();
+    let value = graph.substitute(&[value], |leaf| match leaf {
+        Leaf::Slot { slot, .. } => Some(parameters[slot as usize]),
+        _ => None,
+    })[0];
     let likelihood = match &spec.loss {
         Some(_) if spec.poisson => {
             return Err(Error::InvalidOption("fit(): a loss is for least squares, and Poisson's likelihood has none".into()));
