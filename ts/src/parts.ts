@@ -25,7 +25,7 @@ export const NEEDS = {
   tensors: ["tensors", "cpu", "single"],
   vectors: ["vectors", "cpu", "single", "seldom"],
   normals: ["normals"],
-  fits: ["fits"],
+  fits: ["fits", "cpu", "single"],
 } satisfies { readonly [feature: string]: readonly Part[] };
 
 /** Parts of what `NativeEngine.reach` tells of a solve, in its order. */

@@ -71,7 +71,7 @@ export function claim(name, size) {
 }
 
 /** What is there whenever a part is, itself among them: `NEEDS` of the façade has no part without these. */
-export const ALONG = { tensors: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
+export const ALONG = { tensors: ["cpu", "single"], fits: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
 const along = ["core", ...PARTS].map((part) => [part, ...(ALONG[part] ?? [])].reduce((bits, each) => bits | (1 << (PARTS.indexOf(each) + 1)), 0));
 
 /** The part of what functions of several parts come to, given as bits: one that is there whenever any of these is; 0 where there is none. */
