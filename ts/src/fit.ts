@@ -2,7 +2,7 @@
 import { isArrayLike, isFloats, listOf, taken, type Typed, type Values } from "./arrays.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe, shownValue } from "./instruction.js";
-import { packedLoss, type Loss } from "./loss.js";
+import { checkedLoss, type Loss } from "./loss.js";
 import { Opcode } from "./opcodes.js";
 import { callback, checked, entriesOf, given as any, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
 import { packFitModel, type FitWeights } from "./packed.js";
@@ -280,7 +280,7 @@ function packed(looked: Looked, options: ReturnType<typeof check>, largest: numb
   if (model === undefined) refuse("model: give a function of the parameters and the variables");
   if (likelihood === "poisson" && loss !== undefined) refuse("loss: counts of Poisson's distribution have none");
   const { names, free, variables } = looked;
-  const tape = new Words(), trace = new Trace("fit", tape, "the model of fit()", largest);
+  const tape = new Words(), trace = new Trace(undefined, tape, "the model of fit()", largest);
   const input = (source: number) => new Scalar(trace, trace.write1(Opcode.Input, source));
   const parameters = Object.freeze(names.map((_, k) => input(k)));
   const symbols = Object.freeze(Object.fromEntries(variables.map(({ name }, k) => [name, input(names.length + k)])));
@@ -291,7 +291,7 @@ function packed(looked: Looked, options: ReturnType<typeof check>, largest: numb
   const words = new Words();
   packFitModel(words, {
     parameters: names.length, free, shared: variables.map(({ shared }) => (shared ? 1 : 0)), weights, ragged: looked.offsets !== undefined, bounded: looked.lower !== undefined,
-    poisson: likelihood === "poisson", loss: packedLoss("fit", loss), tape: tape.all.slice(), output: value.value,
+    poisson: likelihood === "poisson", loss: checkedLoss("fit()", loss), tape: tape.all.slice(), output: value.value,
   });
   return { words: words.all.slice(), reals: joined("fit(): loss", words.reals) };
 }
@@ -359,10 +359,11 @@ export async function fit<const Names extends readonly string[], Variable extend
       const { all, starts, limits, own } = chunkOf(looked, first, here, single);
       const task = tasks.call((engine) => engine.runFit(handle, here, points, all, starts, limits, own, native));
       const { values } = await tasks.run(task, {
-        signal, onAbort: "reject", onProgress: onProgress && ((done, total) => { if (done < total || first + here === count) onProgress(first + (done / total) * here, count); }),
+        signal, onAbort: "reject", onProgress: onProgress && ((done, total) => { if (done < total) onProgress(first + (done / total) * here, count); }),
       });
       if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
       take(values, first, here);
+      onProgress?.(first + here, count);
     }
     const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
     for (const state of results.states) ended[STATES[state]!] += 1;
