@@ -78,7 +78,7 @@ test("nothing of the package is imported later, and modules import each other in
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
     "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "barron", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
-    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "eigenSymmetric", "embedding", "erf", "exp", "exp2", "expm1", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "half", "huber", "hypot",
+    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "eigenSymmetric", "embedding", "erf", "exp", "exp2", "expm1", "fitModels", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "half", "huber", "hypot",
     "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "or", "perEntry", "pow", "preload", "quat", "quatExp",
     "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
     "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "vec", "vector", "welsch", "where",
