@@ -11,6 +11,7 @@ pub use leastwise_base as base;
 pub use leastwise_device as device;
 pub use leastwise_error::Error;
 pub use leastwise_expr as expr;
+pub use leastwise_fits as fits;
 pub use leastwise_kernels as kernels;
 pub use leastwise_linear as linear;
 pub use leastwise_problem as problem;

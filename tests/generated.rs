@@ -6,11 +6,14 @@
 use crate::support::Tape;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
+use leastwise::expr::Graph;
 use leastwise::expr::Opcode;
 use leastwise::kernels::Real;
-use leastwise::problem::{Column, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
+use leastwise::problem::{Column, Loss, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
+use leastwise::program::fit::{fit_parameter, fit_variable};
 use leastwise::program::{
-    Binary, HalfProduct, Instruction, KernelText, Load, MergedProgram, OwnerProgram, Program, ReducedProgram, Store, Unary, wgsl,
+    Binary, FitLayout, FitModel, FitProgram, FitWeights, HalfProduct, Instruction, KernelText, Likelihood, Load, MergedProgram,
+    OwnerProgram, Program, ReducedProgram, Store, Unary, wgsl,
 };
 use naga::valid::{Capabilities, ValidationFlags, Validator};
 
@@ -100,6 +103,35 @@ fn polar() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     programs(residual, &[(0, 0), (0, 1)], &[], 1)
 }
 
+/// A Gaussian of two axes on shared pixels with a fixed offset, bounds, and points of any number; and Poisson's likelihood of a decay with
+/// times and weights of its own.
+pub fn fits() -> [(&'static str, FitProgram); 2] {
+    let mut graph = Graph::new();
+    let [a, mu, width, offset] = [0, 1, 2, 3].map(|number| graph.leaf(fit_parameter(number)));
+    let x = graph.leaf(fit_variable(0));
+    let distance = graph.sub(x, mu);
+    let ratio = graph.div(distance, width);
+    let square = graph.square(ratio);
+    let exponent = graph.times(square, -0.5);
+    let bell = graph.unary(Unary::Exp, exponent);
+    let height = graph.mul(a, bell);
+    let value = graph.add(height, offset);
+    let robust = (Loss::huber(1.5).unwrap().kind, vec![1.5]);
+    let model = FitModel { graph: &graph, value, likelihood: &Likelihood::LeastSquares(Some(robust)) };
+    let (variables, weights) = (vec![true], FitWeights::Shared);
+    let layout = FitLayout { parameters: 4, free: vec![0, 1, 2], variables, weights, ragged: true, bounded: true };
+    let bell = FitProgram::new(&model, layout);
+    let [rate, t] = [graph.leaf(fit_parameter(1)), graph.leaf(fit_variable(0))];
+    let product = graph.mul(rate, t);
+    let exponent = graph.neg(product);
+    let decay = graph.unary(Unary::Exp, exponent);
+    let value = graph.mul(a, decay);
+    let model = FitModel { graph: &graph, value, likelihood: &Likelihood::Poisson };
+    let (variables, weights) = (vec![false], FitWeights::Each);
+    let layout = FitLayout { parameters: 2, free: vec![0, 1], variables, weights, ragged: false, bounded: false };
+    [("fit_bell", bell), ("fit_decay", FitProgram::new(&model, layout))]
+}
+
 /// A module of every operation.
 fn operations() -> Program {
     let mut instructions = vec![Instruction::Load(Load::Data(0)), Instruction::Load(Load::Data(1))];
@@ -143,6 +175,14 @@ fn generated_kernels_are_the_golden_ones_and_valid() {
             assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), *text.wgsl, "{term}_{name}: LEASTWISE_BLESS=1 writes it anew");
             validate(&format!("{term}_{name}"), &text);
         }
+    }
+    for (name, fit) in fits() {
+        let (text, golden) = (wgsl::fit_module(&fit), format!("{root}/tests/golden/{name}.wgsl"));
+        if std::env::var_os("LEASTWISE_BLESS").is_some() {
+            std::fs::write(&golden, text.wgsl.as_bytes()).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&golden).unwrap_or_default(), *text.wgsl, "{name}: LEASTWISE_BLESS=1 writes it anew");
+        validate(name, &text);
     }
 }
 

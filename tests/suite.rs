@@ -23,6 +23,7 @@ mod doubles;
 #[path = "energies/main.rs"]
 mod energies;
 mod expressions;
+mod fits;
 #[path = "functions/main.rs"]
 mod functions;
 mod generated;

@@ -10,7 +10,7 @@ import { setup } from "./setup.mjs";
 await entry(import.meta, async () => {
   await setup({ forTests: false });
   if (process.argv[2] === "ceres") return ceres(process.argv.slice(3));
-  const project = { tarball: await build(), packages: ["ml-kmeans", "skmeans", "webgpu"] };
+  const project = { tarball: await build(), packages: ["ml-kmeans", "ml-levenberg-marquardt", "skmeans", "webgpu"] };
   const sources = await scratchProject("bench", { ...project, sources: "benches" });
   await scratchProject("bench", { ...project, sources: "pkg_tests/problems" });
   await scratchProject("bench", { ...project, sources: "pkg_tests/data" });

@@ -203,6 +203,11 @@ test("vectors", async () => {
   for (const each of [index, again]) each.dispose();
 });
 
+test("fits", async () => {
+  const { values } = await lw.fit({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 }, maxIterations: 10, costTolerance: 1e-6, stepTolerance: 1e-6 });
+  assert.deepEqual([...values.a].map(Math.round), [2, 3]);
+});
+
 test("tensors", async () => {
   lw.tensors({ routing: "auto", fused: true });
   const a = lw.tensor([[1, 2], [3, 4]]), b = a.matmul(a).add(1);
@@ -219,6 +224,7 @@ test("options that the engine reads are those that are declared", () => {
   const readers = {
     NativeOptions: (given) => native.solver(problem, given), NativeClusterOptions: (given) => native.cluster(points, given),
     NativeCompressOptions: (given) => native.compress(points, given), NativeTensorSettings: (given) => native.tensorSettings(given),
+    NativeFitOptions: (given) => native.runFit(0, 1, 1, new Float64Array(1), new Float64Array(1), new Float64Array(0), new Uint32Array(0), given),
   };
   const given = Object.entries(records).filter(([name, { isGiven }]) => isGiven && name !== "NativeLimits").map(([name]) => name);
   assert.deepEqual(Object.keys(readers).sort(), given.sort());

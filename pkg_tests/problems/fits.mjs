@@ -35,5 +35,28 @@ export function gaussians(lw, seed, fits = 100) {
     const square = at.x.sub(g.at(1)).square().add(at.y.sub(g.at(2)).square());
     return g.at(0).mul(exp(square.div(g.at(3).square().mul(-2)))).add(g.at(4)).sub(value);
   });
-  return { problem, tables: [p] };
+  const shared = Array.from({ length: 25 }, (_, k) => pixels.slice(2 * k, 2 * k + 2));
+  return { problem, tables: [p], start: start.slice(0, 5), data: Float64Array.from(seen), x: Float64Array.from(shared, ([x]) => x), y: Float64Array.from(shared, ([, y]) => y) };
+}
+
+/** Counts of `fits` spots on 5 × 5 pixels, all of one truth (amplitude, centre, width, background), as Poisson's distribution draws them (Knuth). */
+export function spots([a, x0, y0, s, b], fits, seed) {
+  const random = new Random(seed), x = Float64Array.from({ length: 25 }, (_, k) => k % 5), y = Float64Array.from({ length: 25 }, (_, k) => Math.floor(k / 5));
+  const means = Float64Array.from(x, (_, k) => a * Math.exp(-((x[k] - x0) ** 2 + (y[k] - y0) ** 2) / (2 * s * s)) + b);
+  // By sums of exponential waiting times.
+  let state = seed >>> 0;
+  const uniform = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let z = Math.imul(state ^ (state >>> 15), state | 1);
+    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
+    return ((z ^ (z >>> 14)) >>> 0) / 2 ** 32;
+  };
+  state ^= random.below(2 ** 31);
+  const data = new Float32Array(25 * fits);
+  for (let k = 0; k < data.length; k++) {
+    let count = 0;
+    for (let time = -Math.log(1 - uniform()); time < means[k % 25]; time -= Math.log(1 - uniform())) count++;
+    data[k] = count;
+  }
+  return { data, x, y };
 }

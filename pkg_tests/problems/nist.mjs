@@ -77,6 +77,16 @@ export function nist(lw, name, file, start) {
   return { problem, b };
 }
 
+/** Options of `lw.fit` for so many fits of a regression, with starting values that `start` gives by the parameter's number; and its parameters' names. */
+export function fitOf(name, file, fits, start) {
+  const names = file.certified.map((_, k) => `b${k + 1}`), points = file.y.length, data = new Float64Array(fits * points);
+  for (let fit = 0; fit < fits; fit++) data.set(file.y, fit * points);
+  const predictors = Array.from({ length: file.predictors }, (_, k) => [`x${k}`, file.x.filter((_, i) => i % file.predictors === k)]);
+  const model = (parameters, { x0, x1 }) => MODELS[name](parameters, x1 === undefined ? x0 : { at: (k) => [x0, x1][k] });
+  const starts = Object.fromEntries(names.map((each, k) => [each, Float64Array.from({ length: fits }, () => start(k))]));
+  return { names, options: { model, parameters: names, variables: Object.fromEntries(predictors), points, data, start: starts } };
+}
+
 /** −log₁₀ of the relative error of the worst parameter: how many digits are right. Those that are certified are 11. */
 export function digits(found, certified) {
   return Math.min(...certified.map((value, k) => Math.min(11, -Math.log10(Math.abs(found[k] / value - 1)))));

@@ -1,6 +1,6 @@
 //! What a CPU kernel sees: the same binding slots as its WGSL twin, as slices.
 
-use crate::block::{BlockProgram, FusedProgram, MergedTiles, ReducedTiles, TileProgram};
+use crate::block::{BlockProgram, FitBlocks, FusedProgram, MergedTiles, ReducedTiles, TileProgram};
 use crate::real::Real;
 use crate::twins;
 use leastwise_kernels::Slots;
@@ -123,6 +123,8 @@ pub enum Body {
     Merged(Arc<MergedTiles>),
     /// Fused kernel of tensors.
     Fused(Arc<FusedProgram>),
+    /// Many small fits, a fit a lane.
+    Fit(Arc<FitBlocks>),
 }
 
 impl Body {
@@ -135,6 +137,7 @@ impl Body {
             Structure::Reduced(reduced) => Self::Reduced(ReducedTiles::new(reduced).into()),
             Structure::Merged(merged) => Self::Merged(MergedTiles::new(merged).into()),
             Structure::Fused(fused) => Self::Fused(FusedProgram::new(fused).into()),
+            Structure::Fit(fit) => Self::Fit(FitBlocks::new(fit).into()),
             Structure::Text(_) => return None,
         })
     }

@@ -218,6 +218,7 @@ fn items(body: &Body, dispatch: &Dispatch) -> u32 {
     match body {
         Body::Tiles(_) => leastwise_program::OwnerArguments::of(dispatch.words).instances,
         Body::Reduced(_) => leastwise_program::ReducedArguments::of(dispatch.words).instances,
+        Body::Fit(_) => dispatch.count.saturating_mul(leastwise_program::FitArguments::of(dispatch.words).points),
         _ => dispatch.count,
     }
 }
@@ -229,6 +230,7 @@ fn program(body: &Body) -> Option<&BlockProgram> {
         Body::Program(program) => Some(program),
         Body::Tiles(tiles) => Some(tiles.block()),
         Body::Reduced(tiles) => Some(tiles.block()),
+        Body::Fit(fits) => Some(fits.block()),
         Body::Twin(_) | Body::Merged(_) | Body::Fused(_) => None,
     }
 }

@@ -241,6 +241,7 @@ impl CpuDevice {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
+            (Body::Fit(_), threads) => group_size * threads,
             (_, 1) => ITEMS_PER_SLICE,
             // In wasm a share of so few items would not be worth handing over.
             (Body::Twin(_), _) if cfg!(not(target_arch = "wasm32")) => ITEMS_PER_SLICE,
@@ -250,6 +251,7 @@ impl CpuDevice {
         let is_heavy = match body {
             Body::Twin(twin) => twin.heavy,
             Body::Fused(program) => program.is_heavy(),
+            Body::Fit(_) => true,
             Body::Program(_) | Body::Tiles(_) | Body::Reduced(_) | Body::Merged(_) => false,
         };
         let evaluator = self.evaluator(body, dispatch);
@@ -328,6 +330,7 @@ impl Body {
             Body::Reduced(program) => program.run(work, bindings, evaluator),
             Body::Merged(program) => program.run(work, bindings),
             Body::Fused(program) => program.run(work, bindings),
+            Body::Fit(fits) => fits.run(work, bindings, evaluator),
         }
     }
 
@@ -339,6 +342,7 @@ impl Body {
             Body::Reduced(program) => program.run(work, bindings, evaluator),
             Body::Merged(program) => program.run(work, bindings),
             Body::Fused(program) => program.run(work, bindings),
+            Body::Fit(fits) => fits.run(work, bindings, evaluator),
         }
     }
 }

@@ -363,6 +363,44 @@ impl Engine {
         to_js(&self.call(|session| session.traffic(solver))?)
     }
 
+    /// A model of many small fits, as `packed.ts` packs it.
+    #[wasm_bindgen(js_name = newFit)]
+    pub fn new_fit(&mut self, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
+        self.call(|session| session.new_fit(words, reals))
+    }
+
+    /// Fits of so many points each that one run may have.
+    #[wasm_bindgen(js_name = fitCapacity)]
+    pub fn fit_capacity(&mut self, fit: u32, points: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.fit_capacity(fit, points))
+    }
+
+    /// A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
+    /// growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
+    #[wasm_bindgen(js_name = runFit)]
+    pub fn run_fit(
+        &mut self,
+        fit: u32,
+        count: u32,
+        points: u32,
+        data: JsValue,
+        start: &[f64],
+        bounds: &[f64],
+        offsets: &[u32],
+        options: JsValue,
+    ) -> Result<u32, JsValue> {
+        let data = read_reals(&data)?;
+        let data = data.reals();
+        let options: leastwise_fits::Options = read_record(options)?;
+        let options = &options;
+        self.call(|session| session.run_fit(fit, count, points, data, start, bounds, offsets, options))
+    }
+
+    #[wasm_bindgen(js_name = freeFit)]
+    pub fn free_fit(&mut self, fit: u32) {
+        self.post(|session| session.free_fit(fit));
+    }
+
     /// A task whose `done` carries the clustering.
     pub fn cluster(&mut self, points: JsValue, options: JsValue) -> Result<u32, JsValue> {
         let points = read_vectors(&points)?;

@@ -86,7 +86,7 @@ impl StaticKernel {
 
     /// True if there is one for double-floats: there is for all that solvers have.
     pub fn has_doubles(self) -> bool {
-        !self.is_of_points() && !matches!(self.family(), Family::Tensor | Family::Measure)
+        !self.is_of_points() && !matches!(self.family(), Family::Tensor | Family::Measure | Family::Fits)
     }
 
     /// True if conjugate gradients are made of it, but for what writes the solver's scalars.
@@ -94,9 +94,9 @@ impl StaticKernel {
         self.family() == Family::Pcg && !self.slots().iter().any(|slot| slot.name == "state" && slot.access == Access::ReadWrite)
     }
 
-    /// True if it measures, in f32 on WebGPU whatever else is computed in.
+    /// True if it measures or is of fits, which are in f32 on WebGPU whatever else is computed in.
     pub fn is_single(self) -> bool {
-        self.family() == Family::Measure
+        matches!(self.family(), Family::Measure | Family::Fits)
     }
 
     /// True if an item is more than a few operations.

@@ -16,6 +16,7 @@
 
 mod cross_derivative;
 mod energy;
+pub mod fit;
 pub mod fused;
 mod hessian;
 mod inputs;
@@ -40,6 +41,7 @@ pub use leastwise_expr::{functions_of_one, functions_of_two};
 
 pub use cross_derivative::CrossDerivativeProgram;
 pub use energy::ProjectedHessian;
+pub use fit::{FitArguments, FitLayout, FitModel, FitProgram, FitTolerances, FitWeights, Likelihood};
 pub use fused::Fused;
 pub use hessian::EnergyPrograms;
 pub use leastwise_kernels::{Access, KernelText, binding, state};

@@ -50,7 +50,7 @@ impl RobustShape {
     }
 
     /// ρ′ and κ.
-    fn curvature(&self, graph: &mut Graph, squared: Expr) -> (Expr, Expr) {
+    pub(super) fn curvature(&self, graph: &mut Graph, squared: Expr) -> (Expr, Expr) {
         graph.formula(|scope| {
             let (s, parameters) = (scope.symbol(squared), self.parameters(scope));
             let (zero, bend) = (scope.constant(0.0), 2.0 * self.kind.bend(s, &parameters));

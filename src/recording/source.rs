@@ -3,7 +3,7 @@
 use super::{Access, DeviceError, Elements, KernelText, Reals, binding};
 use leastwise_kernels::{StaticKernel, doubles};
 use leastwise_program::wgsl::{self, Cut, Format};
-use leastwise_program::{Fused, HalfProduct, MergedProgram, OwnerProgram, Program, ReducedProgram};
+use leastwise_program::{FitProgram, Fused, HalfProduct, MergedProgram, OwnerProgram, Program, ReducedProgram};
 use std::sync::Arc;
 
 /// The structure that a kernel's text is written of.
@@ -21,6 +21,8 @@ pub enum Structure {
     Merged(Arc<MergedProgram>),
     /// A kernel of tensors.
     Fused(Arc<Fused>),
+    /// Many small fits.
+    Fit(Arc<FitProgram>),
     /// A module that is there already. The CPU has no use for it.
     Text(KernelText),
 }
@@ -110,6 +112,11 @@ impl KernelSource {
         Self::made_of(&fused.name, Structure::Fused(fused.clone().into()))
     }
 
+    /// The kernel of many small fits: in `f32` on WebGPU, whatever else is computed in.
+    pub fn of_fit(fit: &FitProgram) -> Self {
+        Self { grade: Grade::Single, ..Self::made_of(&fit.program.name, Structure::Fit(fit.clone().into())) }
+    }
+
     /// A static kernel.
     pub fn of_static(kernel: StaticKernel) -> Self {
         let source = Self::made_of(kernel.name(), Structure::Static(kernel));
@@ -160,8 +167,9 @@ impl KernelSource {
             (Structure::Reduced(reduced), _) => wgsl::reduced_module(reduced, format).map(|text| vec![text]),
             (Structure::Merged(merged), _) => wgsl::merged_module(merged, format).map(|text| vec![text]),
             (Structure::Fused(fused), Format::Single) => Ok(vec![wgsl::fused_module(fused)]),
+            (Structure::Fit(fit), Format::Single) => Ok(vec![wgsl::fit_module(fit)]),
             (Structure::Text(text), _) if text.is_double == self.doubles => Ok(vec![text.clone()]),
-            (Structure::Fused(_) | Structure::Text(_), _) => Err(none()),
+            (Structure::Fused(_) | Structure::Fit(_) | Structure::Text(_), _) => Err(none()),
         };
         let texts = texts.map_err(|message| DeviceError::Kernel { kernel: self.name.clone(), message })?;
         debug_assert!(self.declares(&texts), "`{}` is said to use other slots than its text does", self.name);
@@ -182,7 +190,7 @@ impl KernelSource {
             Structure::Static(kernel) => kernel.elements(),
             Structure::Text(text) => declared(&text.wgsl),
             Structure::Program(_) | Structure::Owner(_) | Structure::Merged(_) => self.elements_but(|_| false),
-            Structure::Reduced(_) => self.elements_but(|slot| slot == binding::ARENA),
+            Structure::Reduced(_) | Structure::Fit(_) => self.elements_but(|slot| slot == binding::ARENA),
             Structure::Fused(fused) => self.elements_but(|slot| fused.has_halves(slot)),
         }
     }
@@ -212,6 +220,7 @@ impl KernelSource {
             Structure::Reduced(reduced) => reduced.access(),
             Structure::Merged(merged) => merged.access(),
             Structure::Fused(fused) => fused.access(),
+            Structure::Fit(fit) => fit.access(),
             Structure::Text(text) => text.access,
         }
     }

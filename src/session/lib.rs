@@ -25,6 +25,7 @@ mod compress;
 mod covariances;
 mod differentiation;
 mod evaluations;
+mod fits;
 mod indices;
 mod job;
 mod normals;
@@ -41,6 +42,7 @@ pub mod wire;
 
 pub use compress::CompressOptions;
 pub use covariances::Covaried;
+pub use fits::FitSpec;
 pub use indices::{Answer, singles};
 pub use job::Progress;
 pub use leastwise_outer::{
@@ -94,6 +96,7 @@ pub struct Session {
     covariances: HashMap<u32, covariances::Entry>,
     next_covariance: u32,
     normals: Slab<Box<normals::Normals>>,
+    fits: Slab<Box<leastwise_fits::Fitting>>,
     /// Tensors of f32, and of f64.
     tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
 }
@@ -133,6 +136,7 @@ impl Session {
             covariances: HashMap::new(),
             next_covariance: 0,
             normals: Slab::default(),
+            fits: Slab::default(),
             tensor_contexts: [None, None],
         }
     }
@@ -369,6 +373,7 @@ impl Session {
         self.problems.handles().into_iter().for_each(|problem| self.free_problem(problem));
         self.tasks.clear();
         self.covariances.clear();
+        self.fits = Slab::default();
         self.indices = Indices::default();
         self.tensor_contexts = [None, None];
         self.devices.dispose();

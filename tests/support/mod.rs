@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod classics;
+pub mod fits;
 pub mod refusals;
 pub mod scene;
 mod shared;

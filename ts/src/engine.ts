@@ -3,6 +3,7 @@ import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { isA, LeastwiseError } from "./errors.js";
+import { fit, type FitOptions, type Fits } from "./fit.js";
 import type { ByteStream } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
@@ -160,6 +161,20 @@ export interface Engine extends Disposable, TensorEngine {
    * @throws `busy` while a problem is being solved; `invalid-option` for what is no such table
    */
   setTuning(table: Tuning): void;
+  /**
+   * Fits one model to many independent data sets at once, each with parameters of its own, by a Levenberg–Marquardt method that runs
+   * whole in one thread of the device (docs/FITS.md). On WebGPU it computes in f32, whatever the engine's precision.
+   *
+   * @throws `invalid-option`, `data-length` and `bounds` for other options; `limits` for more than 12 free parameters, or too large a model; the signal's reason after an abort
+   * @example
+   * const { values, standardErrors } = await lw.fit({
+   *   model: ([a, k], { t }) => a.mul(exp(k.mul(t).neg())),
+   *   parameters: ["a", "k"], variables: { t: [0, 1, 2, 3] }, points: 4,
+   *   data: Float32Array.of(2, 1, 0.5, 0.25, 8, 4, 2, 1), start: { a: [2, 8], k: 0.5 },
+   * });
+   * console.log(values.k, standardErrors.k);  // ln 2, twice
+   */
+  fit<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<Fits<Names[number]>>;
   /**
    * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Fewer
    * vectors than clusters, and equal ones, are fine. An aborted call gives the best so far.
@@ -369,6 +384,12 @@ export class EngineOf implements Engine {
     const { keys, choices } = checkedTuning(table);
     this.#tasks.parts.mustHave(NEEDS.tuning);
     this.#tasks.call((native) => native.setTuning(keys, choices));
+  }
+
+  async fit<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
+    takesNoMore("lw.fit(options)", 1, arguments);
+    this.#alive();
+    return fit(this.#tasks, options);
   }
 
   async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {

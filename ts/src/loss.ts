@@ -7,7 +7,7 @@
  * those of a `huber(1)` at any time. To move between kinds without compiling, use {@link barron}, whose α goes from squares (2)
  * over soft L1 (1) and Cauchy's (0) to Geman–McClure's (−2) and Welsch's (−∞).
  */
-import { isA, LeastwiseError } from "./errors.js";
+import { isA, LeastwiseError, type Place } from "./errors.js";
 import { describe } from "./instruction.js";
 import { Opcode } from "./opcodes.js";
 import { entriesOf } from "./options.js";
@@ -47,8 +47,13 @@ class LossOf implements Loss, Packed {
 
 /** A term's loss as it crosses, checked. @internal */
 export function packedLoss(term: string, given: unknown): Packed | undefined {
+  return checkedLoss(`term "${term}"`, given, { term });
+}
+
+/** The same of something that is no term. @internal */
+export function checkedLoss(what: string, given: unknown, place: Place = {}): Packed | undefined {
   if (given === undefined || isA(given, LossOf)) return given;
-  throw new LeastwiseError("invalid-option", `term "${term}": loss must be made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`, { term });
+  throw new LeastwiseError("invalid-option", `${what}: loss must be made by huber(…), cauchy(…), loss(…) or another of them, not ${describe(given)}`, place);
 }
 
 /** Losses inside each other, at most. */

@@ -368,6 +368,13 @@ export interface NativeCompressOptions {
   readonly ratio?: number;
 }
 
+/** When fits end; what is not there is the default. */
+export interface NativeFitOptions {
+  readonly maxIterations?: number;
+  readonly costTolerance?: number;
+  readonly stepTolerance?: number;
+}
+
 /** k a query, row by row; id 2³² − 1 and distance ∞ where there are fewer. */
 export interface NativeHits {
   readonly ids: Uint32Array;
@@ -552,6 +559,16 @@ export interface NativeEngine {
   measureCopy(bytes: number, repeats: number): number;
   /** The bytes that operations must move: each buffer that one reads counts once, and once more if it writes it. */
   traffic(solver: number): NativeTraffic;
+  /** A model of many small fits, as `packed.ts` packs it. */
+  newFit(words: Uint32Array, reals: Float64Array): number;
+  /** Fits of so many points each that one run may have. */
+  fitCapacity(fit: number, points: number): number;
+  /**
+   * A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
+   * growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
+   */
+  runFit(fit: number, count: number, points: number, data: Float64Array | Float32Array, start: Float64Array, bounds: Float64Array, offsets: Uint32Array, options: NativeFitOptions): number;
+  freeFit(fit: number): void;
   /** A task whose `done` carries the clustering. */
   cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;
   /** A task whose `done` carries a new index: clusters, then codes. */

@@ -203,3 +203,40 @@ export function lossTraced(parameters: ArrayLike<number> & Iterable<number>, out
 export function lossOther(number: number, parameters: readonly number[]): Packed {
   return { words: [number], reals: parameters };
 }
+
+/** Weights of fits' points: all 1, one for each point, or one for each point of each fit. @internal */
+export type FitWeights = "none" | "shared" | "each";
+
+const FIT_WEIGHTS: readonly FitWeights[] = ["none", "shared", "each"];
+
+/** Model of many small fits. Its function takes parameters, then independent variables. @internal */
+export interface PackedFitModel {
+  readonly parameters: number;
+  /** Numbers of the parameters that are fitted. */
+  readonly free: ArrayLike<number>;
+  /** For each independent variable, 1 if all fits share its values. */
+  readonly shared: ArrayLike<number>;
+  readonly weights: FitWeights;
+  /** True if fits differ in how many points they have. */
+  readonly ragged: boolean;
+  readonly bounded: boolean;
+  /** True for Poisson's likelihood. */
+  readonly poisson: boolean;
+  readonly loss: Packed | undefined;
+  readonly tape: ArrayLike<number>;
+  readonly output: number;
+}
+
+/** @internal */
+export function packFitModel(words: Words, given: PackedFitModel): void {
+  words.push2(given.parameters, given.free.length);
+  words.append(given.free);
+  words.push(given.shared.length);
+  words.append(given.shared);
+  words.push3(FIT_WEIGHTS.indexOf(given.weights), given.ragged ? 1 : 0, given.bounded ? 1 : 0);
+  words.push2(given.poisson ? 1 : 0, given.loss ? 1 : 0);
+  if (given.loss) words.appendPacked(given.loss);
+  words.push(given.tape.length);
+  words.append(given.tape);
+  words.push(given.output);
+}

@@ -4,7 +4,7 @@ import { failed } from "./load-errors.js";
 import { compiled, type WasmSource } from "./source.js";
 
 /** Names of the parts, in the order of their numbers: those of xtask/split/parts.mjs. @internal */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced"] as const;
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced", "fits"] as const;
 
 /** A part; `core` is the module that they are parts of. @internal */
 export type Part = (typeof PARTS)[number];
@@ -25,6 +25,7 @@ export const NEEDS = {
   tensors: ["tensors", "cpu", "single"],
   vectors: ["vectors", "cpu", "single", "seldom"],
   normals: ["normals"],
+  fits: ["fits", "cpu", "single"],
 } satisfies { readonly [feature: string]: readonly Part[] };
 
 /** Parts of what `NativeEngine.reach` tells of a solve, in its order. */

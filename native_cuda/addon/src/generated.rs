@@ -405,6 +405,45 @@ impl Engine {
         to_js(env, &self.call(env, |session| session.traffic(solver))?)
     }
 
+    /// A model of many small fits, as `packed.ts` packs it.
+    #[napi]
+    pub fn new_fit(&self, env: &Env, words: &[u32], reals: &[f64]) -> Result<u32> {
+        self.call(env, |session| session.new_fit(words, reals))
+    }
+
+    /// Fits of so many points each that one run may have.
+    #[napi]
+    pub fn fit_capacity(&self, env: &Env, fit: u32, points: u32) -> Result<u32> {
+        self.call(env, |session| session.fit_capacity(fit, points))
+    }
+
+    /// A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
+    /// growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
+    #[napi]
+    pub fn run_fit(
+        &self,
+        env: &Env,
+        fit: u32,
+        count: u32,
+        points: u32,
+        data: Unknown,
+        start: &[f64],
+        bounds: &[f64],
+        offsets: &[u32],
+        options: Unknown,
+    ) -> Result<u32> {
+        let data = read_reals(env, data)?;
+        let data = data.reals();
+        let options: leastwise::fits::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.run_fit(fit, count, points, data, start, bounds, offsets, options))
+    }
+
+    #[napi]
+    pub fn free_fit(&self, fit: u32) {
+        self.post(move |session| session.free_fit(fit));
+    }
+
     /// A task whose `done` carries the clustering.
     #[napi]
     pub fn cluster(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {

@@ -83,6 +83,10 @@ const WORK = {
     const { cost } = await problem.solve({ linear: "pcg" });
     return [cost, ...await x.read()];
   },
+  async fits(lw) {
+    const { values } = await lw.fit({ model: ([a, b], { x }) => a.add(b.mul(x)), parameters: ["a", "b"], variables: { x: [0, 1, 2] }, points: 3, data: points.subarray(0, 300), start: { a: 0, b: 0 } });
+    return [...values.a, ...values.b];
+  },
   async normals(lw) {
     const { positions, cells } = icosphere(1), x = lw.problem().variables("x", { shape: 3, values: positions.flat(Infinity) });
     const normals = await normalTable(x, cells);

@@ -13,6 +13,7 @@
 mod allocate;
 mod error_function;
 mod exponential;
+mod fit;
 mod fused;
 mod hyperbolic;
 mod instructions;
@@ -32,6 +33,7 @@ mod trig;
 pub use allocate::View;
 pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
 pub use exponential::{exp, exp_single};
+pub use fit::FitBlocks;
 pub use fused::{FusedProgram, PRODUCT_ROWS};
 pub use instructions::{Instructions, SimdKernel};
 pub use lanes::{LANES, Lanes};

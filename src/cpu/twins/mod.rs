@@ -9,6 +9,7 @@ use leastwise_kernels::{Arguments, FromSlots, StaticKernel, static_kernels};
 pub mod bounds;
 pub mod clustering;
 pub mod descent;
+pub mod fits;
 pub mod line_search;
 pub mod measure;
 pub mod merged;

@@ -1,5 +1,6 @@
 //! Programs as WGSL text, in either [number format](Format): what follows the prelude that every device puts in front.
 
+mod fit;
 mod fused;
 mod merged;
 mod owner;
@@ -7,6 +8,7 @@ mod reduced;
 mod split;
 mod writer;
 
+pub use fit::fit_module;
 pub use fused::fused_module;
 pub use merged::merged_module;
 pub use owner::owner_module;

@@ -8,7 +8,7 @@ mod term;
 
 pub use packed::{hessian, measured, mode, precision, reals};
 pub use progress::{Host, State, progress, with};
-pub use term::{loss, shapes};
+pub use term::{fit, loss, shapes};
 
 use leastwise_device::Limits;
 use leastwise_error::Error;

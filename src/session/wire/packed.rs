@@ -245,3 +245,56 @@ impl<'a> Read<'a> for Loss<'a> {
         })
     }
 }
+
+/// Weights of fits' points: all 1, one for each point, or one for each point of each fit.
+pub enum FitWeights {
+    None,
+    Shared,
+    Each,
+}
+
+impl<'a> Read<'a> for FitWeights {
+    fn read(from: &mut Reader<'a>) -> Result<Self, Error> {
+        Ok(match from.word()? {
+            0 => Self::None,
+            1 => Self::Shared,
+            2 => Self::Each,
+            other => return Err(from.unknown(other)),
+        })
+    }
+}
+
+/// Model of many small fits. Its function takes parameters, then independent variables.
+pub struct FitModel<'a> {
+    pub parameters: u32,
+    /// Numbers of the parameters that are fitted.
+    pub free: &'a [u32],
+    /// For each independent variable, 1 if all fits share its values.
+    pub shared: &'a [u32],
+    pub weights: FitWeights,
+    /// True if fits differ in how many points they have.
+    pub ragged: bool,
+    pub bounded: bool,
+    /// True for Poisson's likelihood.
+    pub poisson: bool,
+    pub loss: Option<Loss<'a>>,
+    pub tape: &'a [u32],
+    pub output: u32,
+}
+
+impl<'a> Read<'a> for FitModel<'a> {
+    fn read(from: &mut Reader<'a>) -> Result<Self, Error> {
+        Ok(Self {
+            parameters: from.read()?,
+            free: from.read()?,
+            shared: from.read()?,
+            weights: from.read()?,
+            ragged: from.read()?,
+            bounded: from.read()?,
+            poisson: from.read()?,
+            loss: from.read()?,
+            tape: from.read()?,
+            output: from.read()?,
+        })
+    }
+}

@@ -3,12 +3,12 @@
 
 use super::packed::{self, TermKind};
 use super::reader::Reader;
-use crate::Session;
+use crate::{FitSpec, Session};
 use leastwise_error::Error;
 use leastwise_problem::{
     Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Relation, Shape, Slot, SummedSpec, TermSpec, Trace, Weight,
 };
-use leastwise_program::Objective;
+use leastwise_program::{FitWeights, Objective};
 
 /// Loss, as `setLoss` takes it.
 pub fn loss(words: &[u32], reals: &[f64]) -> Result<Loss, Error> {
@@ -26,6 +26,29 @@ fn made(packed: packed::Loss) -> Result<Loss, Error> {
         packed::Loss::Traced { parameters, output, tape } => Loss::traced(tape, output, parameters),
         packed::Loss::Other { kind, parameters } => Loss::built_in(kind, parameters),
     }
+}
+
+/// Model of many small fits.
+pub fn fit<'a>(words: &'a [u32], reals: &'a [f64]) -> Result<FitSpec<'a>, Error> {
+    let mut from = Reader::new("a model of fits", words, reals, "");
+    let packed: packed::FitModel<'a> = from.read()?;
+    from.finish()?;
+    Ok(FitSpec {
+        parameters: packed.parameters,
+        free: packed.free,
+        shared: packed.shared,
+        weights: match packed.weights {
+            packed::FitWeights::None => FitWeights::None,
+            packed::FitWeights::Shared => FitWeights::Shared,
+            packed::FitWeights::Each => FitWeights::Each,
+        },
+        ragged: packed.ragged,
+        bounded: packed.bounded,
+        poisson: packed.poisson,
+        loss: packed.loss.map(made).transpose()?,
+        tape: packed.tape,
+        output: packed.output,
+    })
 }
 
 /// Shapes one after the other. What no instance could be is the table's to refuse.

@@ -7,6 +7,7 @@ mod copy;
 mod damping;
 mod descent;
 mod dogleg;
+mod fits;
 mod gather;
 mod levenberg;
 mod line_search;
@@ -90,6 +91,9 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::TrustRegionDoglegSubspace => dogleg::subspace(random),
         StaticKernel::TrustRegionTrustRegion => dogleg::trust_region(random),
         StaticKernel::TrustRegionCombine => dogleg::combine(size, random),
+        StaticKernel::FitsTally => fits::tally(size, random),
+        StaticKernel::FitsOffsets => vec![fits::offsets(size, random)],
+        StaticKernel::FitsCompact => fits::compact(size, random),
         StaticKernel::MeasureCopy => vec![copy::copy(size, random)],
         StaticKernel::MeshVertexNormals => meshes::vertex_normals(size, random),
         StaticKernel::LineSearchScaleStep => descent::stretch(size, random),

@@ -1,0 +1,96 @@
+// `npm run bench -- fits [--count=100000] [--backends=cpu,webgpu,cuda]`: fits a second of a Gaussian spot of five parameters on 5 × 5 pixels, 20 iterations at most:
+// lw.fit on each backend and npm ml-levenberg-marquardt in the same run, with exact derivatives. Medians of calls; the first call of an engine, which compiles, is apart.
+// Besides: how the time grows with the number of fits, and what of it is the engine's (`run`), without packing and copying in JavaScript.
+import { performance } from "node:perf_hooks";
+import { exp, init } from "leastwise";
+import { levenbergMarquardt } from "ml-levenberg-marquardt";
+import { machine } from "./lib/machine.mjs";
+
+const NAMES = ["a", "x0", "y0", "s", "b"], START = [100, 2, 2, 1, 5], ITERATIONS = 20;
+const x = Float32Array.from({ length: 25 }, (_, k) => k % 5), y = Float32Array.from({ length: 25 }, (_, k) => Math.floor(k / 5));
+const model = ([a, x0, y0, s, b], { x, y }) => a.mul(exp(x.sub(x0).square().add(y.sub(y0).square()).div(s.square().mul(-2)))).add(b);
+
+/** Spots of different amplitude, place, width and background, with normal noise. */
+function spots(count) {
+  let state = 1;
+  const uniform = () => ((state = (Math.imul(state, 1664525) + 1013904223) >>> 0) + 0.5) / 2 ** 32, between = (low, high) => low + (high - low) * uniform();
+  const data = new Float32Array(25 * count);
+  for (let fit = 0; fit < count; fit++) {
+    const [a, x0, y0, s, b] = [between(60, 140), between(1.5, 2.5), between(1.5, 2.5), between(0.8, 1.3), between(3, 8)];
+    for (let k = 0; k < 25; k++) {
+      const noise = Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
+      data[25 * fit + k] = a * Math.exp(-((x[k] - x0) ** 2 + (y[k] - y0) ** 2) / (2 * s * s)) + b + 2 * noise;
+    }
+  }
+  return data;
+}
+
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+const per = (count, ms) => `${Math.round((1000 * count) / ms).toLocaleString("en")} fits/s`;
+
+/** Fits a second of npm ml-levenberg-marquardt, whose model takes a pixel's number. */
+function rival(data, count) {
+  const pixels = Array.from({ length: 25 }, (_, k) => k);
+  const part = (k, x0, y0, s) => Math.exp(-((x[k] - x0) ** 2 + (y[k] - y0) ** 2) / (2 * s * s));
+  const began = performance.now();
+  for (let fit = 0; fit < count; fit++) {
+    levenbergMarquardt({ x: pixels, y: Array.from(data.subarray(25 * fit, 25 * fit + 25)) }, ([a, x0, y0, s, b]) => (k) => a * part(k, x0, y0, s) + b, {
+      initialValues: START, maxIterations: ITERATIONS, damping: 1e-2, errorTolerance: 0,
+      jacobianFunction: ([a, x0, y0, s]) => (k) => {
+        const e = part(k, x0, y0, s), [u, v] = [x[k] - x0, y[k] - y0];
+        return [e, (a * e * u) / s ** 2, (a * e * v) / s ** 2, (a * e * (u * u + v * v)) / s ** 3, 1];
+      },
+    });
+  }
+  return performance.now() - began;
+}
+
+export async function fits(args) {
+  const given = Object.fromEntries(args.map((arg) => arg.replace(/^--/, "").split("=")));
+  const count = Number(given.count ?? 100_000), backends = (given.backends ?? "cpu,webgpu,cuda").split(",");
+  const host = machine(), data = spots(count);
+  console.log(`${host.cpu}, node ${host.node}; ${host.commit}; load average ${host.loadAverage.toFixed(1)}; ${count} fits of 5 parameters to 25 points, ${ITERATIONS} iterations at most`);
+  const few = Math.min(count, 2000);
+  rival(data, 200);
+  const rivalMs = median([1, 2, 3].map(() => rival(data, few)));
+  console.log(`npm ml-levenberg-marquardt, one core: ${per(few, rivalMs)}`);
+  const engines = [["cpu", "f32"], ["cpu", "f64"], ["webgpu", "f32"], ["cuda", "f32"], ["cuda", "f64"]].filter(([backend]) => backends.includes(backend));
+  for (const [backend, precision] of engines) {
+    let lw;
+    try {
+      lw = await init({ backend, precision });
+    } catch (error) {
+      console.log(`${backend} ${precision}: none here (${error.code})`);
+      continue;
+    }
+    const call = (of) => lw.fit({ model, parameters: NAMES, variables: { x, y }, points: 25, data: data.subarray(0, 25 * of), start: Object.fromEntries(NAMES.map((name, k) => [name, START[k]])), maxIterations: ITERATIONS });
+    const first = performance.now();
+    const { ended, iterations } = await call(count);
+    const firstMs = performance.now() - first;
+    // A module that the host compiles in the background is there by the second call.
+    for (let k = 0; k < 3; k++) await call(Math.min(count, 5000));
+    for (const of of [count / 100, count / 10, count].map(Math.ceil)) {
+      const inside = [], all = [];
+      const native = lw.native, plain = native.resume;
+      let ms = 0;
+      native.resume = (...parameters) => {
+        const began = performance.now(), progress = plain.apply(native, parameters);
+        ms += performance.now() - began;
+        return progress;
+      };
+      for (let k = 0; k < 5; k++) {
+        ms = 0;
+        const began = performance.now();
+        await call(of);
+        all.push(performance.now() - began);
+        inside.push(ms);
+      }
+      native.resume = plain;
+      const total = median(all);
+      console.log(`${backend} ${precision}, ${of} fits: ${per(of, total)} (${total.toFixed(1)} ms, ${median(inside).toFixed(1)} ms of it in resume()), ${(rivalMs / few / (total / of)).toFixed(0)} times ml-levenberg-marquardt`);
+    }
+    const made = iterations.reduce((sum, each) => sum + each, 0) / count;
+    console.log(`  ${lw.adapter}; first call ${firstMs.toFixed(0)} ms; ${made.toFixed(1)} iterations a fit; ${Object.entries(ended).filter(([, each]) => each).map(([state, each]) => `${each} ${state}`).join(", ")}`);
+    lw.dispose();
+  }
+}

@@ -1,0 +1,261 @@
+// Many small fits (`lw.fit`): against the general solver fit by fit, NIST's regressions from perturbed starts, the Cramér–Rao bound, fits that can't
+// be made, layouts, progress, and what is refused.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cauchy, exp, fitModels, huber, init, LeastwiseError, sqrt } from "leastwise";
+import { digits, fitOf, NIST, readNist } from "../problems/nist.mjs";
+import { gaussians, spots } from "../problems/fits.mjs";
+import { Random } from "../problems/random.mjs";
+import { ADDON, BACKENDS, closeTo, engineOf, FULL, open, rejects } from "./support.mjs";
+
+const SPOT = ["a", "x0", "y0", "s", "b"];
+
+/** a exp(−½ ‖(x, y) − (x₀, y₀)‖²/s²) + b */
+const spot = ([a, x0, y0, s, b], { x, y }) => a.mul(exp(x.sub(x0).square().add(y.sub(y0).square()).div(s.square().mul(-2)))).add(b);
+const line = { model: ([a, b], { x }) => a.add(b.mul(x)), parameters: ["a", "b"], variables: { x: [0, 1, 2, 3] }, points: 4, start: { a: 0, b: 0 } };
+
+for (const backend of BACKENDS) {
+  test(`fits agree with the general solver, fit by fit, on ${backend}`, { concurrency: 1 }, async (t) => {
+    const count = 60, lw = await open(t, engineOf(backend)), general = await open(t, { backend: "cpu" });
+    const { problem, tables: [p], start, data, x, y } = gaussians(general, 5, count);
+    const report = await problem.solve({ costTolerance: 1e-14 });
+    const right = await p.read(new Float64Array(5 * count));
+    const covariance = await problem.marginals({ variance: 1 });
+    const errors = await covariance.standardErrors(p);
+    const fits = await lw.fit({ model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, start: Object.fromEntries(SPOT.map((name, k) => [name, start[k]])), variance: 1 });
+    assert.equal(fits.count, count);
+    assert.deepEqual(fits.ended, { converged: count, "at-bound": 0, singular: 0, "non-finite": 0, "iteration-limit": 0 });
+    const exact = lw.precision === "f64", room = exact ? 1e-5 : 0.01;
+    for (let fit = 0; fit < count; fit++) for (const [k, name] of SPOT.entries()) {
+      const error = errors[5 * fit + k];
+      assert.ok(Math.abs(fits.values[name][fit] - right[5 * fit + k]) <= room * error, `${name} of fit ${fit} is ${fits.values[name][fit]}, not ${right[5 * fit + k]} ± ${error}`);
+      closeTo(fits.standardErrors[name][fit], error, exact ? 1e-5 : 0.01, `error of ${name}`);
+    }
+    closeTo(fits.chiSquared.reduce((sum, each) => sum + each, 0), 2 * report.cost, exact ? 1e-9 : 1e-4, "χ²");
+    assert.ok(fits.iterations.every((made) => made > 1 && made < 60) && fits.state(0) === "converged");
+    // The same bits again.
+    const again = await lw.fit({ model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, start: Object.fromEntries(SPOT.map((name, k) => [name, start[k]])), variance: 1 });
+    assert.deepEqual([again.values, again.standardErrors, again.chiSquared, again.iterations], [fits.values, fits.standardErrors, fits.chiSquared, fits.iterations]);
+  });
+}
+
+test("NIST's regressions are found from perturbed starts", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), missed = [];
+  for (const name of NIST) {
+    const file = readNist(name), fits = FULL ? 200 : 40, random = new Random(name.length);
+    const { options, names } = fitOf(name, file, fits, (k) => file.starts[1][k] * (1 + 0.02 * random.between(-1, 1)));
+    const found = await lw.fit({ ...options, maxIterations: 1000 });
+    let good = 0, worst = Infinity;
+    for (let fit = 0; fit < fits; fit++) {
+      const right = digits(names.map((each) => found.values[each][fit]), file.certified);
+      if (right >= 5) good++;
+      worst = Math.min(worst, right);
+    }
+    t.diagnostic(`${name}: ${good} of ${fits}, the worst to ${worst.toFixed(1)} digits, ${Math.max(...found.iterations)} iterations at most, ${JSON.stringify(found.ended)}`);
+    if (good < fits) missed.push(name);
+    // Standard deviations are certified, too; those of exact data are rounding errors.
+    if (name !== "Lanczos1") names.forEach((each, k) => closeTo(found.standardErrors[each][0], file.deviations[k], 1e-3, `${name}: ${each}`));
+  }
+  assert.deepEqual(missed, []);
+});
+
+test("counts of simulated spots reach the Cramér–Rao bound", async (t) => {
+  const fits = FULL ? 40_000 : 8000, lw = await open(t, { backend: "cpu" });
+  const truth = [400, 2.1, 1.9, 1, 12], { data, x, y } = spots(truth, fits, 11);
+  const found = await lw.fit({
+    model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, likelihood: "poisson",
+    start: { a: 350, x0: 2, y0: 2, s: 1.2, b: 10 }, lower: { a: 1, s: 0.3, b: 0.01 }, upper: { s: 4 },
+  });
+  assert.ok(found.ended.converged > 0.98 * fits, JSON.stringify(found.ended));
+  // The bound: F⁻¹ at the truth, with F = Σ ∇f ∇fᵀ / f; that is what standard errors are of data without noise.
+  const exact = Float64Array.from(x, (_, k) => truth[0] * Math.exp(-((x[k] - truth[1]) ** 2 + (y[k] - truth[2]) ** 2) / (2 * truth[3] ** 2)) + truth[4]);
+  const bound = await lw.fit({ model: spot, parameters: SPOT, variables: { x, y }, points: 25, data: exact, likelihood: "poisson", start: Object.fromEntries(SPOT.map((name, k) => [name, truth[k]])) });
+  for (const [k, name] of SPOT.entries()) {
+    const good = found.values[name].filter((_, fit) => found.state(fit) === "converged");
+    const mean = good.reduce((sum, value) => sum + value, 0) / good.length, deviation = Math.sqrt(good.reduce((sum, value) => sum + (value - mean) ** 2, 0) / good.length);
+    t.diagnostic(`${name}: ${mean.toFixed(4)} ± ${deviation.toFixed(4)}, bound ${bound.standardErrors[name][0].toFixed(4)}`);
+    closeTo(deviation, bound.standardErrors[name][0], 0.1, name);
+    assert.ok(Math.abs(mean - truth[k]) < 0.2 * deviation, `${name} is biased: ${mean}`);
+  }
+});
+
+for (const backend of BACKENDS) {
+  test(`fits that can't be made end in a state, on ${backend}`, async (t) => {
+    const lw = await open(t, engineOf(backend));
+    const bell = ([a, m, s], { x }) => a.mul(exp(x.sub(m).div(s).square().mul(-0.5)));
+    const grid = Float64Array.from({ length: 16 }, (_, k) => k / 2), exact = grid.map((x) => 50 * Math.exp(-0.5 * ((x - 4) / 1.2) ** 2));
+    const rows = [exact.map(() => 0), exact.map((y, k) => (k === 3 ? NaN : y)), exact.map((y, k) => (k === 3 ? Infinity : y)), exact.map((y) => Math.min(y, 20)), exact, exact.slice(0, 1), exact.slice(0, 0), exact];
+    const found = await lw.fit({
+      model: bell, parameters: ["a", "m", "s"], variables: { x: grid }, points: rows.map(({ length }) => length), data: rows.flatMap((row) => [...row]),
+      start: { a: 40, m: 4.4, s: [1, 1, 1, 1, 1, 1, 1, 0] },
+    });
+    const states = rows.map((_, fit) => found.state(fit));
+    assert.ok(["singular", "converged", "iteration-limit"].includes(states[0]), states[0]);
+    assert.ok(["converged", "iteration-limit"].includes(states[3]), states[3]);
+    assert.deepEqual([...states.slice(1, 3), ...states.slice(4)], ["non-finite", "non-finite", "converged", "singular", "singular", "non-finite"]);
+    for (const fit of [1, 2, 7]) assert.deepEqual([found.values.a[fit], found.standardErrors.a[fit], found.chiSquared[fit]], [40, NaN, NaN]);
+    closeTo(found.values.s[4], 1.2, 1e-4, "width");
+    const { ended } = found;
+    assert.equal(Object.values(ended).reduce((sum, each) => sum + each, 0), rows.length);
+  });
+
+  test(`layouts: fits in chunks, points of any number, weights, bounds, fixed parameters, on ${backend}`, async (t) => {
+    const lw = await open(t, { ...engineOf(backend), limits: { bindingBytes: 1 << 16, groupSize: 64 } });
+    const random = new Random(2), fits = 3000, points = Uint32Array.from({ length: fits }, () => 3 + random.below(6));
+    const total = points.reduce((sum, each) => sum + each, 0), x = new Float32Array(total), data = new Float32Array(total), weights = new Float32Array(total);
+    const slopes = Float32Array.from({ length: fits }, () => random.between(-1, 1));
+    for (let fit = 0, k = 0; fit < fits; fit++) for (let point = 0; point < points[fit]; point++, k++) {
+      x[k] = point + random.between(0, 0.5);
+      weights[k] = random.between(0.5, 2);
+      data[k] = 1 + slopes[fit] * x[k] + 0.1 * random.normal();
+    }
+    const told = [];
+    const found = await lw.fit({
+      model: line.model, parameters: ["a", "b"], variables: { x }, points, data, weights, start: { a: 1, b: slopes }, fixed: ["a"], lower: { b: -0.5 }, upper: { b: slopes.map((slope) => slope + 10) },
+      onProgress: (done, of) => told.push([done, of]),
+    });
+    let bounded = 0;
+    for (let fit = 0, k = 0; fit < fits; fit++) {
+      let [top, bottom, chi] = [0, 0, 0];
+      const first = k;
+      for (let point = 0; point < points[fit]; point++, k++) {
+        top += weights[k] * x[k] * (data[k] - 1);
+        bottom += weights[k] * x[k] ** 2;
+      }
+      const b = Math.max(top / bottom, -0.5);
+      if (b === -0.5) bounded++;
+      for (let j = first; j < k; j++) chi += weights[j] * (1 + b * x[j] - data[j]) ** 2;
+      assert.ok(Math.abs(found.values.b[fit] - b) < 1e-5, `fit ${fit}: ${found.values.b[fit]}, not ${b}`);
+      assert.equal(found.state(fit), b === -0.5 ? "at-bound" : "converged");
+      closeTo(found.chiSquared[fit], chi, 1e-3, "χ²");
+      if (b > -0.5) closeTo(found.standardErrors.b[fit], Math.sqrt(chi / (points[fit] - 1) / bottom), 1e-3, "error");
+      else assert.equal(found.standardErrors.b[fit], 0);
+      assert.deepEqual([found.values.a[fit], found.standardErrors.a[fit]], [1, 0]);
+    }
+    assert.ok(bounded > 300 && bounded === found.ended["at-bound"]);
+    assert.ok(told.length > 3 && told.every(([done, of], k) => of === fits && (k === 0 || done >= told[k - 1][0])), JSON.stringify(told.slice(0, 9)));
+    assert.deepEqual(told.at(-1), [fits, fits]);
+    assert.equal(lw.memory().live, 0);
+  });
+}
+
+test("losses hold against outliers, as the general solver's do", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), random = new Random(9), x = Float64Array.from({ length: 30 }, (_, k) => k / 10);
+  const data = Float64Array.from({ length: 90 }, (_, k) => 1 + 2 * x[k % 30] + 0.1 * random.normal() + (k % 7 === 0 ? 5 : 0));
+  for (const loss of [huber(0.3), cauchy(0.3), undefined]) {
+    const found = await lw.fit({ ...line, variables: { x }, points: 30, data, ...(loss && { loss }) });
+    for (let fit = 0; fit < 3; fit++) {
+      const problem = lw.problem(), p = problem.variables("p", { shape: 2, values: [0, 0] });
+      problem.residuals("line", { of: [p.at(new Uint32Array(30))], data: { x, y: data.slice(30 * fit, 30 * fit + 30) }, ...(loss && { loss }) }, ([q], { x, y }) => q.x.add(q.y.mul(x)).sub(y));
+      const { cost } = await problem.solve({ costTolerance: 1e-15, maxIterations: 500 });
+      const [a, b] = await p.read();
+      closeTo(found.values.a[fit], a, 1e-5, `${loss}: a`);
+      closeTo(found.values.b[fit], b, 1e-5, `${loss}: b`);
+      closeTo(found.chiSquared[fit], 2 * cost, 1e-9, `${loss}: χ²`);
+      problem.dispose();
+    }
+  }
+});
+
+/** Curves of each built-in model: values at x, and how parameters are drawn. */
+const CURVES = {
+  gaussian: [([a, m, s, b], x) => a * Math.exp(-0.5 * ((x - m) / s) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
+  lorentzian: [([a, m, g, b], x) => a / (1 + ((x - m) / g) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
+  pseudoVoigt: [([a, m, w, eta, b], x) => { const q = 4 * ((x - m) / w) ** 2; return a * (eta / (1 + q) + (1 - eta) * Math.exp(-Math.LN2 * q)) + b; }, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 3), r.between(0.2, 0.8), r.between(-5, 5)]],
+  exponential: [([a, k, b], x) => a * Math.exp(-k * x) + b, (r) => [r.between(20, 60), r.between(0.2, 2), r.between(-5, 5)]],
+  logistic: [([a, m, k, b], x) => a / (1 + Math.exp(-k * (x - m))) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 4), r.between(-5, 5)]],
+  polynomial: [(c, x) => c.reduceRight((sum, each) => sum * x + each, 0), (r) => [r.between(-9, 9), r.between(-3, 3), r.between(-1, 1), r.between(-0.1, 0.1)], { degree: 3 }],
+};
+
+test("built-in models find what made the data, from starting values of their own", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = Float64Array.from({ length: 60 }, (_, k) => k / 6), fits = 300;
+  for (const [name, [at, draw, more]] of Object.entries(CURVES)) {
+    const random = new Random(4), truth = Array.from({ length: fits }, () => draw(random)), noise = 0.05;
+    const data = Float64Array.from({ length: fits * x.length }, (_, k) => at(truth[Math.floor(k / x.length)], x[k % x.length]) + noise * random.normal());
+    const found = await lw.fit({ ...fitModels[name]({ x, data, ...more }), variance: noise ** 2 });
+    assert.equal(found.ended.converged, fits, `${name}: ${JSON.stringify(found.ended)}`);
+    const names = Object.keys(found.values);
+    for (let fit = 0; fit < fits; fit++) for (const [k, each] of names.entries()) {
+      const error = Math.abs(found.values[each][fit] - truth[fit][k]) / found.standardErrors[each][fit];
+      assert.ok(error < 5, `${name}: ${each} of fit ${fit} is ${found.values[each][fit]}, not ${truth[fit][k]}, ${error} standard errors off`);
+    }
+  }
+});
+
+test("spots of every shape are found, wherever they are turned", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), [width, height, fits] = [15, 13, 200], random = new Random(6);
+  for (const shape of ["round", "elliptic", "rotated"]) {
+    const truth = Array.from({ length: fits }, () => ({ amplitude: random.between(50, 100), x: random.between(6, 8), y: random.between(5, 7), widthX: random.between(2.2, 3), widthY: shape === "round" ? 0 : random.between(1.2, 1.8), angle: shape === "rotated" ? random.between(-1.5, 1.5) : 0, offset: 5 }));
+    const data = new Float32Array(fits * width * height);
+    for (const [fit, { amplitude, x, y, widthX, widthY, angle, offset }] of truth.entries()) for (let k = 0; k < width * height; k++) {
+      const [u, v, c, s] = [(k % width) - x, Math.floor(k / width) - y, Math.cos(angle), Math.sin(angle)];
+      data[fit * width * height + k] = amplitude * Math.exp(-0.5 * (((c * u + s * v) / widthX) ** 2 + ((c * v - s * u) / (widthY || widthX)) ** 2)) + offset + 0.5 * random.normal();
+    }
+    const found = await lw.fit(fitModels.gaussian2d({ width, height, data, shape }));
+    assert.equal(found.ended.converged, fits, `${shape}: ${JSON.stringify(found.ended)}`);
+    for (const [fit, right] of truth.entries()) {
+      for (const name of ["amplitude", "x", "y", "offset"]) assert.ok(Math.abs(found.values[name][fit] - right[name]) < 6 * found.standardErrors[name][fit], `${shape}: ${name} of fit ${fit} is ${found.values[name][fit]}, not ${right[name]}`);
+      if (shape === "rotated") assert.ok(Math.abs(Math.sin(found.values.angle[fit] - right.angle)) < 0.1, `angle ${found.values.angle[fit]}, not ${right.angle}`);
+    }
+  }
+  assert.throws(() => fitModels.gaussian2d({ width: 5, height: 5, data: [1, 2, 3] }), { code: "data-length" });
+  assert.throws(() => fitModels.gaussian({ x: [1, 2, 3], data: [1, 2, 3], points: 3 }), { code: "invalid-option" });
+  assert.throws(() => fitModels.polynomial({ x: [1, 2, 3], data: [1, 2, 3] }), { code: "invalid-option" });
+});
+
+test("an abort rejects with the signal's reason, and leaves nothing behind", async (t) => {
+  const lw = await open(t, { backend: "cpu" }, { fresh: true }), fits = 60_000;
+  const { data, x, y } = spots([120, 2.1, 1.9, 1.1, 4], fits, 3), controller = new AbortController(), why = new Error("enough");
+  const call = lw.fit({
+    model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, start: { a: 100, x0: 2, y0: 2, s: 1, b: 5 }, signal: controller.signal,
+    onProgress: () => controller.abort(why),
+  });
+  await assert.rejects(call, (error) => error === why);
+  assert.equal(lw.memory().live, 0);
+  await assert.rejects(lw.fit({ ...line, data: [1, 2, 3, 4], signal: AbortSignal.abort(why) }), (error) => error === why);
+});
+
+test("wrong options are refused", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), good = { ...line, data: [1, 3, 5, 7] };
+  const { values } = await lw.fit(good);
+  closeTo(values.b[0], 2, 1e-6, "slope");
+  const cases = [
+    [{ ...good, iterations: 3 }, "invalid-option", /have no "iterations"/],
+    [{ ...good, model: undefined }, "invalid-option", /model/],
+    [{ ...good, model: () => 3 }, "invalid-option", /must return a Scalar/],
+    [{ ...good, parameters: ["a", "a"] }, "invalid-option", /twice/],
+    [{ ...good, parameters: [] }, "invalid-option", /no names/],
+    [{ ...good, start: { a: 1 } }, "invalid-option", /"b" has no starting value/],
+    [{ ...good, start: { a: 1, b: 1, c: 1 } }, "invalid-option", /"c" is no parameter/],
+    [{ ...good, start: { a: NaN, b: 1 } }, "non-finite", /"a" is NaN/],
+    [{ ...good, start: { a: [1, 2], b: 1 } }, "data-length", /there are 1 fits/],
+    [{ ...good, points: 3 }, "data-length", /no multiple/],
+    [{ ...good, points: [3, 2] }, "data-length", /add up to 5/],
+    [{ ...good, points: 0 }, "invalid-option", /points/],
+    [{ ...good, variables: { x: [1, 2] } }, "data-length", /variable "x" has 2 values/],
+    [{ ...good, weights: [1, 1, -1, 1] }, "invalid-option", /not negative/],
+    [{ ...good, lower: { b: 3 }, upper: { b: 2 } }, "bounds", /"b".*lower bound 3/],
+    [{ ...good, fixed: ["a", "b"] }, "invalid-option", /all parameters are fixed/],
+    [{ ...good, fixed: ["c"] }, "invalid-option", /no parameter/],
+    [{ ...good, maxIterations: 0 }, "invalid-option", /maxIterations/],
+    [{ ...good, costTolerance: -1 }, "invalid-option", /costTolerance/],
+    [{ ...good, likelihood: "poisson", loss: huber(1) }, "invalid-option", /loss/],
+    [{ ...good, likelihood: "poisson", variance: 1 }, "invalid-option", /variance/],
+    [{ ...good, likelihood: "normal" }, "invalid-option", /likelihood/],
+    [{ ...good, variance: 0 }, "invalid-option", /variance/],
+    [{ ...good, loss: 3 }, "invalid-option", /loss/],
+    [{ ...good, model: (p, { x }) => p.reduce((sum, each) => sum.add(each), x), parameters: [..."abcdefghijklm"], start: Object.fromEntries([..."abcdefghijklm"].map((name) => [name, 0])) }, "limits", /13 parameters are fitted/],
+  ];
+  for (const [options, code, message] of cases) await rejects(lw.fit(options), code, message);
+  await assert.rejects(lw.fit(good, 3), LeastwiseError);
+  let kept;
+  await lw.fit({ ...good, model: (p, { x }) => (kept = p[0]).add(p[1].mul(x)) });
+  await rejects(lw.fit({ ...good, model: () => sqrt(kept) }), "foreign-expression", /after its function had returned/);
+  const { states, standardErrors } = await lw.fit({ ...good, points: 2, variables: { x: [0, 1] } });
+  assert.deepEqual([[...states], [...standardErrors.a]], [[0, 0], [NaN, NaN]], "two points leave nothing to estimate the variance of");
+  if (!ADDON) {
+    const other = await init({ backend: "cpu", precision: "f32" });
+    assert.ok((await other.fit(good)).values.a instanceof Float32Array);
+    other.dispose();
+  }
+});

@@ -1,0 +1,282 @@
+//! Fits of a Gaussian peak on a background, in every layout, and how any device's are compared with those of the CPU in f64.
+
+use leastwise::device::{Device, Playing, Signal};
+use leastwise::expr::{Expr, Graph, Unary};
+use leastwise::fits::{FitData, Fitting, Options, Values};
+use leastwise::problem::Loss;
+use leastwise::program::fit::{fit_parameter, fit_state, fit_variable};
+use leastwise::program::{FitLayout, FitModel, FitWeights, Likelihood};
+
+/// Uniform numbers and, by Box and Muller, normal ones.
+pub struct Noise(u64);
+
+impl Noise {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let a = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let b = (a ^ a >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((b ^ b >> 31) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.uniform()
+    }
+
+    pub fn normal(&mut self) -> f64 {
+        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+/// a exp(−½ ((x − μ)/σ)²) + b, of the parameters a, μ, σ, b and the variable x.
+pub fn bell(graph: &mut Graph) -> Expr {
+    let [a, mu, sigma, b] = [0, 1, 2, 3].map(|number| graph.leaf(fit_parameter(number)));
+    let x = graph.leaf(fit_variable(0));
+    let distance = graph.sub(x, mu);
+    let ratio = graph.div(distance, sigma);
+    let square = graph.square(ratio);
+    let exponent = graph.times(square, -0.5);
+    let bell = graph.unary(Unary::Exp, exponent);
+    let height = graph.mul(a, bell);
+    graph.add(height, b)
+}
+
+pub fn bell_at([a, mu, sigma, b]: [f64; 4], x: f64) -> f64 {
+    a * (-0.5 * ((x - mu) / sigma).powi(2)).exp() + b
+}
+
+/// A layout and likelihood to be tried.
+pub struct Scene {
+    pub name: &'static str,
+    pub free: Vec<u32>,
+    pub shared: bool,
+    pub weights: FitWeights,
+    pub ragged: bool,
+    /// 0: none; 1: one for all; 2: one for each fit.
+    pub bounds: u32,
+    pub likelihood: Likelihood,
+}
+
+pub fn scenes() -> Vec<Scene> {
+    let robust = |loss: Loss| Likelihood::LeastSquares(Some((loss.kind, loss.parameters)));
+    let plain = || Likelihood::LeastSquares(None);
+    let all = vec![0, 1, 2, 3];
+    vec![
+        Scene { name: "plain", free: all.clone(), shared: true, weights: FitWeights::None, ragged: false, bounds: 0, likelihood: plain() },
+        Scene {
+            name: "weights",
+            free: all.clone(),
+            shared: false,
+            weights: FitWeights::Each,
+            ragged: true,
+            bounds: 1,
+            likelihood: plain(),
+        },
+        Scene {
+            name: "bounds",
+            free: all.clone(),
+            shared: true,
+            weights: FitWeights::Shared,
+            ragged: true,
+            bounds: 2,
+            likelihood: plain(),
+        },
+        Scene { name: "fixed", free: vec![0, 1], shared: false, weights: FitWeights::None, ragged: false, bounds: 0, likelihood: plain() },
+        Scene {
+            name: "huber",
+            free: all.clone(),
+            shared: true,
+            weights: FitWeights::None,
+            ragged: false,
+            bounds: 1,
+            likelihood: robust(Loss::huber(1.0).unwrap()),
+        },
+        Scene {
+            name: "cauchy",
+            free: vec![0, 1, 3],
+            shared: true,
+            weights: FitWeights::None,
+            ragged: true,
+            bounds: 0,
+            likelihood: robust(Loss::cauchy(6.0).unwrap()),
+        },
+        Scene {
+            name: "poisson",
+            free: all,
+            shared: true,
+            weights: FitWeights::None,
+            ragged: false,
+            bounds: 1,
+            likelihood: Likelihood::Poisson,
+        },
+    ]
+}
+
+/// Numbers of a scene's fits.
+pub struct Sample {
+    pub count: u32,
+    pub points: u32,
+    pub data: Vec<f64>,
+    pub start: Vec<f64>,
+    pub bounds: Vec<f64>,
+    pub offsets: Vec<u32>,
+    /// Of each fit its x, y and weights.
+    pub each: Vec<Vec<[f64; 3]>>,
+}
+
+impl Scene {
+    pub fn layout(&self) -> FitLayout {
+        FitLayout {
+            parameters: 4,
+            free: self.free.clone(),
+            variables: vec![self.shared],
+            weights: self.weights,
+            ragged: self.ragged,
+            bounded: self.bounds > 0,
+        }
+    }
+
+    pub fn fitting(&self) -> Fitting {
+        let mut graph = Graph::new();
+        let value = bell(&mut graph);
+        Fitting::new(&FitModel { graph: &graph, value, likelihood: &self.likelihood }, self.layout()).unwrap()
+    }
+
+    /// Peaks of different heights, places and widths with noise; numbers are what f32 has.
+    pub fn sample(&self, count: u32, noise: &mut Noise) -> Sample {
+        let single = |x: f64| f64::from(x as f32);
+        let points = 24;
+        let is_poisson = self.likelihood == Likelihood::Poisson;
+        let grid: Vec<f64> = (0..points).map(|k| single(k as f64 / 2.0)).collect();
+        let mut weights: Vec<f64> = (0..points).map(|_| single(noise.between(0.5, 2.0))).collect();
+        let (mut each, mut offsets) = (Vec::new(), vec![0]);
+        let (mut start, mut bounds) = (vec![Vec::new(); 4], vec![Vec::new(); 2 * self.free.len()]);
+        for _ in 0..count {
+            let truth = [noise.between(20.0, 60.0), noise.between(4.0, 8.0), noise.between(1.0, 2.0), noise.between(2.0, 6.0)];
+            let here = if self.ragged { 18 + (noise.uniform() * 7.0) as usize } else { points };
+            let first = if here < points { (noise.uniform() * (points - here) as f64) as usize } else { 0 };
+            let fit: Vec<[f64; 3]> = (0..here)
+                .map(|k| {
+                    let x = if self.shared { grid[k] } else { single(grid[first + k] + noise.between(-0.1, 0.1)) };
+                    let exact = bell_at(truth, x);
+                    let y =
+                        if is_poisson { (exact + exact.sqrt() * noise.normal()).round().max(0.0) } else { single(exact + noise.normal()) };
+                    if self.weights == FitWeights::Each {
+                        weights[k] = single(noise.between(0.5, 2.0));
+                    }
+                    [x, y, if self.weights == FitWeights::None { 1.0 } else { weights[k] }]
+                })
+                .collect();
+            offsets.push(offsets[offsets.len() - 1] + here as u32);
+            for (number, (column, truth)) in start.iter_mut().zip(truth).enumerate() {
+                let is_free = self.free.contains(&(number as u32));
+                column.push(single(if is_free { truth * noise.between(0.9, 1.1) } else { truth }));
+            }
+            for (j, &number) in self.free.iter().enumerate() {
+                let truth = truth[number as usize];
+                // Now and then beside the minimum.
+                let tight = if noise.uniform() < 0.2 { 1.02 } else { 3.0 };
+                bounds[j].push(single(if self.bounds == 2 { truth / 3.0 } else { 0.25 }));
+                bounds[self.free.len() + j].push(single(if self.bounds == 2 { truth * tight } else { 58.0 }));
+            }
+            each.push(fit);
+        }
+        let column = |k: usize| each.iter().flatten().map(move |point: &[f64; 3]| point[k]);
+        let mut data: Vec<f64> = if self.shared { grid } else { Vec::new() };
+        data.extend(column(1));
+        match self.weights {
+            FitWeights::None => {}
+            FitWeights::Shared => data.extend(&weights),
+            FitWeights::Each => data.extend(column(2)),
+        }
+        if !self.shared {
+            data.extend(column(0));
+        }
+        let bounds = match self.bounds {
+            0 => Vec::new(),
+            1 => bounds.iter().map(|column| column[0]).collect(),
+            _ => bounds.concat(),
+        };
+        let offsets = if self.ragged { offsets } else { Vec::new() };
+        Sample { count, points: points as u32, data, start: start.concat(), bounds, offsets, each }
+    }
+
+    /// F at values of the parameters, in plain f64.
+    pub fn cost(&self, points: &[[f64; 3]], values: [f64; 4]) -> f64 {
+        let part = |&[x, y, w]: &[f64; 3]| {
+            let f = bell_at(values, x);
+            let s = (f - y).powi(2);
+            match &self.likelihood {
+                Likelihood::Poisson => w * (f - y + if y > 0.0 { y * (y / f).ln() } else { 0.0 }),
+                Likelihood::LeastSquares(None) => 0.5 * w * s,
+                Likelihood::LeastSquares(Some((_, p))) if self.name == "huber" => {
+                    0.5 * w * if s <= p[0] * p[0] { s } else { 2.0 * p[0] * s.sqrt() - p[0] * p[0] }
+                }
+                Likelihood::LeastSquares(Some((_, p))) => 0.5 * w * p[0] * p[0] * (s / (p[0] * p[0])).ln_1p(),
+            }
+        };
+        points.iter().map(part).sum()
+    }
+}
+
+/// Fields of all fits.
+pub fn fitted(device: &mut Device, fitting: &Fitting, sample: &Sample, options: &Options) -> Vec<f64> {
+    let Sample { count, points, data, start, bounds, offsets, .. } = sample;
+    let data = FitData { count: *count, points: *points, data: Values::Doubles(data), start, bounds, offsets };
+    let mut run = fitting.start(device, &data, options).unwrap();
+    let values = loop {
+        match run.resume(device, f64::INFINITY).unwrap() {
+            Some(Playing::Finished(values)) => break values,
+            Some(Playing::Waiting(signal)) => wait(device, &signal),
+            Some(Playing::Yielded) | None => {}
+        }
+    };
+    run.free(device);
+    values
+}
+
+fn wait(device: &mut Device, signal: &Signal) {
+    device.block_on(signal).unwrap();
+}
+
+/// The same fits on a device and on the CPU in f64: same states, values within a part of their standard errors.
+pub fn agree(device: &mut Device, reference: &mut Device, scenes: &[Scene], counts: &[u32], part: f64) {
+    for scene in scenes {
+        let (fitting, layout) = (scene.fitting(), scene.layout());
+        for &count in counts {
+            let sample = scene.sample(count, &mut Noise::new(u64::from(count)));
+            let [found, expected] = [device.run_fits(&fitting, &sample), reference.run_fits(&fitting, &sample)];
+            let at = |values: &[f64], field: u32, fit: u32| values[(field * count + fit) as usize];
+            for fit in 0..count {
+                let what = format!("{}, fit {fit} of {count}", scene.name);
+                let states = [&found, &expected].map(|values| at(values, layout.state(), fit) as u32);
+                assert_eq!(states[0], states[1], "{what}: states");
+                assert!([fit_state::CONVERGED, fit_state::AT_BOUND].contains(&states[0]), "{what}: state {}", states[0]);
+                for (j, &number) in layout.free.iter().enumerate() {
+                    let error = at(&expected, layout.errors() + j as u32, fit);
+                    let [value, right] = [&found, &expected].map(|values| at(values, number, fit));
+                    let room = part * if error > 0.0 { error } else { right.abs() };
+                    assert!((value - right).abs() <= room, "{what}: parameter {number} is {value}, not {right}, whose error is {error}");
+                    let own = at(&found, layout.errors() + j as u32, fit);
+                    assert!((own - error).abs() <= 0.02 * error, "{what}: error {own} of parameter {number}, not {error}");
+                }
+                let [cost, right] = [&found, &expected].map(|values| at(values, layout.cost(), fit));
+                assert!((cost - right).abs() <= part * (1.0 + right), "{what}: F is {cost}, not {right}");
+            }
+        }
+    }
+}
+
+/// Fits with the usual options.
+pub trait RunFits {
+    fn run_fits(&mut self, fitting: &Fitting, sample: &Sample) -> Vec<f64>;
+}
+
+impl RunFits for Device {
+    fn run_fits(&mut self, fitting: &Fitting, sample: &Sample) -> Vec<f64> {
+        fitted(self, fitting, sample, &Options::default())
+    }
+}

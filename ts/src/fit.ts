@@ -1,0 +1,411 @@
+/** Many small fits: one model, and thousands to millions of independent data sets, each with parameters of its own. */
+import { isArrayLike, isFloats, listOf, taken, type Typed, type Values } from "./arrays.js";
+import { isA, LeastwiseError, reading } from "./errors.js";
+import { describe, shownValue } from "./instruction.js";
+import { checkedLoss, type Loss } from "./loss.js";
+import { Opcode } from "./opcodes.js";
+import { callback, checked, entriesOf, given as any, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
+import { packFitModel, type FitWeights } from "./packed.js";
+import { NEEDS } from "./parts.js";
+import { Scalar } from "./scalar.js";
+import type { Tasks } from "./tasks.js";
+import { Trace } from "./trace.js";
+import { joined } from "./wire.js";
+import { Words } from "./words.js";
+
+/**
+ * How a fit ended:
+ *
+ * - `"converged"`: a step changes the objective, or all parameters, by less than the tolerances;
+ * - `"at-bound"`: the same, with one parameter or more at a bound;
+ * - `"singular"`: the same, but the data do not determine all parameters, which have no standard errors then;
+ * - `"non-finite"`: the model or a datum is not finite at the start, or wherever steps lead; parameters are the last good ones;
+ * - `"iteration-limit"`: `maxIterations` are over.
+ *
+ * @example
+ * const fits = await lw.fit({ model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, NaN, 5, 6], start: { mean: 0 } });
+ * const state: FitState = fits.state(1);  // "non-finite"
+ * console.log(fits.ended[state]);
+ */
+export type FitState = "converged" | "at-bound" | "singular" | "non-finite" | "iteration-limit";
+
+/** States by their number in {@link Fits.states}. */
+const STATES = ["converged", "at-bound", "singular", "non-finite", "iteration-limit"] as const satisfies readonly FitState[];
+
+/** A number for all fits, or one for each. */
+type EachFit = number | ArrayLike<number>;
+
+/**
+ * Scalars of a model, in the order of `parameters`.
+ *
+ * @example
+ * const line = ([a, b]: FitParameters<readonly ["a", "b"]>, { x }: { readonly x: Scalar }) => a.add(b.mul(x));
+ */
+export type FitParameters<Names extends readonly string[]> = { readonly [K in keyof Names]: Scalar };
+
+/**
+ * What is fitted to what. Arrays are not to be written to before the call has ended.
+ *
+ * @example
+ * const options: FitBase<readonly ["a", "b"], "x"> = {
+ *   model: ([a, b], { x }) => a.add(b.mul(x)), parameters: ["a", "b"], variables: { x: [0, 1, 2] }, points: 3,
+ *   data: Float64Array.of(1, 3, 5, 0, 2, 4), start: { a: 0, b: 1 },
+ * };
+ * await lw.fit({ ...options, likelihood: "least-squares" });  // two fits: a is 1 and 0, b is 2 and 2
+ */
+export interface FitBase<Names extends readonly string[], Variable extends string> extends Reporting {
+  /** f(p, x): a function of one point, which is traced once. */
+  readonly model: (parameters: FitParameters<Names>, variables: { readonly [V in Variable]: Scalar }) => Scalar;
+  /** Names of the parameters, in the order in which the model takes them. At most 12 may be fitted; see `fixed`. */
+  readonly parameters: Names;
+  /** Independent variables by name. Each has one value for each point of a fit, the same for all fits, or one for each point of all fits, as `data` has. */
+  readonly variables?: { readonly [V in Variable]: ArrayLike<number> };
+  /** Points of every fit, or of each: then fits may have different numbers. */
+  readonly points: number | ArrayLike<number>;
+  /** The data: fits × points, one fit after the other. */
+  readonly data: ArrayLike<number>;
+  /** Weights w of points: as many as a variable may have. 1/σ², where the noise is known. @defaultValue 1 */
+  readonly weights?: ArrayLike<number>;
+  /** Starting value of each parameter: a number for all fits, or one for each. Those outside of bounds are moved to the bound. */
+  readonly start: { readonly [N in Names[number]]: EachFit };
+  /** Lower bounds of parameters: a number for all fits, or one for each. @defaultValue none */
+  readonly lower?: { readonly [N in Names[number]]?: EachFit };
+  /** Upper bounds of parameters, likewise. @defaultValue none */
+  readonly upper?: { readonly [N in Names[number]]?: EachFit };
+  /** Parameters that stay at their starting values. @defaultValue none */
+  readonly fixed?: readonly Names[number][];
+  /** Greatest number of iterations of a fit. @defaultValue 100 */
+  readonly maxIterations?: number;
+  /** Converged if a step is predicted to reduce the objective by less than this part. @defaultValue 1e-12; 1e-7 in f32 */
+  readonly costTolerance?: number;
+  /** Converged if a step changes every parameter by less than this part. @defaultValue 1e-11; 1e-6 in f32 */
+  readonly stepTolerance?: number;
+}
+
+/**
+ * Least squares: ½ Σ w ρ((f − y)²).
+ *
+ * @example
+ * const robust: Partial<FitLeastSquares> = { loss: huber(3) };
+ */
+export interface FitLeastSquares {
+  /** Distribution of the data. @defaultValue `"least-squares"` */
+  readonly likelihood?: "least-squares";
+  /** Robust loss ρ. @defaultValue s */
+  readonly loss?: Loss;
+  /**
+   * σ², the variance of a datum of weight 1, of which standard errors are made: a number that is known, or `"estimated"`: χ² over points less
+   * parameters that are fitted, fit by fit.
+   *
+   * @defaultValue `"estimated"`
+   */
+  readonly variance?: "estimated" | number;
+}
+
+/**
+ * Counts, which vary as Poisson's distribution says: Σ w (f − y + y ln(y/f)). The model must be positive. Steps take the expected
+ * curvature (Fisher scoring).
+ *
+ * @example
+ * const counts: FitPoisson = { likelihood: "poisson" };
+ */
+export interface FitPoisson {
+  readonly likelihood: "poisson";
+  readonly loss?: never;
+  readonly variance?: never;
+}
+
+/**
+ * Options of {@link Engine.fit}: see {@link FitBase}, {@link FitLeastSquares} and {@link FitPoisson}.
+ *
+ * @example
+ * const options: FitOptions<readonly ["mean"]> = { model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } };
+ * const { values } = await lw.fit(options);  // the means 2 and 5
+ */
+export type FitOptions<Names extends readonly string[], Variable extends string = never> = FitBase<Names, Variable> & (FitLeastSquares | FitPoisson);
+
+/**
+ * What fits came to: arrays with an element for each fit.
+ *
+ * @example
+ * const fits: Fits<"mean"> = await lw.fit({ model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } });
+ * console.log(`${fits.values.mean[0]} ± ${fits.standardErrors.mean[0]}`, fits.chiSquared[0], fits.state(0));
+ */
+export interface Fits<Name extends string> {
+  /** Fits. */
+  readonly count: number;
+  /** Parameters, the fixed ones among them. */
+  readonly values: { readonly [N in Name]: Values };
+  /**
+   * Standard errors: √ of the diagonal of σ² (Jᵀ diag(k) J)⁻¹. 0 for parameters that are fixed, or held by a bound; NaN where the state
+   * is `"singular"` or `"non-finite"`, and where σ² is to be estimated of too few points.
+   */
+  readonly standardErrors: { readonly [N in Name]: Values };
+  /** χ² = Σ w ρ((f − y)²), without the ½ of the objective; the deviance of counts. NaN where it is not finite at the start. */
+  readonly chiSquared: Values;
+  /** Iterations: evaluations of the model and its derivatives, less one. */
+  readonly iterations: Uint32Array;
+  /** Number of each fit's state, in the order of {@link FitState}. */
+  readonly states: Uint8Array;
+  /** Fits of every state. */
+  readonly ended: { readonly [S in FitState]: number };
+  /** State of a fit. */
+  state(fit: number): FitState;
+  /** Milliseconds, transfers included. */
+  readonly ms: number;
+}
+
+const KINDS = {
+  model: callback<(parameters: never, variables: never) => unknown>(), parameters: any(), variables: any(), points: any(), data: any(), weights: any(), start: any(),
+  lower: any(), upper: any(), fixed: any(), maxIterations: whole(1, 1e6), costTolerance: real(0, 1), stepTolerance: real(0, 1),
+  likelihood: oneOf("least-squares", "poisson"), loss: any(), variance: any(), ...REPORTING,
+} as const;
+
+const WHAT = "fit(options): options";
+
+function refuse(message: string): never {
+  throw new LeastwiseError("invalid-option", `fit(): ${message}`);
+}
+
+/** One value a fit, or one for all. */
+type Column = number | Typed;
+const at = (column: Column, fit: number): number => (typeof column === "number" ? column : column[fit]!);
+
+/** Numbers with one value for each point of a fit (shared), or of all fits. */
+interface PointColumn { readonly values: Typed; readonly shared: boolean }
+
+/** Options, looked at: nothing of the caller's is read after this but arrays' elements. */
+interface Looked {
+  readonly names: readonly string[];
+  readonly free: readonly number[];
+  readonly count: number;
+  /** Most points of a fit, and where each fit's begin; undefined where all have as many. */
+  readonly points: number;
+  readonly offsets: Float64Array | undefined;
+  readonly total: number;
+  readonly data: Typed;
+  readonly variables: readonly (PointColumn & { readonly name: string })[];
+  readonly weights: PointColumn | undefined;
+  readonly start: readonly Column[];
+  /** Bounds of free parameters; undefined where there are none. */
+  readonly lower: readonly Column[] | undefined;
+  readonly upper: readonly Column[] | undefined;
+}
+
+function look(options: ReturnType<typeof check>): Looked {
+  const names = listOf("fit(): parameters", options.parameters, "must list the names of the model's parameters");
+  for (const name of names) if (typeof name !== "string") refuse(`parameters must be names, not ${describe(name)}`);
+  const known = names as readonly string[];
+  if (known.length === 0) refuse("parameters has no names");
+  if (new Set(known).size !== known.length) refuse(`parameters has a name twice: ${known.join(", ")}`);
+  const data = taken("fit(): data", options.data).values;
+  const layout = pointsOf(options.points, data.length);
+  const { count, points, total } = layout;
+  const ofPoints = (what: string, given: unknown): PointColumn => {
+    const { values } = taken(`fit(): ${what}`, given);
+    if (values.length === points && count !== 1) return { values, shared: true };
+    if (values.length === total) return { values, shared: false };
+    throw new LeastwiseError("data-length", `fit(): ${what} has ${values.length} values, but a value for each point of a fit (${points}) or of all fits (${total}) is needed`);
+  };
+  const variables = (options.variables === undefined ? [] : entriesOf("fit(): variables", options.variables)).map(([name, given]) => ({ name, ...ofPoints(`variable "${name}"`, given) }));
+  const weights = options.weights === undefined ? undefined : ofPoints("weights", options.weights);
+  if (weights) for (let k = 0; k < weights.values.length; k++) if (weights.values[k]! < 0) refuse(`weights: value ${k} is ${weights.values[k]}, but weights are not negative`);
+  const fixed = options.fixed === undefined ? [] : listOf("fit(): fixed", options.fixed, "must list names of parameters");
+  for (const name of fixed) if (!known.includes(name as string)) refuse(`fixed: ${shownValue(name)} is no parameter (they are ${known.join(", ")})`);
+  const free = known.map((_, k) => k).filter((k) => !fixed.includes(known[k]));
+  const columns = (what: string, given: unknown) => {
+    const entries = new Map(entriesOf(`fit(): ${what}`, given));
+    for (const name of entries.keys()) if (!known.includes(name)) refuse(`${what}: "${name}" is no parameter (they are ${known.join(", ")})`);
+    return known.map((name): Column | undefined => {
+      const value = entries.get(name);
+      if (value === undefined) return undefined;
+      if (typeof value === "number") return value;
+      if (!isArrayLike(value)) refuse(`${what}: "${name}" must be a number, or one for each fit, not ${describe(value)}`);
+      const { values } = taken(`fit(): ${what}: "${name}"`, value);
+      if (values.length !== count) throw new LeastwiseError("data-length", `fit(): ${what}: "${name}" has ${values.length} values, but there are ${count} fits`);
+      return values;
+    });
+  };
+  const start = columns("start", options.start).map((column, k) => column ?? refuse(`start: "${known[k]}" has no starting value`));
+  start.forEach((column, k) => {
+    if (typeof column === "number" && !Number.isFinite(column)) throw new LeastwiseError("non-finite", `fit(): start: "${known[k]}" is ${column}`);
+  });
+  const bounded = options.lower !== undefined || options.upper !== undefined;
+  const limits = (what: "lower" | "upper", none: number) => columns(what, options[what] ?? {}).map((column) => column ?? none);
+  const [lower, upper] = bounded ? [limits("lower", -Infinity), limits("upper", Infinity)] : [undefined, undefined];
+  if (lower && upper) mustBeOrdered(known, free, lower, upper, count);
+  return { names: known, free, ...layout, data, variables, weights, start, lower, upper };
+}
+
+/** Refuses bounds that are not in their order. */
+function mustBeOrdered(names: readonly string[], free: readonly number[], lower: readonly Column[], upper: readonly Column[], count: number): void {
+  for (const k of free) {
+    const [low, high] = [lower[k]!, upper[k]!];
+    const fits = typeof low === "number" && typeof high === "number" ? 1 : count;
+    for (let fit = 0; fit < fits; fit++) {
+      if (at(low, fit) <= at(high, fit)) continue;
+      throw new LeastwiseError("bounds", `fit(): "${names[k]}"${fits > 1 ? ` of fit ${fit}` : ""}: the lower bound ${at(low, fit)} is not at most the upper one, ${at(high, fit)}`);
+    }
+  }
+}
+
+/** How many fits there are, and where their points begin. */
+function pointsOf(given: unknown, total: number): Pick<Looked, "count" | "points" | "offsets" | "total"> {
+  if (typeof given === "number") {
+    const points = whole(1, 0xffffff)("fit(): points", given, {});
+    if (total === 0 || total % points !== 0) {
+      throw new LeastwiseError("data-length", `fit(): data has ${total} values, which is ${total === 0 ? "none" : "no multiple"} of the ${points} points of a fit`);
+    }
+    return { count: total / points, points, offsets: undefined, total };
+  }
+  if (!isArrayLike(given)) refuse(`points must be the number of points of every fit, or a list with that of each, not ${describe(given)}`);
+  const { values } = taken("fit(): points", given);
+  if (values.length === 0) refuse("points lists no fits");
+  const offsets = new Float64Array(values.length + 1);
+  let most = 1;
+  for (let fit = 0; fit < values.length; fit++) {
+    const here = whole(0, 0xffffff)(`fit(): points[${fit}]`, values[fit], {});
+    most = Math.max(most, here);
+    offsets[fit + 1] = offsets[fit]! + here;
+  }
+  if (offsets[values.length] !== total) throw new LeastwiseError("data-length", `fit(): data has ${total} values, but points add up to ${offsets[values.length]}`);
+  return { count: values.length, points: most, offsets, total };
+}
+
+const check = (options: unknown) => checked(WHAT, options, KINDS);
+
+/** The model on a tape, with what decides its kernel. */
+function packed(looked: Looked, options: ReturnType<typeof check>, largest: number): { words: Uint32Array; reals: Float64Array } {
+  const { model, likelihood, loss } = options;
+  if (model === undefined) refuse("model: give a function of the parameters and the variables");
+  if (likelihood === "poisson" && loss !== undefined) refuse("loss: counts of Poisson's distribution have none");
+  const { names, free, variables } = looked;
+  const tape = new Words(), trace = new Trace(undefined, tape, "the model of fit()", largest);
+  const input = (source: number) => new Scalar(trace, trace.write1(Opcode.Input, source));
+  const parameters = Object.freeze(names.map((_, k) => input(k)));
+  const symbols = Object.freeze(Object.fromEntries(variables.map(({ name }, k) => [name, input(names.length + k)])));
+  const value: unknown = trace.run(model as (of: unknown, data: unknown) => unknown, parameters, symbols);
+  if (!isA(value, Scalar)) refuse(`the model returned ${describe(value)}, but must return a Scalar (is a \`return\` missing?)`);
+  if (value.owner !== trace) throw new LeastwiseError("foreign-expression", "fit(): the model returned an expression of something else: it only knows its own arguments");
+  const weights: FitWeights = !looked.weights ? "none" : looked.weights.shared ? "shared" : "each";
+  const words = new Words();
+  packFitModel(words, {
+    parameters: names.length, free, shared: variables.map(({ shared }) => (shared ? 1 : 0)), weights, ragged: looked.offsets !== undefined, bounded: looked.lower !== undefined,
+    poisson: likelihood === "poisson", loss: checkedLoss("fit()", loss), tape: tape.all.slice(), output: value.value,
+  });
+  return { words: words.all.slice(), reals: joined("fit(): loss", words.reals) };
+}
+
+/** The numbers of some fits, as the engine takes them. */
+function chunkOf(looked: Looked, first: number, count: number, single: boolean) {
+  const { names, free, points, offsets, data, variables, weights, start, lower, upper } = looked;
+  const begin = offsets ? offsets[first]! : first * points;
+  const total = (offsets ? offsets[first + count]! : (first + count) * points) - begin;
+  const columns: Typed[] = [];
+  const add = ({ values, shared }: PointColumn) => columns.push(shared ? values : values.subarray(begin, begin + total));
+  // In the order of `FitLayout::places`.
+  variables.filter(({ shared }) => shared).forEach(add);
+  add({ values: data, shared: false });
+  if (weights) add(weights);
+  variables.filter(({ shared }) => !shared).forEach(add);
+  const length = columns.reduce((sum, column) => sum + column.length, 0);
+  const all = single ? new Float32Array(length) : new Float64Array(length);
+  let place = 0;
+  for (const column of columns) {
+    all.set(column, place);
+    place += column.length;
+  }
+  const starts = new Float64Array(names.length * count);
+  start.forEach((column, k) => {
+    const isFree = lower && free.includes(k);
+    for (let fit = 0; fit < count; fit++) {
+      const value = at(column, first + fit);
+      starts[k * count + fit] = isFree ? Math.min(Math.max(value, at(lower[k]!, first + fit)), at(upper![k]!, first + fit)) : value;
+    }
+  });
+  const bounds = [...free.map((k) => lower?.[k]), ...free.map((k) => upper?.[k])];
+  const each = bounds.some((column) => typeof column === "object");
+  const rows = lower ? (each ? count : 1) : 0;
+  const limits = new Float64Array(bounds.length * rows);
+  bounds.forEach((column, k) => { for (let fit = 0; fit < rows; fit++) limits[k * rows + fit] = at(column!, first + fit); });
+  const own = offsets ? Uint32Array.from(offsets.subarray(first, first + count + 1), (offset) => offset - begin) : new Uint32Array(0);
+  return { all, starts, limits, own };
+}
+
+/** @internal */
+export async function fit<const Names extends readonly string[], Variable extends string>(tasks: Tasks, given: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
+  const began = performance.now();
+  const options = check(given);
+  const looked = reading(WHAT, () => look(options));
+  const { names, free, count, points, offsets } = looked;
+  const variance = options.likelihood === "poisson" ? poissonVariance(options.variance) : varianceOf(options.variance);
+  const { words, reals } = packed(looked, options, tasks.largest);
+  const native = {
+    ...(options.maxIterations !== undefined && { maxIterations: options.maxIterations }),
+    ...(options.costTolerance !== undefined && { costTolerance: options.costTolerance }),
+    ...(options.stepTolerance !== undefined && { stepTolerance: options.stepTolerance }),
+  };
+  const { signal, onProgress } = options;
+  await tasks.parts.need(NEEDS.fits);
+  const handle = tasks.call((engine) => engine.newFit(words, reals));
+  try {
+    const capacity = tasks.call((engine) => engine.fitCapacity(handle, points));
+    const isSingle = tasks.valuesAs === "f32", Made = isSingle ? Float32Array : Float64Array;
+    const single = isSingle || [looked.data, ...looked.variables.map(({ values }) => values), ...(looked.weights ? [looked.weights.values] : [])].every((values) => isFloats(values) && values instanceof Float32Array);
+    const made = (): Values => new Made(count) as Values;
+    const results = { values: names.map(made), errors: names.map(made), chiSquared: made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
+    for (let first = 0; first < count; first += capacity) {
+      const here = Math.min(capacity, count - first);
+      const { all, starts, limits, own } = chunkOf(looked, first, here, single);
+      const task = tasks.call((engine) => engine.runFit(handle, here, points, all, starts, limits, own, native));
+      const { values } = await tasks.run(task, {
+        signal, onAbort: "reject", onProgress: onProgress && ((done, total) => { if (done < total) onProgress(first + (done / total) * here, count); }),
+      });
+      if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
+      take(values, first, here);
+      onProgress?.(first + here, count);
+    }
+    const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
+    for (const state of results.states) ended[STATES[state]!] += 1;
+    const byName = (columns: readonly Values[]) => Object.fromEntries(names.map((name, k) => [name, columns[k]!])) as Fits<Names[number]>["values"];
+    return {
+      count, values: byName(results.values), standardErrors: byName(results.errors), chiSquared: results.chiSquared, iterations: results.iterations, states: results.states, ended,
+      state: (number) => STATES[results.states[number]!] ?? refuse(`state(fit): there are ${count} fits, and no fit ${shownValue(number)}`),
+      ms: performance.now() - began,
+    };
+
+    /** Takes over the fields of some fits. */
+    function take(fields: Float64Array, first: number, here: number): void {
+      const field = (number: number) => fields.subarray(number * here, (number + 1) * here);
+      names.forEach((_, k) => results.values[k]!.set(field(k), first));
+      const after = names.length + free.length;
+      const [costs, iterations, states] = [field(after), field(after + 3), field(after + 4)];
+      const scales = new Float64Array(here);
+      for (let fit = 0; fit < here; fit++) {
+        const chiSquared = 2 * costs[fit]!, state = states[fit]! - 1;
+        results.chiSquared[first + fit] = chiSquared;
+        results.iterations[first + fit] = iterations[fit]!;
+        results.states[first + fit] = state;
+        const own = offsets ? offsets[first + fit + 1]! - offsets[first + fit]! : points;
+        const sigma = variance === "estimated" ? (own > free.length ? Math.sqrt(chiSquared / (own - free.length)) : NaN) : Math.sqrt(variance);
+        scales[fit] = STATES[state] === "singular" || STATES[state] === "non-finite" ? NaN : sigma;
+      }
+      free.forEach((k, j) => {
+        const errors = field(names.length + j), to = results.errors[k]!;
+        for (let fit = 0; fit < here; fit++) to[first + fit] = errors[fit]! * scales[fit]!;
+      });
+    }
+  } finally {
+    tasks.release((engine) => engine.freeFit(handle));
+  }
+}
+
+function varianceOf(given: unknown): number | "estimated" {
+  if (given === undefined || given === "estimated") return "estimated";
+  return real(0, Infinity, true)("fit(): variance", given, {});
+}
+
+function poissonVariance(given: unknown): number {
+  if (given !== undefined) refuse("variance: that of counts is known, and not to be given");
+  return 1;
+}
