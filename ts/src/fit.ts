@@ -58,7 +58,7 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
   readonly model: (parameters: FitParameters<Names>, variables: { readonly [V in Variable]: Scalar }) => Scalar;
   /** Names of the parameters, in the order in which the model takes them. At most 12 may be fitted; see `fixed`. */
   readonly parameters: Names;
-  /** Independent variables by name. Each has one value for each point of a fit, the same for all fits, or one for each point of all fits, as `data` has. */
+  /** Independent variables by name. Each has one value for each point of a fit, the same for all fits, or one for each point of all fits, as `data` has. @defaultValue none */
   readonly variables?: { readonly [V in Variable]: ArrayLike<number> };
   /** Points of every fit, or of each: then fits may have different numbers. */
   readonly points: number | ArrayLike<number>;
