@@ -3,6 +3,9 @@
 //! The algorithm is that of the kernel (`leastwise_program::wgsl::fit_module`), step by step; every loop over lanes is vector
 //! code. A lane depends on its own fit alone, so neither threads nor time slices change a bit.
 
+#![expect(clippy::needless_range_loop, reason = "a loop over lanes reads several columns, and is vector code as it stands")]
+#![expect(clippy::type_complexity, reason = "bounds are two lists of columns")]
+
 mod system;
 
 use super::allocate::View;
