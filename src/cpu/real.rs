@@ -41,6 +41,8 @@ pub trait Real:
     fn round_ties_even(self) -> Self;
     /// True unless the number is infinite or NaN.
     fn is_finite(self) -> bool;
+    /// True if the number is NaN.
+    fn is_nan(self) -> bool;
     /// eˣ, the same bits everywhere and without a branch, so that a loop over lanes is vector code: in f32 within 1 ulp, in f64
     /// as in the block interpreter.
     fn exp(self) -> Self;
@@ -86,6 +88,10 @@ macro_rules! real {
             #[inline(always)]
             fn is_finite(self) -> bool {
                 $type::is_finite(self)
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                $type::is_nan(self)
             }
             #[inline(always)]
             fn exp(self) -> Self {

@@ -454,8 +454,8 @@ fn combine<R: Real>(fold: Fold, a: R, b: R) -> R {
     match fold {
         Fold::Sum => a + b,
         // NaN stays, whichever comes first.
-        Fold::Max if b > a || b != b => b,
-        Fold::Min if b < a || b != b => b,
+        Fold::Max if b > a || b.is_nan() => b,
+        Fold::Min if b < a || b.is_nan() => b,
         Fold::Max | Fold::Min => a,
     }
 }

@@ -115,7 +115,7 @@ pub fn unary<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
         Unary::Sqrt => lanes!(out = |a| a.sqrt()),
         Unary::Not => lanes!(out = |a| truth(a == R::ZERO)),
         Unary::Finite => lanes!(out = |a| truth(a.is_finite())),
-        Unary::IsNan => lanes!(out = |a| truth(a != a)),
+        Unary::IsNan => lanes!(out = |a| truth(a.is_nan())),
         Unary::Detach => out.copy_from_slice(a),
         Unary::Sin | Unary::Cos => unreachable!("a step of their own"),
         _ => in_f64(out, [a], |out, [a]| function(operation, out, a)),

@@ -41,7 +41,7 @@ pub(super) enum Start {
     Reduction {
         node: Node,
         fold: Fold,
-        prologue: Prologue,
+        prologue: Box<Prologue>,
         axes: Vec<u32>,
     },
     Product {
@@ -343,7 +343,7 @@ impl<'a> Fuser<'a> {
                 if instructions > MOST_INSTRUCTIONS || stage.tensors().len() + 1 > TENSOR_SLOTS.len() {
                     return Err(self.divide(source));
                 }
-                let start = Start::Reduction { node, fold: *fold, prologue: Prologue { stage, value }, axes: axes.clone() };
+                let start = Start::Reduction { node, fold: *fold, prologue: Box::new(Prologue { stage, value }), axes: axes.clone() };
                 self.add(start, node, Some(node));
             }
             _ => self.draft_elements(node)?,
