@@ -112,7 +112,7 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
     let sample = scene.sample(150, &mut Noise::new(11));
     let list: Vec<u32> = (0..150).filter(|fit| fit % 3 != 1).rev().collect();
     let (count, fields) = (sample.count, layout.fields());
-    let poison = |i: usize| if i % 2 == 0 { f64::NAN } else { f64::from(1e30f32) };
+    let poison = |i: usize| if i.is_multiple_of(2) { f64::NAN } else { f64::from(1e30f32) };
     let mut outcomes = Vec::new();
     let devices = [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))];
     for (name, mut device) in devices {
