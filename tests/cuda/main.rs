@@ -18,6 +18,7 @@ mod twins {
 use fuzz::run::{Campaign, Stop};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{self, Coarse, Index};
+use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cuda::CudaDevice;
 use leastwise::device::{
     Command, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Precision, Recording, Slice, binding,
