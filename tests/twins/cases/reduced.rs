@@ -4,7 +4,10 @@ use super::{Tables, entry};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
 use leastwise::kernels::{StaticKernel, reduced};
-use leastwise::solve::state::{ALWAYS, DAMPING, SOLVED};
+use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};
+
+/// Relative spacing of the numbers that pivots are compared with.
+const EPSILON: f64 = 1.25e-7;
 
 /// Blocks that are definite, in part with unknowns that may not move; those of width 1 are also below what pivots are at least.
 pub fn invert(tables: &Tables, random: &mut Random) -> Vec<Case> {
@@ -29,7 +32,7 @@ pub fn invert(tables: &Tables, random: &mut Random) -> Vec<Case> {
         case.reals(reduced::Invert::SCALE, scale.clone());
         case.reals(reduced::Invert::FREE, free.clone());
         case.poisoned(reduced::Invert::INVERSE, tables.blocks_len);
-        case.reals(reduced::Invert::STATE, random_state(random, &[(DAMPING, LAMBDA)]));
+        case.reals(reduced::Invert::STATE, random_state(random, &[(DAMPING, LAMBDA), (INNER_EPSILON, EPSILON)]));
         case.bound = 2e-6;
         for table in &tables.list {
             let [vector, width, block, _] = table.places();
@@ -41,7 +44,7 @@ pub fn invert(tables: &Tables, random: &mut Random) -> Vec<Case> {
                 let damped = |r: usize, c: usize| {
                     let (r, c) = (moves[r], moves[c]);
                     let value = entry(&blocks, at, r, c) + if r == c { damping(r) } else { 0.0 };
-                    if table.width == 1 { value.max(1e-6 * (floors[at] + damping(0))) } else { value }
+                    if table.width == 1 { value.max(8.0 * EPSILON * (floors[at] + damping(0))) } else { value }
                 };
                 let inverse = gauss_jordan(moves.len(), damped);
                 let place = |r: usize| moves.iter().position(|&moving| moving == r);
