@@ -62,6 +62,8 @@ async function row({ lw, native, kernels }) {
     const all = taken.map(({ wallMs, innerIterations, accepted }) => ({ ms: wallMs, inner: innerIterations, accepted }));
     await send({ iteration: { ms: typical.wallMs, inner: typical.innerIterations, bytes, steps: all } });
   }
+  // Known until here: what is forgotten is freed.
+  problem.dispose();
   lw.dispose();
 }
 

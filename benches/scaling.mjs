@@ -21,6 +21,8 @@ async function measure(make, count, backend, precision) {
       const { wallMs, innerIterations } = await step(native, solver);
       taken.push({ ms: wallMs, inner: innerIterations, dispatches: lw.counters().dispatches - before });
     }
+    // Known until here: what is forgotten is freed.
+    problem.dispose();
     return { ms: median(taken.map(({ ms }) => ms)), inner: taken.at(-1).inner, dispatches: Math.max(...taken.map(({ dispatches }) => dispatches)) };
   } finally {
     lw.dispose();

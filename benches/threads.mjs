@@ -35,7 +35,8 @@ async function side(threads, precision, what, level) {
   const { problem } = PROBLEMS[what](lw, level);
   const { native } = lw, solver = native.solver(problem.handle, { linear: "pcg", forcing: 1e-3 });
   await step(native, solver);
-  return { lw, native, solver, least: {} };
+  // The problem is known as long as its solver: what is forgotten is freed.
+  return { lw, native, problem, solver, least: {} };
 }
 
 const keep = (least, name, ms) => { least[name] = Math.min(least[name] ?? Infinity, ms); };
