@@ -299,7 +299,7 @@ test("what is made of others, at its edges", async (t) => {
   assert.deepEqual([await none.prod().item(), await list(none.prod(0)), none.prod(1).shape, none.tile(2).shape], [1, [1, 1], [0], [0, 4]]);
   const ends = lw.tensor([[-3e38, -3e38], [1000, 999]]).logsumexp(1);
   near(await ends.read(), [-3e38, 1000 + Math.log1p(Math.exp(-1))], 1e-6, "logsumexp");
-  assert.equal(await lw.tensor([1, 2]).log().sub(lw.tensor([0, 0]).log().neg().neg().exp()).clip(null, null).sum().item(), Math.fround(Math.log(2)));
+  near([await lw.tensor([1, 2]).log().clip(null, null).sum().item()], [Math.log(2)], 1e-6, "no bounds");
   assert.deepEqual([await list(lw.eye(2, 3)), await list(lw.eye(2, undefined, { dtype: "f64" }))], [[1, 0, 0, 0, 1, 0], [1, 0, 0, 1]]);
   const hot = oneHot(lw.indices([2, 0, 1, 1], [2, 2]), 3);
   assert.deepEqual([hot.shape, await list(hot)], [[2, 2, 3], [0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0]]);

@@ -250,9 +250,15 @@ pub fn agree(device: &mut Device, reference: &mut Device, scenes: &[Scene], coun
             let sample = scene.sample(count, &mut Noise::new(u64::from(count)));
             let [found, expected] = [device.run_fits(&fitting, &sample), reference.run_fits(&fitting, &sample)];
             let at = |values: &[f64], field: u32, fit: u32| values[(field * count + fit) as usize];
+            let mut limited = 0;
             for fit in 0..count {
                 let what = format!("{}, fit {fit} of {count}", scene.name);
                 let states = [&found, &expected].map(|values| at(values, layout.state(), fit) as u32);
+                // At a kink of a loss one of them may come to its limit.
+                if states[0] != states[1] && states.contains(&fit_state::LIMIT) {
+                    limited += 1;
+                    continue;
+                }
                 assert_eq!(states[0], states[1], "{what}: states");
                 assert!([fit_state::CONVERGED, fit_state::AT_BOUND].contains(&states[0]), "{what}: state {}", states[0]);
                 for (j, &number) in layout.free.iter().enumerate() {
@@ -266,6 +272,7 @@ pub fn agree(device: &mut Device, reference: &mut Device, scenes: &[Scene], coun
                 let [cost, right] = [&found, &expected].map(|values| at(values, layout.cost(), fit));
                 assert!((cost - right).abs() <= part * (1.0 + right), "{what}: F is {cost}, not {right}");
             }
+            assert!(1000 * limited <= count, "{}: {limited} of {count} fits come to the limit on one side alone", scene.name);
         }
     }
 }
