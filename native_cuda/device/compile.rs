@@ -298,7 +298,7 @@ impl Compiler {
     }
 }
 
-/// Whether this version of NVRTC, say "12.4", has the option `--minimal`.
+/// True if this version of NVRTC, say "12.4", has the option `--minimal`.
 fn knows_minimal(version: &str) -> bool {
     let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
     let parsed = |part: &str| part.parse::<u32>().unwrap_or(0);

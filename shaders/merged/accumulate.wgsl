@@ -45,7 +45,7 @@ struct Args {
 @group(0) @binding(7) var<storage, read_write> state: array<real>;
 @group(0) @binding(8) var<storage, read_write> partials: array<real>;
 
-// What an entry adds to a component, whose code in the first kind is at `map`.
+// Contribution of an entry to a component, whose code in the first kind is at `map`.
 fn contribution(entry: u32, map: u32, width: u32) -> real {
     let bits = params.args.kind_bits;
     let code = incidence[map + (entry & ((1u << bits) - 1u)) * width];
@@ -56,7 +56,7 @@ fn contribution(entry: u32, map: u32, width: u32) -> real {
     return select(value, -value, (code >> 31u) != 0u);
 }
 
-// What the vectors and the instances of all batches add to an element; 0 between two tables.
+// Sum of what the vectors and the instances of all batches contribute to an element; 0 between two tables.
 fn gathered(i: u32) -> real {
     var t = 0u;
     while (t + 1u < params.args.tables && incidence[6u * t + 6u] <= i) {

@@ -34,7 +34,7 @@ impl Places {
     }
 }
 
-/// What is being played.
+/// Recording that is being played.
 enum Stage {
     /// A launch, which ends in reading how many fits run on.
     Launch,

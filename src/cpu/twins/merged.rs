@@ -132,7 +132,7 @@ pub fn accumulate<R: Real>(work: &Workgroups, args: kernels::merged::Accumulate,
     partials[args.curvature as usize + work.groups.start as usize..][..found.len()].copy_from_slice(&found);
 }
 
-/// What vectors and instances add to unknowns.
+/// Contributions of vectors and instances to unknowns.
 struct Sums<'a, R> {
     args: kernels::merged::Accumulate,
     tables: Vec<Table>,

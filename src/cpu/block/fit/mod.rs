@@ -29,7 +29,7 @@ pub struct FitBlocks {
     layout: FitLayout,
 }
 
-/// What all fits read.
+/// Values that all fits read.
 struct Memory<'a, R> {
     args: FitArguments,
     places: FitPlaces,
