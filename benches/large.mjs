@@ -60,5 +60,6 @@ export async function large(args) {
     }
     rows.push(await start(backend, precision));
   }
+  if (rows.some((row) => row.cut?.startsWith("failed"))) process.exitCode = 1;
   console.log(`\n${JSON.stringify({ machine: host, rows })}`);
 }

@@ -40,13 +40,14 @@ async function row({ lw, native, kernels }) {
   await finish(native, native.measureCopy(64, 1));
   await send({ pipelineMs: backend === "cpu" ? 0 : before + performance.now() - started });
 
+  // The first step lays the problem out, without which nothing can be counted.
+  await stage("first LM step");
+  await step(native, solver);
   const traffic = native.traffic(solver);
   const residuals = instances.reduce((sum, count, term) => sum + count * native.describeTerm(problem.handle, term).residuals, 0);
   const { live } = lw.memory();
   await send({ traffic, residuals, memory: { live, perResidual: (live - traffic.jacobian) / residuals } });
 
-  await stage("first LM step");
-  await step(native, solver);
   for (const operation of ["evaluation", "product"]) {
     await stage(operation);
     const time = await timed((repeats) => native.measure(solver, operation, repeats), native, effort);

@@ -63,6 +63,9 @@ async function bench(args) {
   const cut = rows.filter((row) => row.cut);
   if (cut.length) console.log(`\n${cut.length} of ${rows.length} rows are incomplete (limit ${limit} s a row; --limit=SECONDS changes it):\n${cut.map((row) => `  ${row.what} ${row.vertices} ${row.backend} ${row.precision}: ${row.cut}`).join("\n")}`);
 
+  // A row that is cut off by its limit is a result; one that fails is a defect.
+  if (rows.some((row) => row.cut?.startsWith("failed"))) process.exitCode = 1;
+
   mkdirSync("results", { recursive: true });
   const path = `results/${host.date.slice(0, 19).replaceAll(":", "")}.json`;
   writeFileSync(path, `${JSON.stringify({ machine: host, command: ["npm run bench --", ...args].join(" "), effort, seconds: (performance.now() - started) / 1000, rows, targets: checks }, null, 1)}\n`);

@@ -105,7 +105,9 @@ function stages() {
     // One after the other: they share a project.
     ...DEMOS.map((name, k) => ({ name: `demo ${name}`, after: ["install the tarball"], behind: DEMOS.slice(0, k).map((before) => `demo ${before}`), work: (say) => demo(tarball, name, [], { say, env: nodeEnvironment() }) })),
     // Its tools come from the registry. Dead links end the build.
-    ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() }, { name: "documentation site in the browser", after: ["documentation site"], work: testSite }] : []),
+    ...(full ? [{ name: "documentation site", after: ["build"], work: () => docs() },
+      { name: "documentation site in the browser", after: ["documentation site"], work: testSite },
+      { name: "benchmarks", after: ["build"], work: (say) => passThrough("npm run bench", process.execPath, [join(root, "xtask/bench.mjs"), "--quick", "--filter=/642/"], { say }) }] : []),
     ...(canBuildAddon() ? [
       { name: "build the addon", after: ["build"], behind: ["Rust tests"], work: async () => {
         addon = await (full ? buildAddon() : buildAddonOfTests());
