@@ -18,27 +18,29 @@ export class ThreadsUnavailable extends Error {
 
 /** A page's worker and Node's as one. */
 interface WorkerHandle { post(message: unknown): void; end(): void; unref(): void }
-interface WorkerEvents { message(data: { loaded?: true; ready?: true; failed?: string; uncompiled?: string }): void; ended(why: string): void }
+interface WorkerEvents { message(data: { loaded?: true; ready?: true; failed?: string; uncompiled?: string }, from: WorkerHandle): void; ended(why: string): void }
 interface NodeWorker { on(type: string, heard: (value: never) => void): void; postMessage(message: unknown): void; terminate(): unknown; unref(): void }
 
 async function startWorker(ears: WorkerEvents): Promise<WorkerHandle> {
   if (typeof Worker === "function") {
     // As it stands here, bundlers see that the file is to be taken along.
     const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
-    worker.addEventListener("message", ({ data }) => ears.message(data));
+    const handle: WorkerHandle = { post: (message) => worker.postMessage(message), end: () => worker.terminate(), unref: () => {} };
+    worker.addEventListener("message", ({ data }) => ears.message(data, handle));
     worker.addEventListener("error", (event) => {
       event.preventDefault();
       ears.ended(event.message || "its script could not be loaded: a content policy (worker-src) may forbid it, or the script is not served with Cross-Origin-Embedder-Policy");
     });
-    return { post: (message) => worker.postMessage(message), end: () => worker.terminate(), unref: () => {} };
+    return handle;
   }
   const name = "node:worker_threads", here = import.meta.url;
   const { Worker: Thread } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as { Worker: new (file: URL, options: object) => NodeWorker };
   const worker = new Thread(new URL("./worker.js", here), { execArgv: [] });
-  worker.on("message", (data: Parameters<WorkerEvents["message"]>[0]) => ears.message(data));
+  const handle: WorkerHandle = { post: (message) => worker.postMessage(message), end: () => void worker.terminate(), unref: () => worker.unref() };
+  worker.on("message", (data: Parameters<WorkerEvents["message"]>[0]) => ears.message(data, handle));
   worker.on("error", (error: Error) => ears.ended(error.message));
   worker.on("exit", (code: number) => ears.ended(`it exited with code ${code}`));
-  return { post: (message) => worker.postMessage(message), end: () => void worker.terminate(), unref: () => worker.unref() };
+  return handle;
 }
 
 /** The module, its memory, and the workers that share it. @internal */
@@ -101,16 +103,18 @@ export class WorkerPool {
     try {
       hand = await startWorker({
         ended,
-        message: (data) => {
+        // Deno's worker can speak before what started it goes on.
+        message: (data, from) => {
+          hand ??= from;
           if (data.failed !== undefined) ended(data.failed);
           if (data.uncompiled !== undefined) this.#uncompiled = data.uncompiled;
           if (data.ready) {
-            if (number === this.#number) this.#live.add(hand!);
+            if (number === this.#number) this.#live.add(hand);
             began();
           }
           if (!data.loaded) return;
           loaded = true;
-          hand!.post({ module: this.module, memory: this.memory, generation: number });
+          hand.post({ module: this.module, memory: this.memory, generation: number });
         },
       });
       await ready;
