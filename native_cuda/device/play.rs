@@ -244,7 +244,7 @@ impl CudaDevice {
             };
             is_over = self.landed(slot)?;
             let landed_ms = now_ms();
-            pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies);
+            pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies, last_landed_ms > begun_ms);
             last_landed_ms = landed_ms;
             if is_over {
                 pace.finished(rounds);

@@ -110,7 +110,7 @@ impl Repetition {
                 return Ok(());
             }
             // Only chunks that worked to their end: past the flag, bodies take no time.
-            self.pace.measured(landed_ms - begun_ms, chunk.bodies);
+            self.pace.measured(landed_ms - begun_ms, chunk.bodies, begun_ms > chunk.submitted_ms);
         }
         Ok(())
     }

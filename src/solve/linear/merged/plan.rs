@@ -152,7 +152,8 @@ impl Plan {
         let all: usize = kinds.iter().flatten().map(|kind| kind.variables.len()).sum();
         let kind_bits = kinds.iter().map(|kinds| usize::BITS - kinds.len().saturating_sub(1).leading_zeros()).max().unwrap_or(0);
         let furthest = kinds.iter().flatten().map(|kind| kind.strides[1] as usize * kind.variables.len()).max().unwrap_or(0);
-        if all > MOST || furthest >> (u32::BITS - kind_bits) > 0 {
+        // In 64 bits: a shift by all 32 of a word of wasm would be none.
+        if all > MOST || (furthest as u64) >> (u32::BITS - kind_bits) > 0 {
             return Ok(Err(apart("an iteration costs what it moves")));
         }
 
