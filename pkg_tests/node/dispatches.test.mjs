@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { globals } from "webgpu";
-import { init, rotateXYZ } from "leastwise";
+import { column, init, rotateXYZ } from "leastwise";
 import { edges, icosphere } from "leastwise/mesh";
 
 const HARDWARE = { vendor: "nvidia", architecture: "", device: "", description: "some card", isFallbackAdapter: false };
@@ -19,7 +19,7 @@ test("an inner iteration of as-rigid-as-possible is three dispatches", async () 
   const rest = problem.constants("rest", { shape: 3, values: positions });
   problem.residuals("arap", { over: ends, of: [x, x, turn.at(0), rest.at(0), rest.at(1)] },
     ([a, b, w, a0, b0]) => a.sub(b).sub(rotateXYZ(w, a0.sub(b0))));
-  problem.residuals("handles", { of: [x.at(Uint32Array.of(0, 9))], data: { target: Float64Array.of(0, 0, 1, 0, 1, 0) }, weight: 5 }, ([p], { target }) => p.sub(target));
+  problem.residuals("handles", { of: [x.at(Uint32Array.of(0, 9))], data: { target: column(Float64Array.of(0, 0, 1, 0, 1, 0), 3) }, weight: 5 }, ([p], { target }) => p.sub(target));
   const report = await problem.solve({ linear: "pcg", preconditioner: "block-jacobi", maxIterations: 4 });
   const { rounds, roundDispatches } = report.counters;
   assert.ok(rounds > 4, `${rounds} rounds`);
