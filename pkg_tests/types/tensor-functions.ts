@@ -1,0 +1,42 @@
+// Compiled, never run: functions of tensors that are made of others.
+import { einsum, hvp, init, jvp, vjp } from "leastwise";
+import type { Kept, Tensor } from "leastwise";
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
+function is<T extends true>(_proof?: T): void {}
+
+export async function functions(subscripts: string) {
+  using lw = await init();
+  const a = lw.ones([2, 2]), d = lw.ones([2, 2], { dtype: "f64" }), half = lw.ones([2, 2], { dtype: "f16" });
+  const product = einsum("ij,jk", a, half), exact = einsum("...ij,jk,k->...i", d, d, d);
+  is<Same<typeof product, Tensor>>();
+  is<Same<typeof exact, Tensor<"f64">>>();
+  einsum(subscripts, a, a, a);
+  // @ts-expect-error two operands are named, and one is given
+  einsum("ij,jk", a);
+  // @ts-expect-error one operand is named, and two are given
+  einsum("ij", a, a);
+  // @ts-expect-error one is of f32, the other of f64
+  einsum("ij,jk", a, d);
+  // @ts-expect-error an array is no tensor
+  einsum("ij,j", a, [1, 2]);
+  // @ts-expect-error subscripts come first
+  einsum(a, "ij");
+
+  const { value, pull } = vjp((x, y) => x.matmul(y), [d, d]), slopes = pull(d);
+  is<Same<typeof value, Kept<"f64">>>();
+  is<Same<typeof slopes, readonly [Tensor<"f64">, Tensor<"f64">]>>();
+  const along = jvp((x) => x.square(), [a], [a]), curved = hvp((x, y) => x.mul(y).sum(), [a, a], [a, half]);
+  is<Same<typeof along.tangent, Tensor>>();
+  is<Same<typeof curved.products, readonly [Tensor, Tensor]>>();
+  // @ts-expect-error a cotangent of another precision
+  pull(a);
+  // @ts-expect-error a tangent for each
+  jvp((x, y) => x.mul(y), [a, a], [a]);
+  // @ts-expect-error of the same precision
+  jvp((x) => x.square(), [a], [d]);
+  // @ts-expect-error a function of tensors gives a tensor
+  vjp((x) => 1, [a]);
+  // @ts-expect-error directions are needed
+  hvp((x) => x.sum(), [a]);
+}
