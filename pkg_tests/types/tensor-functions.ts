@@ -1,5 +1,5 @@
 // Compiled, never run: functions of tensors that are made of others.
-import { einsum, hvp, init, jvp, vjp } from "leastwise";
+import { attention, conv2d, convTranspose2d, einsum, hvp, init, jvp, vjp } from "leastwise";
 import type { Kept, Tensor } from "leastwise";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
@@ -39,4 +39,17 @@ export async function functions(subscripts: string) {
   vjp((x) => 1, [a]);
   // @ts-expect-error directions are needed
   hvp((x) => x.sum(), [a]);
+
+  conv2d(d, d, { padding: "same", groups: 2 });
+  const larger = convTranspose2d(d, d, { step: 2, outputPadding: [1, 0] });
+  is<Same<typeof larger, Tensor<"f64">>>();
+  attention(a, half, a, { lengths: [1, 2], grouped: true });
+  // @ts-expect-error what is padded to a size has one word
+  conv2d(a, a, { padding: "valid" });
+  // @ts-expect-error a transpose has no such size
+  convTranspose2d(a, a, { padding: "same" });
+  // @ts-expect-error stride is called step
+  conv2d(a, a, { stride: 2 });
+  // @ts-expect-error lengths are whole numbers
+  attention(a, a, a, { lengths: "all" });
 }

@@ -36,6 +36,8 @@ export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
 export type { Constraint, ConstraintOptions, EnergyOptions, Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { Arrays, DeviceArray, KeptArray } from "./tensor/device-arrays.js";
+export { convTranspose2d } from "./tensor/convolutions.js";
+export type { TransposedOptions } from "./tensor/convolutions.js";
 export { hvp, jvp, vjp } from "./tensor/derivatives.js";
 export type { Pullback } from "./tensor/derivatives.js";
 export { einsum } from "./tensor/einsum.js";

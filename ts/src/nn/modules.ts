@@ -5,7 +5,8 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, given, hasMethods, oneOf, whole } from "../options.js";
 import { mustBeTensor } from "../tensor/apply.js";
-import { conv2d, CONVOLUTION, type ConvolutionOptions } from "../tensor/functions.js";
+import { CONVOLUTION } from "../tensor/convolutions.js";
+import { conv2d, type ConvolutionOptions } from "../tensor/functions.js";
 import { pairOf, shown } from "../tensor/shapes.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 
@@ -144,7 +145,8 @@ export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outp
 }
 
 /**
- * A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1].
+ * A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters
+ * [outputs, inputs / groups, h, w], what is added [outputs, 1, 1].
  *
  * @throws `invalid-option` for sizes that are not positive, and without a seed
  * @example
@@ -157,9 +159,12 @@ export function conv<D extends DType = "f32">(lw: Engine, inputs: number, output
   whole()(`${what}: outputs`, outputs, {});
   const [height, width] = pairOf(what, "size", size, NaN);
   const all = checked(`${what}: options`, options, CONV, { prefix: `${what}: ` }) as ConvOptions<D>;
-  const { step = 1, padding = 0, dilation = 1 } = all;
-  const filters = started(what, lw, [outputs, inputs, height, width], inputs * height * width, outputs * height * width, all);
-  const windows = { step, padding, dilation };
+  const { step = 1, padding = 0, dilation = 1, groups = 1 } = all;
+  whole()(`${what}: groups`, groups, {});
+  if (inputs % groups || outputs % groups) throw new LeastwiseError("invalid-option", `${what}: ${inputs} inputs and ${outputs} outputs are no ${groups} equal groups`);
+  const each = inputs / groups;
+  const filters = started(what, lw, [outputs, each, height, width], each * height * width, (outputs / groups) * height * width, all);
+  const windows = { step, padding, dilation, groups };
   if (all.bias === false) return layer([filters], ([f], x) => conv2d(x, f, windows));
   return layer([filters, lw.zeros([outputs, 1, 1], dtypeOf(all))], ([f, b], x) => conv2d(x, f, windows).add(b));
 }
