@@ -1,6 +1,7 @@
 // Compiled, never run: functions of tensors that are made of others.
 import { attention, conv2d, convTranspose2d, einsum, hvp, init, jvp, vjp } from "leastwise";
-import type { Kept, Tensor } from "leastwise";
+import type { HalfTensor, Kept, Tensor } from "leastwise";
+import { linear, loadModel, loadTensors, saveModel, saveTensors } from "leastwise/nn";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -52,4 +53,19 @@ export async function functions(subscripts: string) {
   conv2d(a, a, { stride: 2 });
   // @ts-expect-error lengths are whole numbers
   attention(a, a, a, { lengths: "all" });
+
+  const file = await saveTensors({ a, d, half }, { metadata: { epoch: "3" } }), single = loadTensors(lw, file).tensors["a"]!, double = loadTensors(lw, file.buffer, { dtype: "f64" }).tensors["a"]!, small = loadTensors(lw, file, { dtype: "f16" }).tensors["a"]!;
+  is<Same<typeof single, Tensor>>();
+  is<Same<typeof double, Tensor<"f64">>>();
+  is<Same<typeof small, HalfTensor>>();
+  const model = linear(lw, 2, 2, { seed: 1 }), texts = loadModel(model, await saveModel(model, { names: ["w", "b"] }), { strict: false });
+  is<Same<typeof texts, { readonly [key: string]: string }>>();
+  // @ts-expect-error tensors have names
+  await saveTensors([a]);
+  // @ts-expect-error texts are no numbers
+  await saveTensors({ a }, { metadata: { epoch: 3 } });
+  // @ts-expect-error a file is no text
+  loadTensors(lw, "file");
+  // @ts-expect-error the model is of f32
+  loadModel(model, file, { dtype: "f64" });
 }
