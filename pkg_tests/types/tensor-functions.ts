@@ -1,6 +1,6 @@
 // Compiled, never run: functions of tensors that are made of others.
 import { attention, conv2d, convTranspose2d, einsum, hvp, init, jvp, vjp } from "leastwise";
-import type { HalfTensor, Kept, Tensor } from "leastwise";
+import type { Engine, F32, F64, HalfTensor, Kept, Tensor } from "leastwise";
 import { linear, loadModel, loadTensors, saveModel, saveTensors } from "leastwise/nn";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
@@ -54,6 +54,23 @@ export async function functions(subscripts: string) {
   // @ts-expect-error lengths are whole numbers
   attention(a, a, a, { lengths: "all" });
 
+  using exact64 = await init({ precision: "f64", backend: "cpu" });
+  const zeros = exact64.zeros([2]), weights = linear(exact64, 2, 2, { seed: 1 }).parameters(), listed = exact64.tensor([1, 2]), rounded = exact64.zeros([2], { dtype: "f32" });
+  is<Same<typeof zeros, Tensor<"f64">>>();
+  is<Same<typeof weights, readonly Tensor<"f64">[]>>();
+  is<Same<typeof listed, Tensor<"f64">>>();
+  is<Same<typeof rounded, Tensor>>();
+  const doubles = lw.tensor(new Float64Array(2)), singles = lw.tensor(new Float64Array(2), [2], { dtype: "f32" }), floats = lw.tensor(new Float32Array(2)), either = lw.tensor(new Float32Array(2) as F32 | F64, [2], { dtype: "f32" });
+  is<Same<typeof doubles, Tensor<"f64">>>();
+  is<Same<typeof singles, Tensor>>();
+  is<Same<typeof floats, Tensor>>();
+  is<Same<typeof either, Tensor>>();
+  // @ts-expect-error of an array of either precision the dtype has to be said
+  lw.tensor(new Float32Array(2) as F32 | F64);
+  // @ts-expect-error a Float64Array makes a tensor of f64
+  lw.ones([2]).add(lw.tensor(new Float64Array(2)));
+  const engine: Engine = exact64;
+  engine.problem();
   const file = await saveTensors({ a, d, half }, { metadata: { epoch: "3" } }), single = loadTensors(lw, file).tensors["a"]!, double = loadTensors(lw, file.buffer, { dtype: "f64" }).tensors["a"]!, small = loadTensors(lw, file, { dtype: "f16" }).tensors["a"]!;
   is<Same<typeof single, Tensor>>();
   is<Same<typeof double, Tensor<"f64">>>();

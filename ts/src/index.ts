@@ -6,7 +6,7 @@ export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, NullSpac
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export type { InitOptions, PreloadOptions } from "./init.js";
-export type { Backend, Doubles, Engine, Memory, Precision, Stats } from "./engine.js";
+export type { Backend, Doubles, DTypeOf, Engine, Memory, Precision, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export {

@@ -53,7 +53,7 @@ export interface LayerOptions<D extends DType> {
   readonly start?: "he" | "glorot";
   /** True to add a bias to each output, 0 at the start. @defaultValue true */
   readonly bias?: boolean;
-  /** Precision of parameters and results. @defaultValue `"f32"` */
+  /** Precision of parameters and results. @defaultValue that of the engine */
   readonly dtype?: D;
 }
 
@@ -86,7 +86,7 @@ export interface MlpOptions<D extends DType> {
   readonly seed: number;
   /** Activation between layers. @defaultValue "relu" */
   readonly activation?: Activation;
-  /** Precision of parameters and results. @defaultValue `"f32"` */
+  /** Precision of parameters and results. @defaultValue that of the engine */
   readonly dtype?: D;
 }
 
@@ -129,7 +129,7 @@ export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[
  * @example
  * const logits = linear(lw, 64, 10, { seed: 1, start: "glorot" });
  */
-export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
+export function linear<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
   const what = "linear(lw, inputs, outputs)";
   mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
@@ -152,7 +152,7 @@ export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outp
  * @example
  * const features = conv(lw, 3, 16, 5, { seed: 1, padding: 2 }).forward(images);
  */
-export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
+export function conv<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
   const what = "conv(lw, inputs, outputs, size)";
   mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
@@ -205,7 +205,7 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
  * @example
  * const model = mlp(lw, [64, 128, 10], { seed: 1, activation: "gelu" });
  */
-export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
+export function mlp<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
   const what = "mlp(lw, sizes)";
   const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });
   mustBeEngine(what, lw);

@@ -106,7 +106,7 @@ export async function saveTensors(tensors: { readonly [name: string]: AnyTensor 
 }
 
 /**
- * The tensors of a safetensors file. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where `dtype` would
+ * The tensors of a safetensors file, of the engine's dtype unless another is given. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where `dtype` would
  * round them, unless it is given.
  *
  * @throws `file-format`, `file-truncated` and `file-corrupt` for files that can't be read; `dtype` for numbers that would be rounded
@@ -114,10 +114,10 @@ export async function saveTensors(tensors: { readonly [name: string]: AnyTensor 
  * const { tensors, metadata } = loadTensors(lw, await saveTensors({ weights }));
  * const product = tensors["weights"]!.matmul(images);
  */
-export function loadTensors<D extends DType = "f32">(lw: Engine, file: Uint8Array | ArrayBuffer, options?: { readonly dtype?: D }): LoadedTensors<Tensor<NoInfer<D>>>;
+export function loadTensors<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, file: Uint8Array | ArrayBuffer, options?: { readonly dtype?: D }): LoadedTensors<Tensor<NoInfer<D>>>;
 export function loadTensors(lw: Engine, file: Uint8Array | ArrayBuffer, options: { readonly dtype: "f16" }): LoadedTensors<HalfTensor>;
 export function loadTensors(lw: Engine, file: Uint8Array | ArrayBuffer, options: { readonly dtype?: Storage } = {}): LoadedTensors<AnyTensor> {
-  const what = "loadTensors(lw, file)", { dtype: wanted } = checked(`${what}: options`, options, LOAD, { prefix: `${what}: ` }), dtype = wanted ?? "f32";
+  const what = "loadTensors(lw, file)", { dtype: wanted } = checked(`${what}: options`, options, LOAD, { prefix: `${what}: ` }), dtype = wanted ?? (lw as Partial<Engine>).dtype ?? "f32";
   if (!hasMethods(lw, "tensor", "scope")) throw new LeastwiseError("invalid-option", `${what}: lw must be an engine, as init() makes one, not ${describe(lw)}`);
   const { tensors, metadata } = read(what, file);
   const numbers = [...tensors].map(([name, entry]) => [name, entry.shape, numbersOf(what, name, entry, dtype, wanted !== undefined)] as const);

@@ -152,7 +152,7 @@ export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumber
 /**
  * Rows of a table [rows, …]: what `table.gather(rows)` gives.
  *
- * @throws `shape`, `index-out-of-range` for a row that the table lacks, `foreign-tensor` for rows of another engine
+ * @throws `shape`, `index-out-of-range` for a row that the table lacks (negative ones of an array count from the end), `foreign-tensor` for rows of another engine
  * @example
  * const words = embedding(weights, [5, 0, 7]);
  */
