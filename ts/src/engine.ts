@@ -331,8 +331,8 @@ export class EngineOf implements Engine {
     this.#ofTensors((native) => native.tensorTrim(), undefined);
   }
 
-  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType = "f32">(values: Float32Array | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }

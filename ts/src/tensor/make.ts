@@ -108,8 +108,8 @@ export interface TensorEngine<P extends DType = "f32"> {
    *
    * @throws `dtype` for a `Float64Array` on WebGPU, unless `dtype` says that it is to be rounded
    */
-  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType = P>(values: Float32Array | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
