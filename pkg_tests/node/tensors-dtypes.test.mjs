@@ -28,6 +28,9 @@ test("a Float64Array makes a tensor of f64, unless it is to be rounded", async (
   assert.deepEqual(lw.tensor(values, [2, 1]).dtype, "f64");
   assert.deepEqual(await list(lw.tensor(values, [2], { dtype: "f32" })), [Math.fround(0.1), Infinity]);
   assert.equal(lw.tensor(Float32Array.of(1)).dtype, "f32");
+  const rows = lw.tensor([Float32Array.of(1, 2), [3, 4], Float64Array.of(5, 6)]);
+  assert.deepEqual([rows.dtype, rows.shape, await list(rows)], ["f32", [3, 2], [1, 2, 3, 4, 5, 6]]);
+  refuses(() => lw.tensor([Float32Array.of(1, 2), [3]]), "shape", /rows differ: along axis 1 the first has 2 elements, and another is of 1/);
   refuses(() => lw.tensor(values).add(lw.ones([2])), "dtype", /of f64 and of f32/);
 });
 

@@ -14,13 +14,13 @@ import { PREVIEW } from "./text.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
 
 /**
- * Numbers in arrays in arrays, as deep as a tensor has axes.
+ * Numbers in arrays in arrays, as deep as a tensor has axes; the innermost may be typed.
  *
  * @example
  * const rows: Nested = [[1, 2], [3, 4]];
  * const matrix = lw.tensor(rows);
  */
-export type Nested = readonly (number | Nested)[];
+export type Nested = readonly (number | Nested | Floats)[];
 
 /**
  * Element type of a new tensor.
@@ -280,11 +280,13 @@ function viewed(what: string, given: unknown): { numbers: ArrayLike<number>; sha
   return { numbers: values, shape: [values.length] };
 }
 
+const isRow = (value: unknown): value is ArrayLike<unknown> => isList(value) || isFloats(value);
+
 /** Numbers of nested arrays, row by row, and their shape. */
 function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes } {
   if (!isList(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
   const shape: number[] = [];
-  for (let first: unknown = nested; isList(first); first = first[0]) shape.push(first.length);
+  for (let first: unknown = nested; isRow(first); first = first[0]) shape.push(first.length);
   const numbers: number[] = [];
   const visit = (part: unknown, axis: number): void => {
     if (axis === shape.length) {
@@ -292,10 +294,10 @@ function flattened(what: string, nested: unknown): { numbers: readonly number[];
       numbers.push(part);
       return;
     }
-    if (!isList(part) || part.length !== shape[axis]) {
-      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${isList(part) ? `of ${part.length}` : describe(part)}`);
+    if (!isRow(part) || part.length !== shape[axis]) {
+      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${isRow(part) ? `of ${part.length}` : describe(part)}`);
     }
-    for (const each of part) visit(each, axis + 1);
+    for (let k = 0; k < part.length; k++) visit(part[k], axis + 1);
   };
   visit(nested, 0);
   return { numbers, shape };
