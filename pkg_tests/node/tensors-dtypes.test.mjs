@@ -66,6 +66,16 @@ test("negative axes and places count from the end", async (t) => {
   refuses(() => crossEntropy(x, [-1, 0]), "index-out-of-range", /number 0 is -1, but labels and indices are whole numbers from 0/, { instance: 0 });
 });
 
+test("labels of more axes, row by row in an array", async (t) => {
+  const lw = await open(t, { backend: "cpu" }, { fresh: true }), logits = lw.random([2, 3, 4], { seed: 1 }), labels = [3, 0, 1, 2, 2, 0], before = lw.memory().tensors;
+  const flat = crossEntropy(logits, labels), shaped = crossEntropy(logits, lw.indices(labels, [2, 3])), one = crossEntropy(logits.reshape(6, 4), labels);
+  assert.equal(lw.memory().tensors, before + 5, "no more than was asked for");
+  const [a, b, c] = await Promise.all([flat, shaped, one].map((loss) => loss.item()));
+  assert.deepEqual([a, b], [b, c]);
+  refuses(() => crossEntropy(logits, [1, 2]), "shape", /\[2\] has 2 elements, \[2, 3\] has not/);
+  refuses(() => crossEntropy(logits, [1, 2, 3, 4, 0, 0]), "index-out-of-range", /there is a 4 among the numbers, but there are 4 classes/);
+});
+
 test("every option has a name", async (t) => {
   const lw = await open(t, { backend: "cpu" }), x = lw.ones([2, 2]);
   for (const [work, message] of [

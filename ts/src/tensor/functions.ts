@@ -6,6 +6,7 @@ import { checked, flag, given, real } from "../options.js";
 import type { Scalar } from "../scalar.js";
 import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
 import { attended } from "./attending.js";
+import { made } from "./composed.js";
 import { CONVOLUTION, convolved, windowsOf } from "./convolutions.js";
 import { mapped } from "./mapping.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
@@ -133,7 +134,7 @@ export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>
 }
 
 /**
- * The mean over rows of −log softmax(logits)[label]: logits [.., classes], and a whole number for each row.
+ * The mean over rows of −log softmax(logits)[label]: logits [.., classes], and a whole number for each row: in an array row by row, or in a tensor [..].
  *
  * @throws `index-out-of-range` for a label that is no class
  * @example
@@ -145,7 +146,9 @@ export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumber
   if (!isArrayLike(labels)) mustBeTensor(what, "labels", labels);
   return withNumbers(what, labels, logits as Kept<D>, (given) => {
     mustBeBelow(what, given, logits.shape.at(-1) ?? 0, "classes");
-    return apply("crossEntropy", [logits as Kept<D>, given]);
+    const rows = logits.shape.slice(0, -1);
+    // An array has one axis, whatever the logits have.
+    return isArrayLike(labels) && rows.length !== 1 ? made(what, logits, () => apply("crossEntropy", [logits as Kept<D>, given.reshape(rows) as Kept<D>])) : apply("crossEntropy", [logits as Kept<D>, given]);
   });
 }
 
