@@ -21,7 +21,7 @@ export interface Made { readonly term: Term<object>; readonly weight: number | F
 type Scope = { readonly [name: string]: unknown };
 
 /** What expressions, losses and tables are made of. Tensors have no part in a problem, and with `import *` every page would carry them. */
-const CORE: Scope = {
+export const CORE: Scope = {
   LeastwiseError, abs, acos, acosh, and, angleBetween, arctan, asin, asinh, atan, atan2, atanh, barron, cauchy, cbrt, ceil, clamp, closestRotation, column, composed, cos, cosh,
   cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor, fract, fromAngleAxis, fromMatrix, gelu, gemanMcClure,
   huber, hypot, leakyRelu, log, log10, log1p, log2, logsumexp, loss, manifold, mat2, mat3, max, mean, min, mix, mod, norm, normalize, not, or, perEntry,
