@@ -77,11 +77,11 @@ test("nothing of the package is imported later, and modules import each other in
 
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
-    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "avgPool2d", "barron", "batchNorm", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
-    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "dropout", "eigenSymmetric", "embedding", "erf", "exp", "exp2", "expm1", "fitModels", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "groupNorm", "half", "huber", "hypot",
-    "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "oneHot", "or", "perEntry", "pow", "preload", "quat", "quatExp",
+    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "avgPool2d", "barron", "batchNorm", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "convTranspose2d", "cos",
+    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "dropout", "eigenSymmetric", "einsum", "embedding", "erf", "exp", "exp2", "expm1", "fitModels", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "groupNorm", "half", "huber", "hvp", "hypot",
+    "init", "jvp", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "oneHot", "or", "perEntry", "pow", "preload", "quat", "quatExp",
     "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
-    "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "valueAndGrad", "vec", "vector", "welsch", "where",
+    "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "valueAndGrad", "vec", "vector", "vjp", "welsch", "where",
   ]);
   assert.deepEqual(Object.keys(mesh).sort(), [
     "angleDefects", "boundaryLoops", "boundingBox", "clean", "components", "cornerAngles", "cotangentWeights", "cutAlong", "decimate", "disk", "edgeLengths", "edges", "faceAdjacency", "faceAreas", "faceNeighbors", "faceNormals", "fans",
@@ -92,7 +92,7 @@ test("what is exported", () => {
     "arap", "bending", "biLaplacian", "bimodalAlignment", "bimodalVariance", "closePairs", "developableCovariance", "developablePartition", "developableShare", "dirichlet", "edgeLengths", "equalAreas", "formulas", "hinge", "inertia", "lscm", "mips",
     "neoHookean", "planarPolygons", "planeContact", "regularPolygons", "shear", "sphereContact", "stVenantKirchhoff", "stretch", "symmetricDirichlet", "vertexContact", "willmore",
   ]);
-  assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "mlp", "sequential", "sgd", "trainer"]);
+  assert.deepEqual(Object.keys(nn).sort(), ["adam", "adamW", "conv", "layer", "linear", "loadModel", "loadTensors", "mlp", "saveModel", "saveTensors", "sequential", "sgd", "trainer"]);
   assert.deepEqual(Object.keys(autograd).sort(), [
     "Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "GraphBuilder", "Losses", "Matrix3x3", "Optimizer", "Parser", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "computeGradients", "differentiate", "generateCode", "generateGradientCode", "generateGradientFunction",
     "generateMathNotation", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync", "parse", "simplify",

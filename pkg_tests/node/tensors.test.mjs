@@ -261,7 +261,7 @@ test("making tensors: nested arrays, numbers, typed arrays, counts and fills", a
   const values = Float32Array.of(1, 2, 3, 4), typed = lw.tensor(values, [2, 2]);
   values[0] = 9;
   assert.deepEqual([...await typed.read()], [1, 2, 3, 4], "values were copied");
-  assert.deepEqual([...await lw.tensor(Float64Array.of(0.1)).read()], [Math.fround(0.1)], "f32 by default");
+  assert.deepEqual([...await lw.tensor([0.1]).read()], [Math.fround(0.1)], "f32 by default");
   assert.deepEqual([...await lw.tensor([0.1], [1], { dtype: "f64" }).read()], [0.1]);
   assert.deepEqual([...await lw.arange(4).read()], [0, 1, 2, 3]);
   assert.deepEqual([...await lw.arange(3, { start: 1, step: -0.5 }).read()], [1, 0.5, 0]);

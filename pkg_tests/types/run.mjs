@@ -32,9 +32,9 @@ const browser = ["ES2022", "DOM"];
 // From version 6 on, TypeScript's own DOM types have WebGPU, which @webgpu/types then declares once more: what the two
 // have against each other is not ours, everything else is.
 const hosts = {
-  "Node alone": { lib: ["ES2022"], types: ["node"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "fits.ts", "threads.ts", "loading.ts", "without-webgpu.ts"] },
-  "browser": { lib: browser, types: [], files: ({ hasWebGpu }) => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "fits.ts", "threads.ts", "loading.ts", hasWebGpu ? "with-webgpu.ts" : "without-webgpu.ts"] },
-  "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "fits.ts", "threads.ts", "loading.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
+  "Node alone": { lib: ["ES2022"], types: ["node"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "tensor-functions.ts", "fits.ts", "threads.ts", "loading.ts", "without-webgpu.ts"] },
+  "browser": { lib: browser, types: [], files: ({ hasWebGpu }) => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "tensor-functions.ts", "fits.ts", "threads.ts", "loading.ts", hasWebGpu ? "with-webgpu.ts" : "without-webgpu.ts"] },
+  "browser + @webgpu/types": { lib: browser, types: ["@webgpu/types"], files: () => ["api.ts", "expressions.ts", "shapes.ts", "meshes.ts", "vectors.ts", "compression.ts", "tensors.ts", "tensor-functions.ts", "fits.ts", "threads.ts", "loading.ts", "with-webgpu.ts"], notOurs: /[/\\](lib\.dom\.d\.ts|@webgpu[/\\]types[/\\][^(]*)\(/ },
 };
 
 const common = { target: "ES2022", strict: true, noEmit: true, skipLibCheck: false, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };

@@ -158,6 +158,9 @@ export function isList(value: unknown): value is readonly unknown[] {
 /** True for a `Float32Array` or a `Float64Array`. @internal */
 export const isFloats = (value: unknown): value is Floats => kindOf(value) === "Float32Array" || kindOf(value) === "Float64Array";
 
+/** True for a `Float64Array`. @internal */
+export const isA64 = (value: unknown): boolean => kindOf(value) === "Float64Array";
+
 /** True for bytes, which say of each instance whether it is meant. @internal */
 export const isMask = (value: unknown): value is Mask => kindOf(value) === "Uint8Array";
 

@@ -99,6 +99,14 @@ export interface Memory {
 export type Precision = "f32" | "f64" | "f32x2" | "mixed";
 
 /**
+ * Precision of tensors that an engine makes where nothing else is said, by the precision that it was asked for.
+ *
+ * @example
+ * const exact = (lw: Engine<DTypeOf<"f64">>) => lw.zeros([3]);  // a Tensor<"f64">
+ */
+export type DTypeOf<P extends Precision> = P extends "f64" ? "f64" : "f32";
+
+/**
  * The verdict of a device's self-check: sums, products, quotients and chains of random numbers in double-floats, compared with f64. `products`
  * says how rounding errors of products are found: by a `fma` that rounds once, or by halves (Dekker). `reason` says what is wrong, or
  * that the backend has f64 instead.
@@ -114,14 +122,14 @@ function doublesOf(verdict: string): Doubles {
 }
 
 /**
- * Everything begins here.
+ * Everything begins here. `P` is the precision of tensors that are made without a `dtype`: what {@link InitOptions.precision} asked for.
  *
  * @example
  * const lw: Engine = await init();
  * const problem = lw.problem();
  * lw.dispose();  // frees everything that was made with it
  */
-export interface Engine extends Disposable, TensorEngine {
+export interface Engine<P extends DType = "f32"> extends Disposable, TensorEngine<P> {
   readonly backend: Backend;
   /** Why this backend. */
   readonly reason: string;
@@ -141,7 +149,7 @@ export interface Engine extends Disposable, TensorEngine {
   /** Destroys the buffers that are kept for tensors to come, and forgets how evaluations were planned. @throws `busy` during an evaluation */
   trim(): void;
   /** The level below tensors: arrays that are written over. */
-  readonly arrays: Arrays;
+  readonly arrays: Arrays<P>;
   /** Work of the device so far. */
   counters(): Counters;
   /** Counts of compiled and of reused structures, over all problems of this engine. */
@@ -207,7 +215,7 @@ export interface Engine extends Disposable, TensorEngine {
 const NO_TENSORS: TensorStatistics = { evaluations: 0, plansMade: 0, plansReused: 0, kernels: 0, fused: 0, transfers: 0, nodes: 0, live: 0, pooled: 0, peak: 0, hits: 0, misses: 0, evictions: 0 };
 
 /** Where an engine comes from, and what ends with it. @internal */
-export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly open?: OpenDevice; readonly parts?: Parts; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
+export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly dtype?: DType | undefined; readonly open?: OpenDevice; readonly parts?: Parts; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }
 
 /** What is left to do when an engine is no more: once, and without holding it. */
 interface Ending { readonly begun: boolean; end(): void }
@@ -256,6 +264,7 @@ export class EngineOf implements Engine {
   readonly backend: Backend;
   readonly reason: string;
   readonly precision: Precision;
+  readonly dtype: DType;
   readonly doubles: Doubles;
   readonly adapter: string;
   readonly device: Device | undefined;
@@ -274,13 +283,14 @@ export class EngineOf implements Engine {
     this.backend = origin.backend;
     this.reason = origin.reason;
     this.precision = origin.precision;
+    this.dtype = origin.dtype ?? "f32";
     this.doubles = doublesOf(native.doubles);
     this.adapter = native.adapter;
     this.device = origin.open?.device as Device | undefined;
     const largest = this.precision === "f64" ? Number.MAX_VALUE : LARGEST_F32;
     this.#tasks = new Tasks(native, panic, this.device, this.precision === "f32" ? "f32" : "f64", largest, origin.parts ?? WHOLE);
     this.#tensors = new TensorContext(this.#tasks, origin.backend, Tensor);
-    this.#maker = new TensorMaker(this.#tensors);
+    this.#maker = new TensorMaker(this.#tensors, this.dtype);
     this.#routing = new Routing(this.#tensors, this.adapter);
     this.arrays = new ArraysOf(this.#tensors, this.#maker, () => ({ name: this.adapter, type: this.backend, memory: this.counters().bytesLive }));
     this.#ending = endingOf(origin);
@@ -321,7 +331,9 @@ export class EngineOf implements Engine {
     this.#ofTensors((native) => native.tensorTrim(), undefined);
   }
 
-  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor<D extends DType = "f32">(values: Float32Array | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
+  tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }

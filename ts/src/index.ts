@@ -6,7 +6,7 @@ export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, NullSpac
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
 export type { InitOptions, PreloadOptions } from "./init.js";
-export type { Backend, Doubles, Engine, Memory, Precision, Stats } from "./engine.js";
+export type { Backend, Doubles, DTypeOf, Engine, Memory, Precision, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";
 export {
@@ -36,6 +36,11 @@ export type { Each, EntryOf, More } from "./sums.js";
 export type { Bounds, Constants, Table, Variables } from "./table.js";
 export type { Constraint, ConstraintOptions, EnergyOptions, Evaluation, GradientCheck, HessianEvaluation, HessianForm, Term, TermOptions } from "./term.js";
 export type { Arrays, DeviceArray, KeptArray } from "./tensor/device-arrays.js";
+export { convTranspose2d } from "./tensor/convolutions.js";
+export type { TransposedOptions } from "./tensor/convolutions.js";
+export { hvp, jvp, vjp } from "./tensor/derivatives.js";
+export type { Pullback } from "./tensor/derivatives.js";
+export { einsum } from "./tensor/einsum.js";
 export { attention, concat, conv2d, crossEntropy, embedding, grad, map, maxPool2d, stack, where } from "./tensor/functions.js";
 export type { AttentionOptions, ConvolutionOptions, Pair, PoolOptions } from "./tensor/functions.js";
 export type { NormOptions, SpreadOptions } from "./tensor/composed.js";

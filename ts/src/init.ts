@@ -20,7 +20,7 @@ import { openDevice, SoftwareAdapter, withDevice, type OpenDevice } from "./webg
  * const options: InitOptions = { backend: "webgpu", precision: "f32x2" };
  * const lw = await init(options);
  */
-export interface InitOptions {
+export interface InitOptions<P extends Precision = Precision> {
   /**
    * `"auto"` takes CUDA where the package `leastwise-cuda` is installed and finds a GPU, then WebGPU, then the
    * CPU; `reason` says why. A software adapter of WebGPU, which is slower than the CPU backend, is passed over; `"webgpu"` takes it.
@@ -36,11 +36,13 @@ export interface InitOptions {
    *   solvers compute, agree with f64 to 10⁻¹⁰ of the sums of magnitudes that they come from, for numbers between 10⁻²⁵ and 10³⁰;
    * - `"mixed"`: in double-floats, but for what conjugate gradients do in every inner iteration, which is in f32 (iterative refinement).
    *
+   * Where `"f64"` is asked for, tensors are of f64, too, unless their `dtype` says otherwise; else they are of f32.
+   *
    * Adapters on which double-floats are not exact are found out, and refused with the reason: {@link Engine.doubles}.
    *
    * @defaultValue `"f64"` on CUDA and on the CPU; on WebGPU f32 that goes on in mixed precision
    */
-  precision?: Precision;
+  precision?: P;
   /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. @defaultValue a device of the engine's own */
   device?: Device;
   /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0 */
@@ -164,14 +166,14 @@ function mustGoTogether({ backend = "auto", precision, device }: Asked): void {
 }
 
 /** Runs what may throw the engine's errors, and makes ours of them. */
-async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: () => string | undefined, { tuning }: Asked, origin: Origin): Promise<EngineOf> {
+async function opened(work: () => Promise<NativeEngine> | NativeEngine, panic: () => string | undefined, { tuning, precision }: Asked, origin: Origin): Promise<EngineOf> {
   try {
     const native = await work();
     if (tuning) {
       await origin.parts?.need(NEEDS.tuning);
       native.setTuning(tuning.keys, tuning.choices);
     }
-    return new EngineOf(native, panic, origin);
+    return new EngineOf(native, panic, { ...origin, dtype: precision === "f64" ? precision : undefined });
   } catch (thrown) {
     throw asError(thrown, () => origin.parts?.trapped ?? panic());
   }

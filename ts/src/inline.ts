@@ -3,7 +3,7 @@
  * files. It is a third larger on disk and about the same on a line that compresses; everything else is equal.
  * @packageDocumentation
  */
-import type { Engine } from "./engine.js";
+import type { DTypeOf, Engine, Precision } from "./engine.js";
 import { unpacked } from "./gunzip.js";
 import { initFrom, preloadFrom, type InitOptions, type PreloadOptions } from "./init.js";
 import { packed } from "./wasm/inline.js";
@@ -18,7 +18,7 @@ export * from "./index.js";
  * import { init } from "leastwise/inline";
  * const lw = await init({ backend: "cpu" });  // nothing is fetched
  */
-export async function init(options: InitOptions = {}): Promise<Engine> {
+export async function init<P extends Precision = "f32">(options: InitOptions<P> = {}): Promise<Engine<DTypeOf<P>>> {
   return initFrom(options, { whole: () => unpacked(packed) });
 }
 

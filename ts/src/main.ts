@@ -5,7 +5,7 @@
  * @packageDocumentation
  */
 import { beside } from "./beside.js";
-import type { Engine } from "./engine.js";
+import type { DTypeOf, Engine, Precision } from "./engine.js";
 import { initFrom, preloadFrom, type InitOptions, type PreloadOptions } from "./init.js";
 
 export * from "./index.js";
@@ -18,7 +18,7 @@ export * from "./index.js";
  * const lw = await init();  // CUDA or WebGPU if available, else the CPU
  * console.log(lw.backend, lw.reason);
  */
-export async function init(options: InitOptions = {}): Promise<Engine> {
+export async function init<P extends Precision = "f32">(options: InitOptions<P> = {}): Promise<Engine<DTypeOf<P>>> {
   return initFrom(options, beside);
 }
 

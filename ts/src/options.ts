@@ -160,7 +160,7 @@ export function meant(name: string | symbol, known: readonly string[], has = "th
 
 /** Names that people bring from NumPy, PyTorch, JAX and TensorFlow, in small letters without underscores, and ours. */
 const ELSEWHERE: { readonly [name: string]: readonly string[] } = {
-  stride: ["step"], strides: ["step"], kernelsize: ["size"], ksize: ["size"], poolsize: ["size"], eps: ["epsilon"], gamma: ["scale"], weight: ["scale"], weights: ["scale"], beta: ["shift"], bias: ["shift"], iscausal: ["causal"], lr: ["learningRate"],
+  stride: ["step"], strides: ["step"], kernelsize: ["size"], ksize: ["size"], poolsize: ["size"], eps: ["epsilon"], gamma: ["scale"], weight: ["scale"], weights: ["scale"], beta: ["shift"], bias: ["shift"], iscausal: ["causal"], enablegqa: ["grouped"], lr: ["learningRate"],
   std: ["deviation"], stddev: ["deviation"], sigma: ["deviation"], loc: ["mean"], minval: ["low"], maxval: ["high"], ddof: ["correction"], unbiased: ["correction"], ord: ["order"], p: ["rate", "order"], dim: ["axis"], pad: ["padding"], type: ["dtype"],
 };
 

@@ -1,12 +1,13 @@
 /** Engines on several threads of the CPU: what `leastwise/threads` has besides what `leastwise` has. */
 import { loadWorkerPool, ThreadsUnavailable } from "./worker-pool.js";
-import type { Engine } from "./engine.js";
+import type { Engine, Precision } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
 import { INIT, initOn, plainHost, PRELOAD, type CpuHost, type InitOptions, type PreloadOptions } from "./init.js";
 import { shownValue } from "./instruction.js";
 import { checked, oneOf, type Checked, type Kind } from "./options.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import { PARTS, WHOLE } from "./parts.js";
+import type { DType } from "./tensor/tensor.js";
 import { loadWasm, type Locate, type Places } from "./wasm.js";
 
 /**
@@ -48,7 +49,7 @@ export interface Threads {
  * const options: ThreadsOptions = { backend: "cpu", threads: 4 };
  * const lw = await threadedInit(options);
  */
-export interface ThreadsOptions extends InitOptions {
+export interface ThreadsOptions<P extends Precision = Precision> extends InitOptions<P> {
   /** Threads of an engine on the CPU, the calling one among them. @defaultValue as many as there are cores, at most 16 */
   threads?: number;
   /** Source of the module with threads, where it can't be found beside this one; as {@link InitOptions.wasm}. @defaultValue the file of the package */
@@ -62,7 +63,7 @@ export interface ThreadsOptions extends InitOptions {
  * const lw: ThreadedEngine = await threadedInit({ backend: "cpu" });
  * console.log(lw.threads.count);
  */
-export interface ThreadedEngine extends Engine {
+export interface ThreadedEngine<P extends DType = "f32"> extends Engine<P> {
   readonly threads: Threads;
 }
 

@@ -7,6 +7,7 @@
  */
 import { threadedBeside } from "./beside-threaded.js";
 import { beside } from "./beside.js";
+import type { DTypeOf, Precision } from "./engine.js";
 import { initThreadsFrom, preloadThreadsFrom, type ThreadedEngine, type ThreadsOptions, type ThreadsPreloadOptions } from "./threaded.js";
 
 export * from "./index.js";
@@ -22,7 +23,7 @@ export type * from "./threaded.js";
  * const lw = await init({ backend: "cpu", threads: 4 });
  * console.log(lw.threads.count, lw.threads.reason);
  */
-export async function init(options: ThreadsOptions = {}): Promise<ThreadedEngine> {
+export async function init<P extends Precision = "f32">(options: ThreadsOptions<P> = {}): Promise<ThreadedEngine<DTypeOf<P>>> {
   return initThreadsFrom(options, beside, threadedBeside);
 }
 

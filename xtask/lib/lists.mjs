@@ -1,6 +1,7 @@
 // Lists of what a folder of the engine declares, a file each or a family a file: so that to add one is to add its file.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { page } from "../../pkg_tests/array-api.mjs";
 import { root } from "./run.mjs";
 import { surface } from "./surface/generated.mjs";
 
@@ -132,4 +133,4 @@ ${found.map(({ name }) => `    ${name},`).join("\n")}
 }
 
 /** The generated lists: a path, and its text. */
-export const LISTS = [["src/expr/operations/mod.rs", operations], ["src/program/losses/mod.rs", losses], ["src/solve/descent/rules/mod.rs", rules]];
+export const LISTS = [["src/expr/operations/mod.rs", operations], ["src/program/losses/mod.rs", losses], ["src/solve/descent/rules/mod.rs", rules], ["docs/ARRAY-API.md", page]];

@@ -5,7 +5,8 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, given, hasMethods, oneOf, whole } from "../options.js";
 import { mustBeTensor } from "../tensor/apply.js";
-import { conv2d, CONVOLUTION, type ConvolutionOptions } from "../tensor/functions.js";
+import { CONVOLUTION } from "../tensor/convolutions.js";
+import { conv2d, type ConvolutionOptions } from "../tensor/functions.js";
 import { pairOf, shown } from "../tensor/shapes.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 
@@ -52,7 +53,7 @@ export interface LayerOptions<D extends DType> {
   readonly start?: "he" | "glorot";
   /** True to add a bias to each output, 0 at the start. @defaultValue true */
   readonly bias?: boolean;
-  /** Precision of parameters and results. @defaultValue `"f32"` */
+  /** Precision of parameters and results. @defaultValue that of the engine */
   readonly dtype?: D;
 }
 
@@ -85,7 +86,7 @@ export interface MlpOptions<D extends DType> {
   readonly seed: number;
   /** Activation between layers. @defaultValue "relu" */
   readonly activation?: Activation;
-  /** Precision of parameters and results. @defaultValue `"f32"` */
+  /** Precision of parameters and results. @defaultValue that of the engine */
   readonly dtype?: D;
 }
 
@@ -128,7 +129,7 @@ export function layer<const T extends readonly [Tensor<DType>, ...Tensor<DType>[
  * @example
  * const logits = linear(lw, 64, 10, { seed: 1, start: "glorot" });
  */
-export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
+export function linear<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, inputs: number, outputs: number, options: LayerOptions<D>): Module<NoInfer<D>> {
   const what = "linear(lw, inputs, outputs)";
   mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
@@ -144,22 +145,26 @@ export function linear<D extends DType = "f32">(lw: Engine, inputs: number, outp
 }
 
 /**
- * A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters [outputs, inputs, h, w], what is added [outputs, 1, 1].
+ * A convolution of images [batch, inputs, height, width], to [batch, outputs, ..]. Parameters: filters
+ * [outputs, inputs / groups, h, w], what is added [outputs, 1, 1].
  *
  * @throws `invalid-option` for sizes that are not positive, and without a seed
  * @example
  * const features = conv(lw, 3, 16, 5, { seed: 1, padding: 2 }).forward(images);
  */
-export function conv<D extends DType = "f32">(lw: Engine, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
+export function conv<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, inputs: number, outputs: number, size: number | readonly [number, number], options: ConvOptions<D>): Module<NoInfer<D>> {
   const what = "conv(lw, inputs, outputs, size)";
   mustBeEngine(what, lw);
   whole()(`${what}: inputs`, inputs, {});
   whole()(`${what}: outputs`, outputs, {});
   const [height, width] = pairOf(what, "size", size, NaN);
   const all = checked(`${what}: options`, options, CONV, { prefix: `${what}: ` }) as ConvOptions<D>;
-  const { step = 1, padding = 0, dilation = 1 } = all;
-  const filters = started(what, lw, [outputs, inputs, height, width], inputs * height * width, outputs * height * width, all);
-  const windows = { step, padding, dilation };
+  const { step = 1, padding = 0, dilation = 1, groups = 1 } = all;
+  whole()(`${what}: groups`, groups, {});
+  if (inputs % groups || outputs % groups) throw new LeastwiseError("invalid-option", `${what}: ${inputs} inputs and ${outputs} outputs are no ${groups} equal groups`);
+  const each = inputs / groups;
+  const filters = started(what, lw, [outputs, each, height, width], each * height * width, (outputs / groups) * height * width, all);
+  const windows = { step, padding, dilation, groups };
   if (all.bias === false) return layer([filters], ([f], x) => conv2d(x, f, windows));
   return layer([filters, lw.zeros([outputs, 1, 1], dtypeOf(all))], ([f, b], x) => conv2d(x, f, windows).add(b));
 }
@@ -200,7 +205,7 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
  * @example
  * const model = mlp(lw, [64, 128, 10], { seed: 1, activation: "gelu" });
  */
-export function mlp<D extends DType = "f32">(lw: Engine, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
+export function mlp<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
   const what = "mlp(lw, sizes)";
   const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });
   mustBeEngine(what, lw);

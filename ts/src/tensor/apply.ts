@@ -90,10 +90,10 @@ export function through<D extends DType>(what: string, tensor: Kept<D>, steps: r
   return new context.Tensor(context, made, dtype);
 }
 
-/** Whole numbers as a tensor, for as long as `work` takes. @internal */
-export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T): T {
+/** Whole numbers as a tensor, for as long as `work` takes; of places along an axis of that `size`, negative ones count from its end. @internal */
+export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T, size = 0): T {
   if (isTensor(rows)) return work(rows as Kept<D>);
-  const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like.dtype) as D);
+  const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like.dtype) as D, size);
   try {
     return work(given);
   } finally {
@@ -102,17 +102,17 @@ export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | Ar
 }
 
 /** A tensor of whole numbers, checked. @internal */
-export function wholeNumbers<D extends DType>(context: TensorContext, what: string, given: unknown, shape: readonly number[] | undefined, dtype: D): Tensor<D> {
+export function wholeNumbers<D extends DType>(context: TensorContext, what: string, given: unknown, shape: readonly number[] | undefined, dtype: D, size = 0): Tensor<D> {
   const { values } = taken(what, given, { must: "must be an array of whole numbers" });
   const sizes = shape ?? [values.length];
   if (elementsOf(sizes) !== values.length) throw new LeastwiseError("data-length", `${what}: there are ${values.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
   const words = new Uint32Array(values.length);
   let largest = 0;
   for (let k = 0; k < words.length; k++) {
-    const value = values[k]!;
+    const value = values[k]! + (values[k]! < 0 ? size : 0);
     // f32 knows no whole numbers apart beyond these.
     if (!(Number.isInteger(value) && value >= 0 && value <= 1 << 24)) {
-      throw new LeastwiseError("index-out-of-range", `${what}: number ${k} is ${String(value)}, but labels and indices are whole numbers from 0 to 16777216`, { instance: k });
+      throw new LeastwiseError("index-out-of-range", `${what}: number ${k} is ${String(values[k])}, but labels and indices are whole numbers from ${size ? `−${size}` : 0} to 16777216`, { instance: k });
     }
     words[k] = value;
     largest = Math.max(largest, value);

@@ -141,7 +141,7 @@ export function split<D extends DType>(x: Kept<D>, parts: number | readonly numb
   const what = "split(parts, axis)", k = axisOf(what, axis, x.rank), size = x.shape[k]!;
   let ends: number[];
   if (isArrayLike(parts)) {
-    ends = [...Array.from(taken(`${what}: parts`, parts).values), size];
+    ends = [...Array.from(taken(`${what}: parts`, parts).values, (end) => (end < 0 ? end + size : end)), size];
     ends.forEach((end, j) => { if (!(Number.isInteger(end) && end >= (ends[j - 1] ?? 0) && end <= size)) throw new LeastwiseError("shape", `${what}: place ${j} is ${end}, but places are whole numbers that grow, from 0 to ${size}`); });
   } else {
     whole(1)(`${what}: parts`, parts, {});

@@ -73,11 +73,11 @@ type Any = KeptArray<DType>;
  * const a = arrays.allocate([1000]), twice = arrays.allocate([1000]);
  * arrays.add(a, a, twice);  // into twice, without a new array
  */
-export interface Arrays {
+export interface Arrays<P extends DType = "f32"> {
   /** The device's own name, what it is, and bytes of its buffers that live. */
   readonly device: { readonly name: string; readonly type: Backend; readonly memory: number };
   /** Zeros. */
-  allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
+  allocate<D extends DType = P>(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
   allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
   deallocate(array: Any): void;
   /** Copies to the device. */

@@ -4,8 +4,10 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, given, real } from "../options.js";
 import type { Scalar } from "../scalar.js";
-import { apply, computedWith, LARGEST, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { apply, computedWith, mustBeBelow, mustBeTensor, withNumbers } from "./apply.js";
+import { attended } from "./attending.js";
 import { made } from "./composed.js";
+import { CONVOLUTION, convolved, windowsOf } from "./convolutions.js";
 import { mapped } from "./mapping.js";
 import { axisOf, pairOf, shown } from "./shapes.js";
 import { mustBeTensors, Tensor, type AnyTensor, type ComputedWith, type DType, type Kept, type RowNumbers } from "./tensor.js";
@@ -35,6 +37,18 @@ export interface AttentionOptions<D extends DType = DType> {
    * matrix of scores is in memory. @defaultValue all
    */
   readonly mask?: Kept<D>;
+  /**
+   * Keys of each batch that count, the first so many: whole numbers from 0 to m, of the first axes of the batches ([batch] of [batch, heads]). Then, too, the
+   * scores are in memory.
+   *
+   * @defaultValue all
+   */
+  readonly lengths?: RowNumbers<D>;
+  /**
+   * True for keys and values of fewer heads than queries: [.., heads, n, d] and [.., groups, m, d], where head i sees group ⌊i·groups/heads⌋ (Ainslie et al.
+   * 2023). @defaultValue false
+   */
+  readonly grouped?: boolean;
 }
 
 /**
@@ -47,10 +61,12 @@ export interface AttentionOptions<D extends DType = DType> {
 export interface ConvolutionOptions {
   /** Distance between windows (stride). @defaultValue 1 */
   readonly step?: Pair;
-  /** Zeros around the images. @defaultValue 0 */
-  readonly padding?: Pair;
+  /** Zeros around the images; `"same"` for as many as give ⌈size/step⌉ places, of an odd number one more after them. @defaultValue 0 */
+  readonly padding?: Pair | "same";
   /** Distance between a window's elements. @defaultValue 1 */
   readonly dilation?: Pair;
+  /** Groups of channels, each with filters of its own: these are [results, channels / groups, height, width]. @defaultValue 1 */
+  readonly groups?: number;
 }
 
 /**
@@ -69,9 +85,7 @@ export interface PoolOptions {
   readonly padding?: Pair;
 }
 
-const ATTENTION = { scale: real(-Infinity), causal: flag, mask: given() } as const;
-/** @internal */
-export const CONVOLUTION = { step: given<Pair>(), padding: given<Pair>(), dilation: given<Pair>() } as const;
+const ATTENTION = { scale: real(-Infinity), causal: flag, mask: given(), lengths: given(), grouped: flag } as const;
 const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() } as const;
 
 /**
@@ -120,7 +134,7 @@ export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>
 }
 
 /**
- * The mean over rows of −log softmax(logits)[label]: logits [.., classes], and a whole number for each row.
+ * The mean over rows of −log softmax(logits)[label]: logits [.., classes], and a whole number for each row: in an array row by row, or in a tensor [..].
  *
  * @throws `index-out-of-range` for a label that is no class
  * @example
@@ -132,14 +146,16 @@ export function crossEntropy<D extends DType>(logits: Kept<D>, labels: RowNumber
   if (!isArrayLike(labels)) mustBeTensor(what, "labels", labels);
   return withNumbers(what, labels, logits as Kept<D>, (given) => {
     mustBeBelow(what, given, logits.shape.at(-1) ?? 0, "classes");
-    return apply("crossEntropy", [logits as Kept<D>, given]);
+    const rows = logits.shape.slice(0, -1);
+    // An array has one axis, whatever the logits have.
+    return isArrayLike(labels) && rows.length !== 1 ? made(what, logits, () => apply("crossEntropy", [logits as Kept<D>, given.reshape(rows) as Kept<D>])) : apply("crossEntropy", [logits as Kept<D>, given]);
   });
 }
 
 /**
  * Rows of a table [rows, …]: what `table.gather(rows)` gives.
  *
- * @throws `shape`, `index-out-of-range` for a row that the table lacks, `foreign-tensor` for rows of another engine
+ * @throws `shape`, `index-out-of-range` for a row that the table lacks (negative ones of an array count from the end), `foreign-tensor` for rows of another engine
  * @example
  * const words = embedding(weights, [5, 0, 7]);
  */
@@ -149,8 +165,8 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
 }
 
 /**
- * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e]. The matrix of scores is never in memory
- * (Dao et al. 2022).
+ * softmax(scale · q kᵀ) v over the last two axes: queries [.., n, d], keys [.., m, d], values [.., m, e], whose axes before broadcast. Without a mask and
+ * lengths the matrix of scores is never in memory (Dao et al. 2022) for d and e up to 256.
  *
  * @throws `shape` for shapes that do not fit; `dtype` for kinds that differ; `foreign-tensor` for tensors of another engine
  * @example
@@ -159,18 +175,8 @@ export function embedding<D extends DType>(table: Kept<D>, rows: RowNumbers<NoIn
 export function attention<D extends DType>(queries: Kept<D>, keys: Kept<NoInfer<D>>, values: Kept<NoInfer<D>>, options: AttentionOptions<NoInfer<D>> = {}): Tensor<D> {
   const what = "attention(queries, keys, values)";
   mustBeTensors(what, [queries, keys, values]);
-  const { scale = 1 / Math.sqrt(queries.shape.at(-1) || 1), causal = false, mask } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
-  if (mask === undefined) return apply("attention", [queries, keys, values], [scale, causal ? 1 : 0]);
-  mustBeTensor(what, "mask", mask);
-  return made(what, queries, () => masked(queries as Kept<D>, keys as Kept<D>, values as Kept<D>, mask as Kept<D>, scale, causal));
-}
-
-function masked<D extends DType>(queries: Kept<D>, keys: Kept<D>, values: Kept<D>, mask: Kept<D>, scale: number, causal: boolean): Tensor<D> {
-  const { context } = queries, dtype = computedWith(queries.dtype) as D, scores = queries.matmul(keys.T as Kept<D>).mul(scale), [n, m] = scores.shape.slice(-2) as [number, number];
-  const count = (size: number): Tensor<D> => new context.Tensor(context, context.apply("count", [], [size], dtype), dtype);
-  const seen = causal ? mask.notEqual(0).mul(count(m).lessEqual(count(n).expandDims(1) as Kept<D>) as Kept<D>) : mask;
-  // Far below every score, and finite, so that a query without keys is defined.
-  return where(seen as Kept<D>, scores as Kept<NoInfer<D>>, -LARGEST[dtype] / 4).softmax().matmul(values);
+  const { scale = 1 / Math.sqrt(queries.shape.at(-1) || 1), causal = false, grouped = false, mask, lengths } = checked(`${what}: options`, options, ATTENTION, { prefix: `${what}: ` });
+  return attended(what, queries as Kept<D>, keys as Kept<D>, values as Kept<D>, { scale, causal, grouped, mask, lengths });
 }
 
 /**
@@ -182,9 +188,9 @@ function masked<D extends DType>(queries: Kept<D>, keys: Kept<D>, values: Kept<D
  */
 export function conv2d<D extends DType>(images: Kept<D>, filters: Kept<NoInfer<D>>, options: ConvolutionOptions = {}): Tensor<D> {
   const what = "conv2d(images, filters)";
-  const { step, padding, dilation } = checked(`${what}: options`, options, CONVOLUTION);
+  const windows = windowsOf(what, checked(`${what}: options`, options, CONVOLUTION) as ConvolutionOptions);
   mustBeTensors(what, [images, filters]);
-  return apply("conv2d", [images, filters], [...pairOf(what, "step", step, 1), ...pairOf(what, "padding", padding, 0), ...pairOf(what, "dilation", dilation, 1)]);
+  return convolved(what, images as Kept<D>, filters as Kept<D>, windows);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What an engine has for tensors: making them, evaluating them, and how that is done. */
-import { isArrayLike, isFloats, isList, taken, type Floats } from "../arrays.js";
+import { isA64, isArrayLike, isFloats, isList, taken, type Floats } from "../arrays.js";
 import { LeastwiseError, reading } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { NativeTensorStatistics, NativeTraced } from "../native.js";
@@ -14,13 +14,13 @@ import { PREVIEW } from "./text.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
 
 /**
- * Numbers in arrays in arrays, as deep as a tensor has axes.
+ * Numbers in arrays in arrays, as deep as a tensor has axes; the innermost may be typed.
  *
  * @example
  * const rows: Nested = [[1, 2], [3, 4]];
  * const matrix = lw.tensor(rows);
  */
-export type Nested = readonly (number | Nested)[];
+export type Nested = readonly (number | Nested | Floats)[];
 
 /**
  * Element type of a new tensor.
@@ -30,7 +30,7 @@ export type Nested = readonly (number | Nested)[];
  * const exact = lw.ones([3], options);
  */
 export interface TensorOptions<D extends Storage> {
-  /** Precision of the elements; `"f64"` on the CPU and on CUDA alone. @defaultValue "f32" */
+  /** Precision of the elements; `"f64"` on the CPU and on CUDA alone. @defaultValue that of the engine: `"f64"` where `init` was asked for it, else `"f32"` */
   readonly dtype?: D;
 }
 
@@ -99,25 +99,34 @@ export interface TensorStatistics extends NativeTensorStatistics {}
  * const ramp = (on: TensorEngine) => on.arange(10).mul(0.1);
  * console.log(await ramp(lw).read());
  */
-export interface TensorEngine {
-  /** A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. */
-  tensor<D extends DType = "f32">(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+export interface TensorEngine<P extends DType = "f32"> {
+  /** Precision of tensors that are made without a `dtype`: `"f64"` where `init` was asked for it, else `"f32"`. */
+  readonly dtype: DType;
+  /**
+   * A tensor of these values, which are copied: row by row in an array with a shape, or nested arrays, or one number. A `Float64Array` makes one of f64, unless
+   * `dtype` says otherwise.
+   *
+   * @throws `dtype` for a `Float64Array` on WebGPU, unless `dtype` says that it is to be rounded
+   */
+  tensor<D extends DType = P>(values: Float32Array | Nested | number, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
+  tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
   /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
-  indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
-  zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  indices<D extends DType = P>(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  zeros<D extends DType = P>(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros(shape: Sizes, options: HalfOptions): HalfTensor;
-  ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  ones<D extends DType = P>(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   ones(shape: Sizes, options: HalfOptions): HalfTensor;
-  full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  full<D extends DType = P>(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
   /** 1 on the diagonal, 0 elsewhere. */
-  eye<D extends DType = "f32">(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
+  eye<D extends DType = P>(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
   /** 0, 1, …, count − 1; times `step`, plus `start`. */
-  arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
+  arange<D extends DType = P>(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
   arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
-  random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
+  random<D extends DType = P>(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
   random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
   /** Computes tensors, all in one submission, and keeps their values on the device. */
   evaluate(...tensors: readonly AnyTensor[]): Promise<void>;
@@ -142,11 +151,13 @@ const RANDOM = { ...DTYPE, seed: whole(0), distribution: oneOf("uniform", "norma
 
 /** @internal */
 export class TensorMaker {
-  constructor(private readonly context: TensorContext) {}
+  constructor(private readonly context: TensorContext, readonly dtype: DType) {}
 
   tensor(values: unknown, shape: Sizes | undefined, options: TensorOptions<Storage> = {}): AnyTensor {
     const what = "lw.tensor(values, shape)";
-    const dtype = this.#dtypeOf(what, options);
+    const { dtype: asked } = checked(`${what}: options`, options, DTYPE), dtype = asked ?? (isA64(values) ? "f64" : this.dtype);
+    if (asked === undefined && dtype === "f64" && this.context.backend === "webgpu") throw new LeastwiseError("dtype", `${what}: values are a Float64Array, and WebGPU computes in f32: { dtype: "f32" } says that they are to be rounded`);
+    this.context.mustHave(dtype, what);
     const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) ? viewed(what, values) : reading(`${what}: values`, () => flattened(what, values));
     const sizes = shape === undefined ? flat.shape : sizesOf(what, shape);
     if (elementsOf(sizes) !== flat.numbers.length) {
@@ -178,7 +189,7 @@ export class TensorMaker {
 
   arange(count: number, options: TensorOptions<Storage> & { start?: number; step?: number } = {}): AnyTensor {
     const what = "lw.arange(count)";
-    const { dtype = "f32", start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
+    const { dtype = this.dtype, start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
     this.context.mustHave(dtype, what);
     whole(0)(`${what}: count`, count, {});
     // Before anything is made, which nobody would free.
@@ -201,7 +212,7 @@ export class TensorMaker {
   random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor {
     const what = "lw.random(shape, options)";
     const all = checked(`${what}: options`, options, RANDOM, { prefix: `${what}: ` });
-    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = "f32" } = all;
+    const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = this.dtype } = all;
     this.context.mustHave(dtype, what);
     if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
     const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in all);
@@ -224,7 +235,7 @@ export class TensorMaker {
 
   /** The kind of elements that options ask for. */
   #dtypeOf(what: string, options: TensorOptions<Storage>): Storage {
-    const { dtype = "f32" } = checked(`${what}: options`, options, DTYPE);
+    const { dtype = this.dtype } = checked(`${what}: options`, options, DTYPE);
     this.context.mustHave(dtype, what);
     return dtype;
   }
@@ -269,11 +280,13 @@ function viewed(what: string, given: unknown): { numbers: ArrayLike<number>; sha
   return { numbers: values, shape: [values.length] };
 }
 
+const isRow = (value: unknown): value is ArrayLike<unknown> => isList(value) || isFloats(value);
+
 /** Numbers of nested arrays, row by row, and their shape. */
 function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes } {
   if (!isList(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
   const shape: number[] = [];
-  for (let first: unknown = nested; isList(first); first = first[0]) shape.push(first.length);
+  for (let first: unknown = nested; isRow(first); first = first[0]) shape.push(first.length);
   const numbers: number[] = [];
   const visit = (part: unknown, axis: number): void => {
     if (axis === shape.length) {
@@ -281,10 +294,10 @@ function flattened(what: string, nested: unknown): { numbers: readonly number[];
       numbers.push(part);
       return;
     }
-    if (!isList(part) || part.length !== shape[axis]) {
-      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${isList(part) ? `of ${part.length}` : describe(part)}`);
+    if (!isRow(part) || part.length !== shape[axis]) {
+      throw new LeastwiseError("shape", `${what}: rows differ: along axis ${axis} the first has ${shape[axis]} elements, and another is ${isRow(part) ? `of ${part.length}` : describe(part)}`);
     }
-    for (const each of part) visit(each, axis + 1);
+    for (let k = 0; k < part.length; k++) visit(part[k], axis + 1);
   };
   visit(nested, 0);
   return { numbers, shape };

@@ -196,7 +196,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return apply("matmul", [this, o]);
   }
   /** Axis k of the result is axis `order[k]`; without an order the last two change places. */
-  transpose(...order: readonly number[]): Tensor<D> { return apply("transpose", [this], order.map((axis) => axisOf("transpose(order)", axis, this.rank))); }
+  transpose(...order: readonly number[]): Tensor<D>;
+  transpose(order: Sizes): Tensor<D>;
+  transpose(...order: readonly (number | Sizes)[]): Tensor<D> { return apply("transpose", [this], axesOf("transpose(order)", listOf(order), this.rank)); }
   /** The last two axes change places. */
   get T(): Tensor<D> { return apply("transpose", [this]); }
   /** Another shape of as many elements, row by row; one size may be −1, which is what is left for it. */
@@ -251,7 +253,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (long !== undefined) throw new LeastwiseError("shape", `squeeze(axis): axis ${long} of ${shown(this.shape)} has ${this.shape[long]} elements, not 1`);
     return apply("reshape", [this], this.shape.filter((size, k) => (axes ? !axes.includes(k) : size !== 1)));
   }
-  /** Rows: element [i, …] of the result is this[rows[i], …]. Computed numbers are taken to the nearest row that there is; given ones must be right. */
+  /** Rows: element [i, …] of the result is this[rows[i], …]; negative ones of an array count from the end. Computed numbers are taken to the nearest row that there is; given ones must be right. */
   gather(rows: RowNumbers<D>): Tensor<D> {
     const what = "gather(rows)";
     this.mustLive(what);
@@ -259,10 +261,10 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return withNumbers(what, rows, this as Kept<D>, (given) => {
       mustBeBelow(what, given, this.shape[0] ?? 0, "rows");
       return apply("gather", [this, given]);
-    });
+    }, this.shape[0]);
   }
 
-  /** Parts along an axis, by default the first: so many equal ones, or those that end at these places, and what is left. */
+  /** Parts along an axis, by default the first: so many equal ones, or those that end at these places (negative ones from the end), and what is left. */
   split(parts: number | readonly number[], axis?: number): Tensor<D>[] { return composed.split(this as Kept<D>, parts, axis); }
   /** The whole so many times along each axis; of fewer counts than axes those are of the last ones. */
   tile(times: number | Sizes): Tensor<D> { return composed.tile(this as Kept<D>, times); }

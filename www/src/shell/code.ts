@@ -1,5 +1,11 @@
 /** The code that a page runs, its own or TypeScript as the editor has it, with the package's exports in scope. */
-import * as core from "leastwise";
+import {
+  abs, acos, acosh, and, angleBetween, arctan, asin, asinh, atan, atan2, atanh, barron, cauchy, cbrt, ceil, clamp, closestRotation, column, composed, cos, cosh,
+  cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor, fract, fromAngleAxis, fromMatrix, gelu, gemanMcClure,
+  huber, hypot, leakyRelu, log, log10, log1p, log2, logsumexp, loss, manifold, mat2, mat3, max, mean, min, mix, mod, norm, normalize, not, or, perEntry,
+  pow, quat, quatExp, quaternion, reciprocal, relu, rotateXYZ, round, rsqrt, scaled, se2, se3, select, sigmoid, sign, sim3, sin, sinh, smoothstep, so2, so3,
+  softL1, softplus, sphere, sqrt, step, subset, sum, sumOver, tan, tanh, tolerant, triangleArea, triangleNormal, trivial, tukey, vec, vector, welsch,
+} from "leastwise";
 import * as energies from "leastwise/energies";
 import * as meshes from "leastwise/mesh";
 import { LeastwiseError, type Problem, type Term } from "leastwise";
@@ -14,8 +20,16 @@ export interface Made { readonly term: Term<object>; readonly weight: number | F
 
 type Scope = { readonly [name: string]: unknown };
 
+/** What expressions, losses and tables are made of. Tensors have no part in a problem, and with `import *` every page would carry them. */
+export const CORE: Scope = {
+  LeastwiseError, abs, acos, acosh, and, angleBetween, arctan, asin, asinh, atan, atan2, atanh, barron, cauchy, cbrt, ceil, clamp, closestRotation, column, composed, cos, cosh,
+  cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor, fract, fromAngleAxis, fromMatrix, gelu, gemanMcClure,
+  huber, hypot, leakyRelu, log, log10, log1p, log2, logsumexp, loss, manifold, mat2, mat3, max, mean, min, mix, mod, norm, normalize, not, or, perEntry,
+  pow, quat, quatExp, quaternion, reciprocal, relu, rotateXYZ, round, rsqrt, scaled, se2, se3, select, sigmoid, sign, sim3, sin, sinh, smoothstep, so2, so3,
+  softL1, softplus, sphere, sqrt, step, subset, sum, sumOver, tan, tanh, tolerant, triangleArea, triangleNormal, trivial, tukey, vec, vector, welsch,
+};
 /** Names that a program may use without importing them; an energy of the name of a measure goes before it. */
-const PACKAGE: Scope = { ...core, ...meshes, ...energies };
+const PACKAGE: Scope = { ...CORE, ...meshes, ...energies };
 /** `new Function` puts two lines before the first of the body. */
 const HEADER_LINES = 2;
 

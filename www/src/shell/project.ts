@@ -1,8 +1,8 @@
 /** "Copy as project": what a page shows, as a small npm project. */
-import * as core from "leastwise";
 import * as energies from "leastwise/energies";
 import * as meshes from "leastwise/mesh";
 import { strToU8, zipSync } from "fflate";
+import { CORE } from "./code.js";
 import { download } from "./dom.js";
 
 /** Files of a project besides its package.json. */
@@ -18,14 +18,17 @@ export async function giveProject({ name, files }: Project): Promise<void> {
   try { await navigator.clipboard.writeText(files["main.ts"] ?? ""); } catch { /* the zip has it */ }
 }
 
+/** What a program may import, by module; of names alone nothing else would be in the page. */
+const EXPORTS = [["leastwise/energies", Object.keys(energies)], ["leastwise/mesh", Object.keys(meshes)], ["leastwise", [...Object.keys(CORE), "init"]]] as const;
+
 /** Names of the package that a text uses, by the module that exports them, as import lines. */
 export function importsFor(source: string, besides: readonly string[] = []): string {
   const used = new Set(source.match(/(?<![.\w$])[A-Za-z_$][\w$]*/g) ?? []);
   // What the code declares itself is its own.
   const declared = [...source.matchAll(/\b(?:const|let|var|function)\s+(?:([\w$]+)|[{[]([^}\]]*)[}\]])/g)].flatMap(([, name, list]) => (name ? [name] : list!.split(",").map((one) => one.split(":").at(-1)!.trim())));
   const taken = new Set([...besides, ...declared]), lines: string[] = [];
-  for (const [from, exports] of [["leastwise/energies", energies], ["leastwise/mesh", meshes], ["leastwise", core]] as const) {
-    const names = Object.keys(exports).filter((name) => used.has(name) && !taken.has(name)).sort();
+  for (const [from, exports] of EXPORTS) {
+    const names = exports.filter((name) => used.has(name) && !taken.has(name)).sort();
     for (const name of names) taken.add(name);
     if (names.length) lines.push(`import { ${names.join(", ")} } from "${from}";`);
   }
