@@ -104,7 +104,7 @@ fn gradients_are_differences_of_whole_solves() {
             let what = format!("seed {seed}, {count}, {loss:?}");
             let mut numbers = Numbers::new(seed, count);
             let net = Net::new(&mut session, &numbers, loss);
-            session.fix(net.problem, net.x, Some(&[FIXED]), None).unwrap();
+            session.fix_table(net.problem, net.x, Some(&[FIXED]), None).unwrap();
             let fixed = numbers.start[FIXED as usize];
             let v = cotangent(count);
             value(&mut session, &net, &numbers, fixed, &v);

@@ -272,7 +272,7 @@ fn limits_hold_by_the_gradient_of_the_lagrangian() {
     let made = covariance(&mut session, problem, known()).unwrap();
     assert_eq!((made.summary.at_limits, made.summary.fixed, made.summary.unknowns), (1, 0, 1));
     close("held", &joint(&mut session, &made, x, 2), &[0.0; 4], 1e-12);
-    session.fix(problem, x, Some(&[1]), None).unwrap();
+    session.fix_table(problem, x, Some(&[1]), None).unwrap();
     let made = covariance(&mut session, problem, known()).unwrap();
     // A row of what may not move at all is no row of its own.
     assert_eq!((made.summary.fixed, made.summary.equalities, made.summary.redundant), (1, 1, 1));

@@ -110,10 +110,11 @@ impl Scan {
         let far = constrain(session, "far", t, &[self.square()], &tape, output);
         let mut tape = Tape::default();
         let [turn, known] = [0, 1].map(|source| tape.input(source));
-        let axis = [1.0, 0.0, 0.0].map(|value| tape.literal(value));
-        let axis = tape.op(Vector, &axis);
-        let turned = tape.op(QuatRotate, &[turn, axis]);
-        let up = tape.op(Component, &[turned, 1]);
+        // The x axis, turned: 2(xy + wz) in y.
+        let [x, y, z, w] = [0, 1, 2, 3].map(|component| tape.op(Component, &[turn, component]));
+        let [a, b] = [[x, y], [w, z]].map(|pair| tape.op(Mul, &pair));
+        let half = tape.op(Add, &[a, b]);
+        let up = tape.op(Add, &[half, half]);
         let output = tape.op(Sub, &[up, known]);
         let high = constrain(session, "high", q, &[self.height()], &tape, output);
         Made { problem, tables: [q, t], pairs, known: [far, high] }
