@@ -246,7 +246,7 @@ fn what_no_residual_touches_is_known_through_a_constraint() {
     let made = covariance(&mut session, problem, known()).unwrap();
     close("b = 3 − 2a", &joint(&mut session, &made, x, 2), &[1.0, -2.0, -2.0, 4.0], 1e-12);
     // A third unknown that the sum is of as well leaves a direction that nothing tells.
-    let (problem, _, _) = line(&mut session, &[(0, 1.0)], &[0.0; 3], &[2.0, 1.0, 1.0], 3.0);
+    let (problem, x, _) = line(&mut session, &[(0, 1.0)], &[0.0; 3], &[2.0, 1.0, 1.0], 3.0);
     solve(&mut session, problem, &tight());
     match covariance(&mut session, problem, known()) {
         Err(leastwise::Error::RankDeficient(said)) => assert!(said.contains("1 direction") && said.contains("\"x\" (2 instances: 1, 2)"), "{said}"),
@@ -254,9 +254,8 @@ fn what_no_residual_touches_is_known_through_a_constraint() {
     }
     let made = covariance(&mut session, problem, CovarianceOptions { pseudo_inverse: true, ..known() }).unwrap();
     // Of all that agree on what is told, the least: b and c share what a leaves.
-    let table = 2;
     assert_eq!(made.summary.deficiency, 1);
-    let found = variances(&mut session, &made, table - 2, 3);
+    let found = variances(&mut session, &made, x, 3);
     close("shared", &found, &[1.0, 1.0, 1.0], 1e-10);
 }
 

@@ -179,7 +179,7 @@ fn outliers_are_rejected_while_constraints_hold() {
 /// Every round's solve meets them: a schedule that ends after each round shows all of them.
 #[test]
 fn constraints_hold_at_every_stage() {
-    for rounds in [0u32, 1, 2, 5, 9] {
+    for rounds in [0u32, 1, 2, 4] {
         let mut session = cpu(Precision::F64);
         let scan = Scan::new(4, 80, 0.5);
         let made = scan.make(&mut session);

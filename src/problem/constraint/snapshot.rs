@@ -45,6 +45,8 @@ impl Problem {
     /// Sets μ, k and s of a snapshot's constraint.
     pub fn set_rows(&mut self, term: u32, penalty: f64, scales: Vec<f64>, shifts: Vec<f64>) -> Result<(), Error> {
         let column = self.constraint(term)?.column;
+        // The snapshot's device has more than the problem's own.
+        self.term_mut(term)?.largest = f64::MAX;
         self.replace_column(term, column, Reals::F64(&shifts))?;
         self.replace_column(term, column + 1, Reals::F64(&scales))?;
         let constraint = self.term_mut(term)?.constraint.as_mut().ok_or(Error::Internal("a term is not a constraint"))?;
