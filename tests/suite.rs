@@ -22,6 +22,8 @@ mod descents;
 mod doubles;
 #[path = "energies/main.rs"]
 mod energies;
+#[path = "equalities/main.rs"]
+mod equalities;
 mod expressions;
 mod fits;
 #[path = "functions/main.rs"]

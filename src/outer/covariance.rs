@@ -1,24 +1,28 @@
 //! Covariance: the accepted values come back, a snapshot of the problem is differentiated in f64 on the CPU, and JᵀWJ is inverted
-//! as far as its blocks will be asked for.
+//! as far as its blocks will be asked for. Constraints are evaluated before, on a snapshot of their own.
 
-use crate::evaluation::InstanceCosts;
+use crate::evaluation::{HeldRun, InstanceCosts};
 use crate::{Devices, Turn};
 use leastwise_base::task::Task;
 use leastwise_device::{Command, Device, Play, Recording};
 use leastwise_error::Error;
-use leastwise_problem::Problem;
+use leastwise_problem::{Problem, Term};
 use leastwise_program::Objective;
 use leastwise_solve::SnapshotLayout;
-use leastwise_solve::covariance::{Covariance, CovarianceOptions, Linearising, Values};
+use leastwise_solve::covariance::{Covariance, CovarianceOptions, Held, Linearising, Values};
 
 /// A covariance on its way.
 pub struct CovarianceRun {
     options: CovarianceOptions,
+    /// What constraints hold, where there are some.
+    held: Option<Held>,
     stage: Option<Stage>,
 }
 
 enum Stage {
     Reading(Play),
+    /// Constraints at the point that was read.
+    Holding(Box<HeldRun>, Vec<f64>),
     LayingOut(Box<SnapshotLayout>, Values),
     Linearising(Box<Linearising>, Values, Play),
     Inverting(Task<'static, Result<Covariance, Error>>),
@@ -35,24 +39,26 @@ impl CovarianceRun {
         if problem.moving().next().is_none() {
             return Err(Error::EmptyProblem("variables"));
         }
-        if !problem.has_enabled_terms() {
+        if residuals(problem).next().is_none() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        problem.without_constraints("covariance()", "and what residuals say of variables has no word for it")
+        Ok(())
     }
 
     /// Covariance of a problem's variables at the accepted values. The problem is laid out.
     pub fn new(device: &mut Device, problem: &mut Problem, options: CovarianceOptions) -> Result<Self, Error> {
-        if let Some(energy) = problem.enabled_batches().find(|batch| batch.projection.is_some()) {
-            let why = match energy.programs.objective {
-                Objective::FullCurvature => "has curvature \"full\", and a covariance is the inverse of JᵀWJ: make it without",
-                _ => "is an energy, and what residuals say of variables has no word for it: disable it",
+        if let Some(energy) = residuals(problem).find(|term| term.is_curved()) {
+            let objectives = || energy.parts.iter().map(|part| part.reading.structure.objective);
+            let why = if objectives().any(|objective| objective == Objective::FullCurvature) {
+                "has curvature \"full\", and a covariance is the inverse of JᵀWJ: make it without"
+            } else {
+                "is an energy, and what residuals say of variables has no word for it: disable it"
             };
             return Err(Error::InvalidOption(format!("covariance(): \"{}\" {why}", energy.name)));
         }
         let mut recording = Recording { commands: problem.take_uploads() };
         recording.push(Command::Read { slice: problem.arenas()?.0 });
-        Ok(Self { options, stage: Some(Stage::Reading(device.start(recording))) })
+        Ok(Self { options, held: None, stage: Some(Stage::Reading(device.start(recording))) })
     }
 
     /// The recording on the problem's own device that is being played, which brings the problem's uploads along.
@@ -71,11 +77,26 @@ impl CovarianceRun {
                 Stage::Reading(mut play) => match Turn::from(devices.main.resume(&mut play, deadline)?).outcome() {
                     Ok(point) => {
                         let snapshot = problem.snapshot(&point, devices.main.precision())?;
-                        let values = Values::of(&snapshot);
-                        self.stage = Some(Stage::LayingOut(Box::new(Linearising::layout(snapshot)), values));
+                        self.stage = Some(if problem.enabled_constraints().next().is_some() {
+                            Stage::Holding(Box::new(HeldRun::new(snapshot, devices.main.precision())?), point)
+                        } else {
+                            laying_out(snapshot)
+                        });
                     }
                     Err(turn) => {
                         self.stage = Some(Stage::Reading(play));
+                        return Ok(turn);
+                    }
+                },
+                Stage::Holding(mut run, point) => match run.resume(devices, deadline)?.outcome() {
+                    Ok(held) => {
+                        let mut snapshot = problem.snapshot(&point, devices.main.precision())?;
+                        snapshot.leave_out_constraints(&held.free);
+                        self.held = Some(held);
+                        self.stage = Some(laying_out(snapshot));
+                    }
+                    Err(turn) => {
+                        self.stage = Some(Stage::Holding(run, point));
                         return Ok(turn);
                     }
                 },
@@ -106,10 +127,12 @@ impl CovarianceRun {
                         self.stage = Some(Stage::Searching(Box::new(search)));
                         return Ok(Turn::Yielded);
                     }
-                    let options = self.options;
+                    let (options, held) = (self.options, self.held.take());
                     self.stage = Some(Stage::Inverting(Task::new(move |pace| async move {
-                        let linearised = work.take(readback, &pace.part(0.0..0.1)).await?;
-                        Covariance::new(linearised, &values, &options, &pace.part(0.1..1.0)).await
+                        let mut linearised = work.take(readback, &pace.part(0.0..0.1)).await?;
+                        // What the Lagrangian holds at a limit is fixed in this snapshot.
+                        held.iter().for_each(|held| linearised.fixed.clone_from(&held.fixed));
+                        Covariance::new(linearised, held.as_ref(), &values, &options, &pace.part(0.1..1.0)).await
                     })));
                 }
                 Stage::Inverting(mut work) => {
@@ -136,10 +159,21 @@ impl CovarianceRun {
     pub fn free(self, devices: &mut Devices) {
         let device = devices.double().0;
         match self.stage {
+            Some(Stage::Holding(run, _)) => run.free(device),
             Some(Stage::LayingOut(mut layout, _)) => layout.dispose(device),
             Some(Stage::Linearising(mut work, ..)) => work.dispose(device),
             Some(Stage::Searching(search)) => search.free(&mut devices.main),
             Some(Stage::Reading(_) | Stage::Inverting(_)) | None => {}
         }
     }
+}
+
+/// The terms that take part and are no constraints.
+fn residuals(problem: &Problem) -> impl Iterator<Item = &Term> {
+    problem.terms().filter(|term| term.enabled && term.constraint.is_none())
+}
+
+fn laying_out(snapshot: Problem) -> Stage {
+    let values = Values::of(&snapshot);
+    Stage::LayingOut(Box::new(Linearising::layout(snapshot)), values)
 }

@@ -2,11 +2,11 @@
 //!
 //! A round reads the costs of the terms' instances back, with the weights that their user gave them; makes weights of them
 //! on the host; and solves. Terms with one weight for all are laid out with one for each meanwhile. In the end all weights
-//! are the user's again.
+//! are the user's again. Constraints hold in every round: each of its solves is one by the augmented Lagrangian.
 
 use crate::evaluation::InstanceCosts;
 use crate::set_up::takes_long;
-use crate::{Context, Devices, Driven, MixedPrecision, SetUp, Solve, SolveMode, Turn};
+use crate::{AugmentedLagrangian, Context, Devices, Driven, MixedPrecision, SetUp, Solve, SolveMode, Turn};
 use leastwise_device::{Device, Play};
 use leastwise_error::Error;
 use leastwise_problem::{Problem, Reals, Weight};
@@ -69,11 +69,55 @@ pub struct Graduation {
 
 enum Stage {
     SettingUp(SetUp),
-    Solving(Box<Solve>),
+    /// The solver is up to date: the next of the solves begins.
+    Beginning,
+    Solving(Box<Round>),
     /// Costs of the instances of the term in this place.
     Evaluating(usize, Box<InstanceCosts>),
     /// The last solve goes on in mixed precision.
     Refining(Ending, Box<MixedPrecision>),
+}
+
+/// The solve of a round.
+enum Round {
+    Plain(Solve),
+    Constrained(Box<AugmentedLagrangian>),
+}
+
+impl Round {
+    fn begin(context: &mut Context) -> Result<Self, Error> {
+        let is_constrained = context.problem.enabled_constraints().next().is_some();
+        Ok(if is_constrained {
+            Self::Constrained(Box::new(AugmentedLagrangian::new(context)?))
+        } else {
+            Self::Plain(Solve::new(SolveMode::Solve))
+        })
+    }
+
+    fn resume(&mut self, context: &mut Context, deadline: f64) -> Result<Turn<Box<Report>>, Error> {
+        match self {
+            Self::Plain(solve) => match solve.resume(context, deadline)?.outcome() {
+                Ok(Some(report)) => Ok(Turn::Over(report)),
+                Ok(None) => Err(Error::Internal("a graduated solve has no report")),
+                Err(turn) => Ok(turn),
+            },
+            Self::Constrained(outer) => outer.resume(context, deadline),
+        }
+    }
+
+    fn playing(&mut self) -> Option<&mut Play> {
+        match self {
+            Self::Plain(solve) => solve.playing(),
+            Self::Constrained(outer) => outer.playing(),
+        }
+    }
+
+    fn free(self, device: &mut Device) {
+        match self {
+            Self::Plain(mut solve) => solve.free(device),
+            Self::Constrained(outer) => outer.free(device),
+        }
+    }
 }
 
 impl Suspect {
@@ -113,7 +157,7 @@ impl Graduation {
         };
         let stage = match takes_long(&driven.solver, problem) {
             true => Stage::SettingUp(SetUp::new(true)),
-            false => Stage::Solving(Box::new(Solve::new(SolveMode::Solve))),
+            false => Stage::Beginning,
         };
         Ok(Self { driven, terms, rounds: Rounds::new(schedule), stage, report: None, steps: 0, is_stopped: false })
     }
@@ -129,7 +173,7 @@ impl Graduation {
 
     /// The recording that is being played, which brings the problem's uploads along.
     pub fn playing(&mut self) -> Option<&mut Play> {
-        if let Stage::Solving(solve) = &mut self.stage { solve.playing() } else { None }
+        if let Stage::Solving(round) = &mut self.stage { round.playing() } else { None }
     }
 
     /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the result is there. Fails as a solve does.
@@ -140,21 +184,29 @@ impl Graduation {
                     if let Err(turn) = set_up.resume(devices, problem, &mut self.driven.solver, deadline)?.outcome::<Graduated>() {
                         return Ok(turn);
                     }
-                    self.stage = Stage::Solving(Box::new(Solve::new(SolveMode::Solve)));
+                    self.stage = Stage::Beginning;
                     return Ok(Turn::Yielded);
                 }
-                Stage::Solving(solve) => {
+                Stage::Beginning => {
                     let mut context = Context { devices, problem, driven: &mut self.driven };
-                    let report = match solve.resume(&mut context, deadline)?.outcome() {
-                        Ok(Some(report)) => report,
-                        Ok(None) => return Err(Error::Internal("a graduated solve has no report")),
+                    self.stage = Stage::Solving(Box::new(Round::begin(&mut context)?));
+                }
+                Stage::Solving(round) => {
+                    let mut context = Context { devices, problem, driven: &mut self.driven };
+                    let report = match round.resume(&mut context, deadline)?.outcome() {
+                        Ok(report) => report,
                         Err(turn) => return Ok(turn),
                     };
                     self.steps += report.iterations.len() as u32;
                     let over = self.is_stopped || report.termination == Termination::Stopped;
+                    // Weights have no part in constraints: what can't be met now can't be later.
+                    let unmet = report.termination == Termination::Infeasible;
                     self.report = Some(report);
                     if over {
                         return self.finish(Ending::Stopped);
+                    }
+                    if unmet {
+                        return self.finish(Ending::Infeasible);
                     }
                     self.weigh(problem, false)?;
                     self.evaluate(devices, problem, 0)?;
@@ -166,7 +218,7 @@ impl Graduation {
                     };
                     let place = *place;
                     // What comes next has no buffers of the costs any more.
-                    let ended = std::mem::replace(&mut self.stage, Stage::Solving(Box::new(Solve::new(SolveMode::Solve))));
+                    let ended = std::mem::replace(&mut self.stage, Stage::Beginning);
                     ended.free(devices);
                     let weighed = &mut self.terms[place];
                     let scale = 2.0 / weighed.suspect.threshold.powi(2);
@@ -184,6 +236,7 @@ impl Graduation {
                     self.weigh(problem, true)?;
                     self.driven.solver.prepare(&mut devices.main, &mut devices.registry, problem)?;
                     self.driven.solver.reopen();
+                    self.stage = Stage::Beginning;
                 }
                 Stage::Refining(ending, refinement) => {
                     let mut context = Context { devices, problem, driven: &mut self.driven };
@@ -243,7 +296,13 @@ impl Graduation {
     }
 
     /// Gives the weights back, whatever became of the solve, and frees what it has on the devices. The problem may be gone.
-    pub fn free(self, devices: &mut Devices, problem: Option<&mut Problem>) {
+    pub fn free(self, devices: &mut Devices, mut problem: Option<&mut Problem>) {
+        if let (Stage::Solving(round), Some(problem)) = (&self.stage, &mut problem)
+            && let Round::Constrained(outer) = &**round
+        {
+            // A problem that has none of its terms any more has nothing to be left in order.
+            let _ = outer.abandon(problem);
+        }
         self.stage.free(devices);
         self.driven.free(&mut devices.main);
         if let Some(problem) = problem {
@@ -281,8 +340,8 @@ impl Graduation {
 impl Stage {
     fn free(self, devices: &mut Devices) {
         match self {
-            Self::SettingUp(_) => {}
-            Self::Solving(mut solve) => solve.free(&mut devices.main),
+            Self::SettingUp(_) | Self::Beginning => {}
+            Self::Solving(round) => round.free(&mut devices.main),
             Self::Evaluating(_, costs) => costs.free(&mut devices.main),
             Self::Refining(_, refinement) => refinement.free(devices),
         }
@@ -291,7 +350,6 @@ impl Stage {
 
 /// The terms that are named, each checked.
 fn weighed(problem: &Problem, suspects: &[Suspect]) -> Result<Vec<Weighed>, Error> {
-    problem.without_constraints("graduated", "whose multipliers would have to follow the weights")?;
     if suspects.is_empty() {
         return Err(Error::InvalidOption("graduated: name at least one term whose instances may be outliers".into()));
     }
@@ -304,6 +362,9 @@ fn weighed(problem: &Problem, suspects: &[Suspect]) -> Result<Vec<Weighed>, Erro
         }
         if suspects[..place].iter().any(|other| other.term == suspect.term) {
             return refuse("is named twice".into());
+        }
+        if term.constraint.is_some() {
+            return refuse("is a constraint, which holds whatever the weights are: name residuals".into());
         }
         if !term.is_plain() {
             return refuse(

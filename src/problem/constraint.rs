@@ -10,6 +10,8 @@
 //! ([`Objective::FullCurvature`]): μwkr is the next λ, so at the solution that is the curvature of the Lagrangian, which may be all
 //! that there is.
 
+mod snapshot;
+
 use super::term::Values;
 use super::{Column, Problem, RaggedSpec, Reals, Registry, Table, Term, TermSpec, Trace, Weight};
 use leastwise_device::Device;
@@ -288,14 +290,6 @@ impl Problem {
     pub fn enabled_constraints(&self) -> impl Iterator<Item = (u32, &Term, &Constraint)> {
         let terms = (0..).zip(&self.terms).filter_map(|(number, term)| Some((number, term.as_ref()?)));
         terms.filter(|(_, term)| term.enabled).filter_map(|(number, term)| Some((number, term, term.constraint.as_ref()?)))
-    }
-
-    /// Refuses constraints where what is asked for has no word for them.
-    pub fn without_constraints(&self, what: &str, why: &str) -> Result<(), Error> {
-        match self.enabled_constraints().next() {
-            None => Ok(()),
-            Some((_, term, _)) => Err(Error::InvalidOption(format!("{what}: \"{}\" is a constraint, {why}: disable it", term.name))),
-        }
     }
 
     /// Sets a constraint's μ and s; s is what the device will have of it.

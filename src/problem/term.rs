@@ -124,7 +124,7 @@ pub struct Term {
     /// The tables of all slots; of a ragged term, of those of its longest rows.
     slots: Vec<u32>,
     /// The largest number that its device has.
-    largest: f64,
+    pub(super) largest: f64,
 }
 
 impl Term {

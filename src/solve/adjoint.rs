@@ -8,11 +8,14 @@
 //! H is the Hessian itself, with the second derivatives of residuals and losses: JᵀWJ would give the slope of Gauss and
 //! Newton's iteration, not of its limit. What is fixed, or held by a limit, is no unknown here.
 
+mod constrained;
+
 use super::assembly::Structure;
 use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
-use super::covariance::{NullSpacePart, Values};
+use super::covariance::{Equalities, NullSpacePart, Values};
+use constrained::Constrained;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Precision;
 use leastwise_error::Error;
@@ -112,12 +115,26 @@ pub struct Adjoint {
     pub z: Vec<f64>,
     /// H⁻¹g: how far the nearest stationary point is, to first order.
     pub step: Vec<f64>,
+    /// What constraints come to, if there are any.
+    pub multipliers: Option<Multipliers>,
     /// Dimension of the null space of H.
     pub deficiency: u32,
     /// Variables that move in the null space.
     pub unseen: Vec<NullSpacePart>,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
+}
+
+/// What constraints come to, row by row of A.
+pub struct Multipliers {
+    /// y of [H Aᵀ; A 0][z; y] = [v; 0]; 0 for rows that depend on others.
+    pub y: Vec<f64>,
+    /// How far λ is from that of the nearest solution, to first order.
+    pub step: Vec<f64>,
+    /// A u with wk²(Au) = y in the rows that depend on no others.
+    pub direction: Vec<f64>,
+    /// Those rows.
+    pub pivots: Vec<usize>,
 }
 
 impl AdjointOptions {
@@ -135,11 +152,13 @@ impl AdjointOptions {
     }
 }
 
-/// Solves H z = v, and H s = g, on what is free.
+/// Solves H z = v, and H s = g, on what is free; with equalities on Az = 0, and As = c.
+#[expect(clippy::too_many_arguments, reason = "a system with all that it is of")]
 pub async fn solve(
     hessian: &ExactHessian,
     free: &[bool],
     [v, g]: [&[f64]; 2],
+    equalities: Option<&Equalities>,
     values: &Values,
     precision: Precision,
     options: &AdjointOptions,
@@ -157,12 +176,30 @@ pub async fn solve(
     let on_free = |x: &[f64]| x.iter().zip(free).map(|(x, free)| if *free { *x } else { 0.0 }).collect::<Vec<f64>>();
     let (v, g) = (on_free(v), on_free(g));
     let tolerance = options.tolerance(precision);
-    let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
+    let equalities = equalities.map(|equalities| equalities.among(free));
+    let reach = equalities.as_ref().map_or(vec![0.0; free.len()], |equalities| equalities.reach(free.len()));
+    let is_untouched = |k: usize| free[k] && diagonal[k] == 0.0 && reach[k] == 0.0;
+    let untouched: Vec<bool> = (0..free.len()).map(is_untouched).collect();
     // Beside what a sparse factor has no places for there may be any number of unknowns that nothing touches: these are counted, for as
     // vectors they would fill the memory and be compared each with each.
-    let (null, apart, z, step, method) = if pattern.scalars <= DENSE {
-        let whole = Whole::new(&masked, free, tolerance, pace).await?;
-        (whole.null.clone(), Vec::new(), whole.solve(&v), whole.solve(&g), "dense")
+    let apart = || (0..free.len()).filter(|&k| untouched[k]).collect::<Vec<usize>>();
+    let is_small = pattern.scalars <= DENSE;
+    let (null, apart, z, step, multipliers, method) = if let Some(equalities) = &equalities {
+        let (system, null) = if is_small {
+            Constrained::few(whole(&masked, pace).await?, free, equalities, tolerance, pace).await?
+        } else {
+            Constrained::many(&masked, free, equalities, tolerance.sqrt(), pace).await.map_err(refused)?
+        };
+        let (z, y) = system.solve(equalities, &v, &vec![0.0; equalities.rows.len()], pace).await?;
+        let (step, of_multipliers) = system.solve(equalities, &g, &equalities.values(), pace).await?;
+        let moved: Vec<f64> = y.iter().zip(&equalities.rows).map(|(y, row)| y / row.stiffness).collect();
+        let direction = system.point(equalities, &moved, pace).await?;
+        let multipliers = Multipliers { y, step: of_multipliers, direction, pivots: system.pivots().to_vec() };
+        let apart = if is_small { Vec::new() } else { apart() };
+        (null, apart, z, step, Some(multipliers), system.method())
+    } else if is_small {
+        let whole = Whole::new(whole(&masked, pace).await?, free, tolerance, pace).await?;
+        (whole.null.clone(), Vec::new(), whole.solve(&v), whole.solve(&g), None, "dense")
     } else {
         // A diagonal that is negative bends downwards all alone.
         if diagonal.iter().zip(free).any(|(value, free)| *free && *value < 0.0) {
@@ -170,8 +207,7 @@ pub async fn solve(
         }
         let (sparse, null) = Sparse::new(masked, free, tolerance.sqrt(), pace).await.map_err(refused)?;
         let (z, step) = (sparse.solve(&v, pace).await?, sparse.solve(&g, pace).await?);
-        let apart: Vec<usize> = (0..free.len()).filter(|&k| untouched[k]).collect();
-        (null, apart, z, step, "sparse")
+        (null, apart(), z, step, None, "sparse")
     };
     let unseen = null_space::describe(pattern, &null, &untouched, points(values), pace).await?;
     let along = null.iter().map(|direction| dot(direction, &v)).chain(apart.iter().map(|&k| v[k]));
@@ -180,7 +216,29 @@ pub async fn solve(
     if options.deficient == Deficient::Error && along > tolerance.sqrt() * length(&v) {
         return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
     }
-    Ok(Adjoint { z, step, deficiency: deficiency as u32, unseen, method })
+    Ok(Adjoint { z, step, multipliers, deficiency: deficiency as u32, unseen, method })
+}
+
+/// A matrix column by column.
+async fn whole(matrix: &BlockMatrix, pace: &Pace) -> Result<Vec<Vec<f64>>, Stopped> {
+    let n = matrix.pattern.scalars as usize;
+    let mut columns: Vec<Vec<f64>> = Vec::with_capacity(n);
+    for k in 0..n {
+        let mut column = vec![0.0; n];
+        matrix.multiply_in_slices(&unit(n, k), &mut column, pace).await?;
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The columns of a symmetric matrix, and D⁻¹ that brings its diagonal to ones; 0 for what may not move, or has no value.
+fn scaled(columns: Vec<Vec<f64>>, free: &[bool]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    // What is large elsewhere in its row counts as well: at a saddle a diagonal may be 0.
+    let size = |k: usize| columns[k][k].abs().max(length(&columns[k]) * f64::EPSILON.sqrt());
+    let mut inverse: Vec<f64> =
+        (0..columns.len()).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
+    inverse.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+    (columns, inverse)
 }
 
 fn points(values: &Values) -> &[Points] {
@@ -199,18 +257,9 @@ struct Whole {
 }
 
 impl Whole {
-    async fn new(matrix: &BlockMatrix, free: &[bool], tolerance: f64, pace: &Pace) -> Result<Self, Stopped> {
+    async fn new(columns: Vec<Vec<f64>>, free: &[bool], tolerance: f64, pace: &Pace) -> Result<Self, Stopped> {
         let n = free.len();
-        let mut columns: Vec<Vec<f64>> = Vec::with_capacity(n);
-        for k in 0..n {
-            let mut column = vec![0.0; n];
-            matrix.multiply_in_slices(&unit(n, k), &mut column, pace).await?;
-            columns.push(column);
-        }
-        // What is large elsewhere in its row counts as well: at a saddle a diagonal may be 0.
-        let size = |k: usize| columns[k][k].abs().max(length(&columns[k]) * f64::EPSILON.sqrt());
-        let mut inverse: Vec<f64> = (0..n).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
-        inverse.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
+        let (mut columns, inverse) = scaled(columns, free);
         for (column, by) in columns.iter_mut().zip(&inverse) {
             scale(column, &inverse);
             column.iter_mut().for_each(|value| *value *= by);
@@ -256,6 +305,10 @@ fn refused(refused: Refused) -> Error {
     match refused {
         Refused::Stopped => Stopped.into(),
         Refused::TooLarge => Error::Limits("backward(): the factor of the Hessian is too large to be kept: fix what L does not depend on".into()),
+        Refused::TooManyRows(rows) => Error::Limits(format!(
+            "backward(): {rows} rows of constraints are too many beside a sparse factor, which takes {}: fix what they hold",
+            super::covariance::equalities::MOST_ROWS
+        )),
         Refused::TooMany => Error::RankDeficient(format!(
             "the Hessian of the cost is singular: more than {} directions leave it as it is, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",
             sparse::MOST

@@ -111,6 +111,8 @@ pub enum Ending {
     MaxRounds,
     /// The solve was stopped, or none was possible.
     Stopped,
+    /// A constraint can't be met.
+    Infeasible,
 }
 
 /// The rounds so far.

@@ -16,8 +16,7 @@ use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, Loss, Reals, Relation, Slot, TermSpec, Weight};
 use leastwise::program::Objective;
-use leastwise::session::{Answer, Progress, Session, SolveMode, Suspect};
-use leastwise::solve::graduated::Schedule;
+use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 
 /// With how exact they are.
@@ -363,22 +362,4 @@ fn checkpoints_have_multipliers() {
     });
     let solver = third.solver(unlike.problem, &with("lm")).unwrap();
     assert!(matches!(third.restore(solver, &file), Err(Error::Checkpoint(_))));
-}
-
-#[test]
-fn what_has_no_word_for_constraints_says_so() {
-    let mut session = cpu(Precision::F64);
-    let scene = Scene::new(&mut session, &[1.5, 0.3]);
-    let near = scene.residuals(&mut session, "near", |_, x| x.to_vec());
-    let line = scene.constrain(&mut session, "line", Relation::Zero, |w, x| vec![w.linear(&[(1.0, x[0]), (1.0, x[1])], -2.0)]);
-    let refused = |outcome: Result<u32, Error>, what: &str| match outcome {
-        Err(Error::InvalidOption(said)) => assert!(said.starts_with(what) && said.contains("\"line\" is a constraint"), "{said}"),
-        _ => panic!("{what}: accepted"),
-    };
-    refused(session.covariance(scene.problem, Default::default()), "covariance()");
-    refused(session.backward(scene.problem, &[scene.x], &[1.0, 0.0], false, Default::default()), "backward()");
-    let suspect = Suspect { term: near, threshold: 1.0, known: Vec::new() };
-    refused(session.graduated(scene.problem, &[suspect], Schedule::default(), &with("lm")), "graduated");
-    session.set_enabled(scene.problem, line, false).unwrap();
-    session.covariance(scene.problem, Default::default()).unwrap();
 }

@@ -8,7 +8,7 @@ import type { TableOf, Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
 
 /**
- * How a covariance σ²(JᵀWJ)⁻¹ is made. Where its `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share
+ * How a covariance σ²(JᵀWJ)⁻¹ is made; with constraints it is that on the null space of their Jacobian, σ² Z (ZᵀJᵀWJZ)⁻¹Zᵀ. Where its `signal` is aborted, the call rejects with the reason of that; `onProgress` gets the share
  * that is done, as `(done, total)`.
  *
  * @example
@@ -19,8 +19,8 @@ export interface CovarianceOptions extends Reporting {
   /**
    * σ², the variance of a residual of weight 1:
    *
-   * - `"estimated"`: σ̂² = Σ w ρ(‖r‖²) / (m − n + d), with m rows of residuals, n unknowns and d directions that
-   *   no residual sees. So do SciPy's `curve_fit` and NIST.
+   * - `"estimated"`: σ̂² = Σ w ρ(‖r‖²) / (m − n + e + d), with m rows of residuals, n unknowns, e independent rows of constraints and
+   *   d directions that no residual sees. So do SciPy's `curve_fit` and NIST.
    * - a number: what is known of the noise. 1 where weights are inverse variances, as in Ceres and GTSAM.
    *
    * @defaultValue `"estimated"`
@@ -99,6 +99,13 @@ export interface Marginals extends Disposable {
   /** d: independent directions that no residual sees, and what they move. */
   readonly deficiency: number;
   readonly unseen: readonly NullSpacePart[];
+  /**
+   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above 0. Then those of them
+   * that depend on others, which change nothing; and the largest violation of all constraints, at the values that the covariance is of.
+   */
+  readonly equalities: number;
+  readonly redundant: number;
+  readonly violation: number;
   /** ½ Σ w ρ(‖r‖²), in f64. */
   readonly cost: number;
   /** σ², and whether it was estimated. */
@@ -148,6 +155,9 @@ export class MarginalsOf implements Marginals {
   get atLimits(): number { return this.made.summary.atLimits; }
   get deficiency(): number { return this.made.summary.deficiency; }
   get unseen(): readonly NullSpacePart[] { return this.made.summary.unseen; }
+  get equalities(): number { return this.made.summary.equalities; }
+  get redundant(): number { return this.made.summary.redundant; }
+  get violation(): number { return this.made.summary.violation; }
   get cost(): number { return this.made.summary.cost; }
   get variance(): number { return this.made.summary.variance; }
   get estimated(): boolean { return this.made.summary.estimated; }

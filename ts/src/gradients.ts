@@ -51,7 +51,7 @@ export interface BackwardOptions extends Reporting {
    * @defaultValue 1e-10; 1e-5 for values in f32
    */
   rankTolerance?: number;
-  /** Greatest ‖H⁻¹g‖ / ‖x‖ of values that count as {@link Gradients.stationary}. @defaultValue 1e-3 */
+  /** Greatest ‖H⁻¹g‖ / ‖x‖ (with constraints, of the step to where they are met as well) of values that count as {@link Gradients.stationary}. @defaultValue 1e-3 */
   stationaryTolerance?: number;
 }
 
@@ -71,7 +71,7 @@ export type TermGradients<D> = { readonly [K in keyof D]: F64 } & { readonly wei
  * console.log(gradients.of(term).seen);  // ∂L/∂ of every observation
  */
 export interface Gradients {
-  /** Gradients of a term: for every data column, and the weight, as many values as it has. 0 if the term is disabled. */
+  /** Gradients of a term: for every data column, and the weight, as many values as it has. 0 if the term is disabled, and for weights of constraints. */
   of<D>(term: Term<D>): TermGradients<D>;
   /** Of constants: for every scalar. Of variables: for every degree of freedom the gradient with respect to where it is held, if it is fixed or at a limit; else 0. */
   of(table: Constants<any> | Variables<any>): F64;
@@ -85,6 +85,13 @@ export interface Gradients {
   /** Independent directions along which the cost stays as it is, and what they move. */
   readonly deficiency: number;
   readonly unseen: readonly NullSpacePart[];
+  /**
+   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above 0. Then those of them
+   * that depend on others, whose own data have a gradient of 0; and the largest violation, at the point that the gradients are of.
+   */
+  readonly equalities: number;
+  readonly redundant: number;
+  readonly violation: number;
   /** Degrees of freedom that are neither fixed nor held by a limit. */
   readonly unknowns: number;
   /** How the adjoint system was solved: by singular values, or by a sparse factor of the Hessian. */
@@ -126,6 +133,9 @@ export class GradientsOf implements Gradients {
   get refinements(): number { return this.made.refinements; }
   get deficiency(): number { return this.made.deficiency; }
   get unseen(): readonly NullSpacePart[] { return this.made.unseen; }
+  get equalities(): number { return this.made.equalities; }
+  get redundant(): number { return this.made.redundant; }
+  get violation(): number { return this.made.violation; }
   get unknowns(): number { return this.made.unknowns; }
   get method(): "dense" | "sparse" { return this.made.method; }
 

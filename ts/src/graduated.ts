@@ -30,7 +30,7 @@ export interface Suspect {
  * await problem.solveGraduated(options);
  */
 export interface GraduatedOptions extends SolveOptions {
-  /** Terms whose instances may be outliers; all others are trusted. */
+  /** Terms whose instances may be outliers; all others are trusted. Constraints are met in every round, and are no suspects. */
   suspects: readonly Suspect[];
   /**
    * The robust cost in the end:
@@ -57,7 +57,7 @@ export interface GraduatedOptions extends SolveOptions {
  * const done: GraduatedEnding[] = ["all-inliers", "binary", "settled"];
  * console.log(done.includes(ending));
  */
-export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" | "max-rounds" | "stopped";
+export type GraduatedEnding = "all-inliers" | "binary" | "settled" | "schedule" | "max-rounds" | "stopped" | "infeasible";
 
 /**
  * Result of a graduated solve. The variables hold the last solve's values, and the terms have their original weights again.
@@ -74,6 +74,7 @@ export interface GraduatedReport {
    * - `"binary"`: all weights are 0 or 1; `"settled"`: the weighted cost does not change any more
    * - `"schedule"`: μ has come to its end (`"gm"`)
    * - `"max-rounds"`, `"stopped"`
+   * - `"infeasible"`: a constraint can't be met, whatever the weights: see `report.reason`
    */
   readonly ending: GraduatedEnding;
   /** Weighted solves after the first, the steps of all solves, and the last μ (undefined where there was no round). */

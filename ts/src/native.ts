@@ -244,6 +244,9 @@ export interface NativeCovarianceSummary {
   readonly atLimits: number;
   readonly deficiency: number;
   readonly unseen: readonly NativeNullSpacePart[];
+  readonly equalities: number;
+  readonly redundant: number;
+  readonly violation: number;
   readonly cost: number;
   readonly variance: number;
   readonly estimated: boolean;
@@ -276,6 +279,9 @@ export interface NativeGradients {
   readonly refinements: number;
   readonly deficiency: number;
   readonly unseen: readonly NativeNullSpacePart[];
+  readonly equalities: number;
+  readonly redundant: number;
+  readonly violation: number;
   readonly unknowns: number;
   readonly method: "dense" | "sparse";
   readonly terms: readonly NativeTermGradients[];

@@ -92,7 +92,8 @@ export interface Problem extends Disposable {
   /**
    * Solves where most residuals may be those of outliers, without a good start: by graduated non-convexity (Yang, Antonante, Tzoumas &
    * Carlone 2020), as GTSAM's `GncOptimizer` does. Terms among `suspects` get weights between 0 and 1, found in turn with the
-   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas.
+   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas. Constraints are met in every
+   * round: nothing but the suspects' weights is graduated.
    *
    * Costs of the suspects' instances are read back once a round. {@link SolveOptions.onIteration} is told of the steps of all solves.
    */
@@ -100,7 +101,8 @@ export interface Problem extends Disposable {
   /**
    * For every instance of a variable (all, or those in `which`) the block of σ²(JᵀWJ)⁻¹ that belongs to it, row by row, at
    * the present values: as many rows as it has degrees of freedom. Everything is computed in f64 on the CPU. What is fixed, or
-   * held by a limit, gets zeros. To ask for more than this, make {@link marginals} once.
+   * held by a limit, gets zeros. With constraints it is the covariance on what they leave, σ² Z (ZᵀJᵀWJZ)⁻¹Zᵀ with a basis Z of the null
+   * space of their Jacobian; inequalities count where their multipliers are above 0. To ask for more than this, make {@link marginals} once.
    *
    * @throws `rank-deficient` where residuals leave something free, naming it, unless `deficient` says otherwise; `invalid-option` where σ² is to be estimated and no residuals are left over for that
    */
@@ -110,8 +112,8 @@ export interface Problem extends Disposable {
   /**
    * Differentiates through the solve: of a function L of the solution x*, for which ∂L/∂x* is given, dL/dθ for everything that x*
    * depends on — data columns, weights, constants, and where variables are held — at the present values, by the implicit function
-   * theorem: −zᵀ ∂∇C/∂θ with ∇²C z = ∂L/∂x*. One linear system, in f64 on the CPU, with the exact Hessian, however the values were
-   * found. `stationary` says whether they were: solve with small tolerances before.
+   * theorem: −zᵀ ∂∇C/∂θ with ∇²C z = ∂L/∂x*, and with constraints that of the conditions of optimality, of x* and λ. One linear system,
+   * in f64 on the CPU, with the exact Hessian, however the values were found. `stationary` says whether they were: solve with small tolerances before.
    *
    * ```ts
    * const gradients = await problem.backward([[x, cotangent]]);
@@ -133,6 +135,8 @@ export class ProblemOf implements Problem {
   readonly #terms = new Set<string>();
   readonly #tables = new Set<string>();
   #traceMs = 0;
+  /** True once it was given a constraint: what is asked of it may need more parts of the engine. */
+  #isConstrained = false;
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly onDispose: (problem: ProblemOf) => void) {
@@ -196,6 +200,7 @@ export class ProblemOf implements Problem {
     if (to !== "=0" && to !== "<=0" && to !== ">=0") {
       throw new LeastwiseError("invalid-option", `term "${name}": \`to\` says what a constraint is compared with: "=0", "<=0" or ">=0", not ${shownValue(to)}`, { term: name });
     }
+    this.#isConstrained = true;
     return this.#term(name, options, constraint as never, to) as Constraint<D>;
   }
 
@@ -327,7 +332,7 @@ export class ProblemOf implements Problem {
   async #marginals({ variance, deficient, rankTolerance, signal, onProgress }: Checked<typeof COVARIANCE>): Promise<Marginals> {
     const known = variance === "estimated" ? undefined : variance;
     const begin = (native: NativeEngine) => native.covariance(this.#alive(), known, deficient === "pseudo-inverse", rankTolerance);
-    const { covariance } = await this.tasks.begin(this.#alive(), NEEDS.covariance, begin, { signal, onProgress, onAbort: "reject" });
+    const { covariance } = await this.tasks.begin(this.#alive(), this.#isConstrained ? NEEDS.rare : NEEDS.covariance, begin, { signal, onProgress, onAbort: "reject" });
     if (!covariance) throw new LeastwiseError("internal", "the engine gave no covariance; this is a bug of Leastwise, please report it");
     return new MarginalsOf(this.tasks, this.#alive, this.#own, covariance);
   }

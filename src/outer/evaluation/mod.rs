@@ -1,13 +1,17 @@
 //! Evaluations of terms outside of a solver: costs of instances, residuals, Jacobians and Hessians, and checks of derivatives.
 
+mod constraint_rows;
 mod differences;
 mod entries;
 mod evaluate_term;
+mod held;
 mod hessians;
 mod instance_blocks;
 mod instance_costs;
 
+pub(crate) use constraint_rows::RowEvaluation;
 pub use evaluate_term::{TermEvaluation, Wanted};
+pub(crate) use held::HeldRun;
 pub use hessians::HessianForm;
 pub(crate) use instance_blocks::{InstanceBlock, InstanceBlocks, Instances};
 pub use instance_costs::InstanceCosts;

@@ -1,8 +1,10 @@
 //! A snapshot that is differentiated twice: its gradient and Hessian, the adjoint system, and mixed derivatives, of which each
 //! instance adds its part to what they are by.
 
+mod multipliers;
+
 use super::{BackwardOptions, ByTable, Columns, Given, Gradients, Known, collect};
-use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances};
+use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances, RowEvaluation};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
@@ -11,7 +13,7 @@ use leastwise_problem::{CrossDerivativeKernel, HessianKernel, Member, Problem, R
 use leastwise_program::NEGATIVE;
 use leastwise_solve::adjoint::{self, Adjoint, AdjointOptions, ExactHessian, Unknown};
 use leastwise_solve::assembly::Structure;
-use leastwise_solve::covariance::Values;
+use leastwise_solve::covariance::{Equalities, Values};
 use leastwise_solve::{Needs, Workspace, dispatch, state};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -33,8 +35,12 @@ enum Phase {
     Gradient,
     Free,
     Cost,
+    /// Rows of constraints.
+    Constraints,
     Hessians,
     CrossDerivatives,
+    /// yᵀ∂c/∂θ of constraints, with rows of this value and in a later pass of twice that.
+    Multipliers(u8),
 }
 
 /// The next thing to do.
@@ -42,6 +48,8 @@ pub enum Next {
     Play(Recording),
     /// [`Differentiating::work`]
     Task,
+    /// [`Differentiating::evaluate`]
+    Evaluate,
     Done,
 }
 
@@ -93,6 +101,11 @@ pub struct Differentiating {
     /// H z, where something is held.
     across: Vec<f64>,
     pending: Option<Pending>,
+    /// Constraints on their way, and as they were found.
+    rows: Option<RowEvaluation>,
+    equalities: Option<Equalities>,
+    /// λ of all constraints before the last of Newton's steps.
+    multipliers: ByTable,
     /// z, until it is on the device.
     direction: Option<Command>,
     columns: Columns,
@@ -142,6 +155,9 @@ impl Differentiating {
             adjoint: None,
             across: Vec::new(),
             pending: None,
+            rows: None,
+            equalities: None,
+            multipliers: Vec::new(),
             direction: None,
             columns: HashMap::new(),
             tables: HashMap::new(),
@@ -151,6 +167,7 @@ impl Differentiating {
     /// Frees the buffers.
     pub fn dispose(&mut self, device: &mut Device) {
         self.blocks.free(device);
+        self.rows.iter_mut().for_each(|rows| rows.free(device));
         self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
         self.snapshot.dispose(device);
     }
@@ -159,6 +176,9 @@ impl Differentiating {
     pub fn next(&mut self, device: &mut Device, registry: &mut Registry) -> Result<Next, Error> {
         if self.pending.is_some() {
             return Ok(Next::Task);
+        }
+        if self.phase == Phase::Constraints {
+            return Ok(Next::Evaluate);
         }
         if self.phase == Phase::CrossDerivatives && self.cross_derivatives.is_empty() {
             self.begin_cross_derivatives(device, registry)?;
@@ -202,8 +222,14 @@ impl Differentiating {
                         return Ok(Next::Task);
                     }
                 },
-                Phase::CrossDerivatives => {
-                    let Some(block) = self.blocks.first() else { return Ok(Next::Done) };
+                Phase::Constraints => return Ok(Next::Evaluate),
+                Phase::CrossDerivatives | Phase::Multipliers(_) => {
+                    let Some(block) = self.blocks.first() else {
+                        if !self.begin_multipliers(device)? {
+                            return Ok(Next::Done);
+                        }
+                        continue;
+                    };
                     recording.commands.extend(self.direction.take());
                     let CrossDerivativeKernel { program, kernel } = &self.cross_derivatives[&block.batch];
                     let batch = &self.snapshot.batches()[block.batch];
@@ -240,12 +266,17 @@ impl Differentiating {
     async fn solve_adjoint(&mut self, options: &AdjointOptions, pace: &Pace) -> Result<(), Error> {
         self.cotangent = self.cotangent();
         let systems = [&self.cotangent[..], &self.gradient];
-        let found = adjoint::solve(&self.hessian, &self.free, systems, &self.values, self.precision, options, pace).await?;
-        if self.refine(&found.step)? {
+        let equalities = self.equalities.as_ref();
+        let found = adjoint::solve(&self.hessian, &self.free, systems, equalities, &self.values, self.precision, options, pace).await?;
+        if self.refine(&found)? {
             return Ok(());
         }
         if self.free.contains(&false) {
             self.across = self.hessian.multiply(&found.z, pace).await?;
+            if let (Some(equalities), Some(multipliers)) = (&self.equalities, &found.multipliers) {
+                let by_rows = equalities.across(&multipliers.y, self.across.len());
+                self.across.iter_mut().zip(by_rows).for_each(|(across, by)| *across += by);
+            }
         }
         let z = self.hessian.pattern().spread(&found.z);
         self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
@@ -281,7 +312,7 @@ impl Differentiating {
 
     /// Moves the snapshot on by −H⁻¹g, where that leads nearer to the stationary point; then all begins anew. Values in f32, or of
     /// a solve that ended early, are as far from it as that: a gradient is one at the point itself.
-    fn refine(&mut self, step: &[f64]) -> Result<bool, Error> {
+    fn refine(&mut self, Adjoint { step, multipliers, .. }: &Adjoint) -> Result<bool, Error> {
         let distance = step.iter().map(|s| s * s).sum::<f64>().sqrt();
         if self.first.is_none() {
             let free = self.gradient.iter().zip(&self.free).filter(|(_, free)| **free);
@@ -293,6 +324,9 @@ impl Differentiating {
         } else if distance.is_nan() || distance > self.last {
             // It led away: back.
             std::mem::swap(&mut self.x, &mut self.before);
+            for (term, multipliers) in std::mem::take(&mut self.multipliers) {
+                self.snapshot.set_lagrangian(term, &multipliers)?;
+            }
             self.refinements -= 1;
             self.settled = true;
         } else if goes_on && self.refinements < REFINEMENTS {
@@ -304,6 +338,7 @@ impl Differentiating {
             });
             let moved = moved.collect();
             self.before = std::mem::replace(&mut self.x, moved);
+            self.move_multipliers(multipliers.as_ref())?;
             self.refinements += 1;
             self.last = distance;
         } else {
@@ -359,11 +394,16 @@ impl Differentiating {
                 if !values[state::COST as usize].is_finite() {
                     return Ok(false);
                 }
-                self.phase = Phase::Hessians;
-                self.begin_hessians(device, registry)?;
+                if self.snapshot.enabled_constraints().next().is_some() {
+                    self.phase = Phase::Constraints;
+                } else {
+                    self.phase = Phase::Hessians;
+                    self.begin_hessians(device, registry)?;
+                }
             }
+            Phase::Constraints => return Err(Error::Internal("constraints are not read")),
             Phase::Hessians => self.pending = self.blocks.pop(device).map(|block| Pending::Hessians(block, values)),
-            Phase::CrossDerivatives => self.pending = self.blocks.pop(device).map(|block| Pending::CrossDerivatives(block, values)),
+            Phase::CrossDerivatives | Phase::Multipliers(_) => self.pending = self.blocks.pop(device).map(|block| Pending::CrossDerivatives(block, values)),
         }
         Ok(true)
     }
@@ -430,19 +470,27 @@ impl Differentiating {
     ) -> Result<(), Error> {
         let program = &self.cross_derivatives[&block.batch].program;
         let term = self.snapshot.term(member.term)?;
+        let is_constraint = term.constraint.is_some();
+        let factor = match self.phase {
+            Phase::Multipliers(_) if !is_constraint => return Ok(()),
+            Phase::Multipliers(1) => 2.0,
+            Phase::Multipliers(_) => -1.0,
+            _ => 1.0,
+        };
         let (columns, weights) = self.columns.entry(member.term).or_insert_with(|| {
             let (columns, weight) = term.lengths();
             (columns.into_iter().map(|length| vec![0.0; length]).collect(), vec![0.0; weight])
         });
         for place in range {
             let instance = term.instance(member.part, place - member.first);
-            let at = |code: u32| signed(values, code, block.count, place - block.first);
+            let at = |code: u32| factor * signed(values, code, block.count, place - block.first);
             for (scalar, &code) in program.data.iter().enumerate().filter(|(_, code)| **code != 0) {
                 if let Some((column, place)) = term.position(member.part as usize, scalar, instance) {
                     columns[column][place] -= at(code);
                 }
             }
-            if program.weight != 0 {
+            // The weight of a constraint is that of its penalty: a solution does not depend on it.
+            if program.weight != 0 && !is_constraint {
                 let own = if weights.len() == 1 { 0 } else { instance as usize };
                 weights[own] -= at(program.weight);
             }
@@ -457,7 +505,9 @@ impl Differentiating {
 
     /// All that was found, of terms and tables of the problem, also of those that took no part.
     pub fn finish(mut self, problem: &Problem, options: &BackwardOptions) -> Result<Gradients, Error> {
-        let Adjoint { deficiency, unseen, method, .. } = self.adjoint.take().ok_or(Error::Internal("a task has nothing to go on with"))?;
+        let Adjoint { deficiency, unseen, method, multipliers, .. } = self.adjoint.take().ok_or(Error::Internal("a task has nothing to go on with"))?;
+        let counted = self.equalities.as_ref().map_or(0, |equalities| equalities.rows.len() as u32);
+        let rank = multipliers.map_or(0, |multipliers| multipliers.pivots.len() as u32);
         // What is held moves the solution as well: H has its rows, too.
         if self.free.contains(&false) {
             for table in &self.hessian.pattern().tables {
@@ -476,6 +526,9 @@ impl Differentiating {
             refinements: self.refinements,
             deficiency,
             unseen,
+            equalities: counted,
+            redundant: counted - rank,
+            violation: self.equalities.as_ref().map_or(0.0, |equalities| equalities.violation),
             unknowns: self.free.iter().filter(|free| **free).count() as u32,
             method,
             terms,

@@ -60,6 +60,13 @@ pub struct Gradients {
     pub deficiency: u32,
     /// Parts of the null space, by variable.
     pub unseen: Vec<NullSpacePart>,
+    /// Rows of constraints that hold with equality, at the point that the gradients are of; those of them that depend on others; and the
+    /// largest violation of all.
+    pub equalities: u32,
+    /// Rows of constraints that depend on others.
+    pub redundant: u32,
+    /// Largest violation of a constraint.
+    pub violation: f64,
     /// Degrees of freedom that are neither fixed nor held by a limit.
     pub unknowns: u32,
     /// Linear solver.
@@ -105,9 +112,12 @@ type Columns = HashMap<u32, (Vec<Vec<f64>>, Vec<f64>)>;
 fn collect(problem: &Problem, mut columns: Columns, mut by_table: HashMap<u32, Vec<f64>>) -> (Vec<f64>, Vec<OfTerm>, Vec<OfTable>) {
     let (mut values, mut terms, mut tables) = (Vec::new(), Vec::new(), Vec::new());
     for (number, term) in problem.numbered_terms() {
-        let (lengths, weight) = term.lengths();
+        let (mut lengths, weight) = term.lengths();
+        let hidden = term.constraint.as_ref().map(|constraint| constraint.hidden());
+        hidden.iter().for_each(|hidden| drop(lengths.drain(hidden.clone())));
         match columns.remove(&number) {
-            Some((found, weights)) => {
+            Some((mut found, weights)) => {
+                hidden.iter().for_each(|hidden| drop(found.drain(hidden.clone())));
                 values.extend(found.into_iter().flatten());
                 values.extend(weights);
             }
@@ -137,6 +147,8 @@ enum Stage {
     LayingOut(Box<SnapshotLayout>, Known),
     Differentiating(Box<Differentiating>, Option<Play>),
     Working(Task<'static, (Box<Differentiating>, Result<(), Error>)>),
+    /// Constraints of the snapshot.
+    Evaluating(Box<Differentiating>),
     /// Search for the residual that is not finite; it ends in an error.
     Searching(Box<InstanceCosts>),
 }
@@ -172,7 +184,6 @@ impl GradientRequest {
         if !problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
-        problem.without_constraints("backward()", "whose multipliers move with what the gradient is of")?;
         if let Some(term) = problem.terms().find(|term| term.enabled && term.entries.is_some()) {
             let message = "sums over rows of any length (sumOver), of which there are no second derivatives: use .rows(…), or disable it";
             return Err(Error::InvalidOption(format!("backward(): term \"{}\" {message}", term.name)));
@@ -229,7 +240,8 @@ impl GradientRun {
             match self.stage.take().ok_or(Error::Internal("gradients have no stage"))? {
                 Stage::Reading(mut play) => match Turn::from(devices.main.resume(&mut play, deadline)?).outcome() {
                     Ok(point) => {
-                        let snapshot = problem.snapshot(&point, precision)?;
+                        let mut snapshot = problem.snapshot(&point, precision)?;
+                        snapshot.as_lagrangian()?;
                         let known = Known::of(&snapshot);
                         self.stage = Some(Stage::LayingOut(Box::new(SnapshotLayout::new(snapshot, |_| true)), known));
                     }
@@ -261,6 +273,18 @@ impl GradientRun {
                     };
                     self.stage = Some(Stage::Differentiating(differentiating, None));
                     worked?;
+                }
+                Stage::Evaluating(mut work) => {
+                    let (device, registry) = devices.double();
+                    let turn = work.evaluate(device, registry, deadline);
+                    let turn = turn.inspect_err(|_| work.dispose(device))?.outcome();
+                    match turn {
+                        Ok(()) => self.stage = Some(Stage::Differentiating(work, None)),
+                        Err(turn) => {
+                            self.stage = Some(Stage::Evaluating(work));
+                            return Ok(turn);
+                        }
+                    }
                 }
                 Stage::Searching(mut search) => {
                     let turn = search.resume(&mut devices.main, problem, deadline);
@@ -316,6 +340,7 @@ impl GradientRun {
                     (work, worked)
                 })));
             }
+            Ok(Next::Evaluate) => self.stage = Some(Stage::Evaluating(work)),
             Ok(Next::Done) => {
                 work.dispose(device);
                 return Ok(Some(Turn::Over(Box::new(work.finish(problem, &self.options)?))));
@@ -333,7 +358,7 @@ impl GradientRun {
         let device = devices.double().0;
         match self.stage {
             Some(Stage::LayingOut(mut layout, _)) => layout.dispose(device),
-            Some(Stage::Differentiating(mut work, _)) => work.dispose(device),
+            Some(Stage::Differentiating(mut work, _) | Stage::Evaluating(mut work)) => work.dispose(device),
             // It has buffers on the device.
             Some(Stage::Working(work)) => work.stop().0.dispose(device),
             Some(Stage::Searching(search)) => search.free(&mut devices.main),

@@ -1,6 +1,7 @@
 //! (JᵀWJ)⁻¹ of few unknowns, from the singular values of √W J: its condition, not the square of that, decides how many
 //! digits are left.
 
+use super::equalities::{Equalities, RowSpace, borrow_scales, lifted};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use leastwise_base::task::{Pace, Stopped};
 
@@ -10,14 +11,16 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// Of R of √W J = QR, or of JᵀWJ itself (`squared`), column by column; and an orthonormal basis of what no residual sees.
+    /// Of R of √W J = QR, or of JᵀWJ itself (`squared`), column by column, on what equalities leave; with an orthonormal basis of what no
+    /// residual sees, and how many of the equalities' rows are independent.
     pub async fn new(
         mut columns: Vec<Vec<f64>>,
         squared: bool,
         free: &[bool],
         tolerance: f64,
+        equalities: Option<&Equalities>,
         pace: &Pace,
-    ) -> Result<(Self, Vec<Vec<f64>>), Stopped> {
+    ) -> Result<(Self, Vec<Vec<f64>>, u32), Stopped> {
         let n = columns.len();
         // D⁻¹, which makes the columns of √W J those of length 1: what depends on what is not to be a question of units.
         let mut inverse = vec![0.0; n];
@@ -27,12 +30,28 @@ impl Dense {
                 inverse[k] = 1.0 / size;
             }
         }
+        if let Some(equalities) = equalities {
+            borrow_scales(&mut inverse, free, equalities);
+        }
         let mut null: Vec<Vec<f64>> = (0..n).filter(|&k| free[k] && inverse[k] == 0.0).map(|k| unit(n, k)).collect();
         for (column, by) in columns.iter_mut().zip(&inverse) {
             if squared {
                 scale(column, &inverse);
             }
             column.iter_mut().for_each(|value| *value *= by);
+        }
+        let (mut basis, mut rank) = (None, 0);
+        if let Some(equalities) = equalities {
+            let space = RowSpace::new(equalities, &inverse, pace).await?;
+            let vectors = space.complement(&inverse, pace).await?;
+            rank = space.pivots.len() as u32;
+            let mut on_basis = Vec::new();
+            for vector in &vectors {
+                let image = lifted(&columns, vector, &vec![1.0; columns[0].len()]);
+                on_basis.push(if squared { vectors.iter().map(|other| dot(other, &image)).collect() } else { image });
+                pace.spend(4 * n * n).await?;
+            }
+            (columns, basis) = (on_basis, Some(vectors));
         }
         let right = orthogonalise(&mut columns, pace).await?;
         let values: Vec<f64> = columns.iter().map(|column| length(column)).map(|size| if squared { size.sqrt() } else { size }).collect();
@@ -41,7 +60,10 @@ impl Dense {
         let least = tolerance.max(rounding) * values.iter().fold(0.0, |top: f64, value| top.max(*value));
         let mut rows = vec![Vec::new(); n];
         for (mut direction, value) in right.into_iter().zip(values) {
-            scale(&mut direction, &inverse);
+            match &basis {
+                Some(basis) => direction = lifted(basis, &direction, &inverse),
+                None => scale(&mut direction, &inverse),
+            }
             if value > least {
                 rows.iter_mut().zip(&direction).for_each(|(row, entry)| row.push(entry / value));
             } else if length(&direction) > 0.0 {
@@ -51,7 +73,7 @@ impl Dense {
         let null = orthonormal(null, pace).await?;
         let mut root = Self { rows };
         null.iter().for_each(|direction| root.remove(direction));
-        Ok((root, null))
+        Ok((root, null, rank))
     }
 
     /// B becomes (I − nnᵀ)B: of all inverses on what residuals see, the least one.

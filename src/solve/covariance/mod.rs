@@ -4,10 +4,11 @@
 //! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
 //! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
 //! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
-//! Where residuals leave something free, it is named ([`null_space`]).
+//! Where residuals leave something free, it is named ([`null_space`]). Equality constraints hold Ax = 0 ([`equalities`]).
 
 mod blocks;
 mod dense;
+pub(super) mod equalities;
 pub(super) mod jacobi;
 mod linearised;
 pub(super) mod null_space;
@@ -15,6 +16,7 @@ pub(super) mod sparse;
 mod subset;
 
 pub use blocks::{Blocks, Form, Pair};
+pub use equalities::{Equalities, EqualityRow};
 pub use linearised::{Derivatives, Linearised, Linearising};
 pub use null_space::NullSpacePart;
 
@@ -58,11 +60,17 @@ pub struct Summary {
     pub deficiency: u32,
     /// Variables that move in the null space.
     pub unseen: Vec<NullSpacePart>,
+    /// Rows of constraints that hold with equality, those of them that depend on others, and the largest violation of all.
+    pub equalities: u32,
+    /// Rows of constraints that depend on others.
+    pub redundant: u32,
+    /// Largest violation of a constraint.
+    pub violation: f64,
     /// ½ Σ w ρ(‖r‖²)
     pub cost: f64,
     /// σ², and whether it was estimated.
     pub variance: f64,
-    /// True if σ² was estimated: 2·cost / (residuals − unknowns + deficiency).
+    /// True if σ² was estimated: 2·cost / (residuals − unknowns + equalities − redundant + deficiency).
     pub estimated: bool,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
@@ -83,6 +91,18 @@ pub struct Covariance {
 enum Inverse {
     Dense(Dense),
     Sparse(Box<Sparse>),
+}
+
+/// What constraints hold at the accepted values.
+pub struct Held {
+    /// Their rows.
+    pub equalities: Equalities,
+    /// For every unknown, whether it is neither fixed nor held by a limit that the Lagrangian's gradient pushes against.
+    pub free: Vec<bool>,
+    /// True for an unknown that its user has fixed.
+    pub fixed: Vec<bool>,
+    /// Structure of JᵀWJ with that of AᵀA; none where terms sum over entries.
+    pub pattern: Option<Arc<Pattern>>,
 }
 
 /// Values of the snapshot that outlive it.
@@ -131,25 +151,43 @@ impl CovarianceOptions {
 }
 
 impl Covariance {
-    /// The covariance σ²(JᵀWJ)⁻¹ at the linearised point. `values` are those of the variables.
+    /// The covariance σ²(JᵀWJ)⁻¹ at the linearised point, or with constraints σ² Z (ZᵀJᵀWJZ)⁻¹Zᵀ. `values` are those of the variables.
     ///
     /// # Errors
     /// [`Error`] for derivatives that are not finite, and for a singular JᵀWJ unless a pseudo-inverse is wanted.
-    pub async fn new(linearised: Linearised, values: &Values, options: &CovarianceOptions, pace: &Pace) -> Result<Self, Error> {
-        let Linearised { pattern, free, fixed, cost, rows, derivatives } = linearised;
+    pub async fn new(
+        linearised: Linearised,
+        held: Option<&Held>,
+        values: &Values,
+        options: &CovarianceOptions,
+        pace: &Pace,
+    ) -> Result<Self, Error> {
+        let Linearised { mut pattern, free, fixed, cost, rows, mut derivatives } = linearised;
         let diagonal = derivatives.diagonal();
         if let Some(unknown) = diagonal.iter().zip(&free).position(|(value, free)| *free && !value.is_finite()) {
             return Err(not_finite(&pattern, unknown, diagonal[unknown]));
         }
         let tolerance = options.rank_tolerance.unwrap_or(RANK_TOLERANCE);
-        let untouched: Vec<bool> = free.iter().zip(&diagonal).map(|(free, value)| *free && *value == 0.0).collect();
-        let dense = |(dense, null): (Dense, Vec<Vec<f64>>)| (Inverse::Dense(dense), null);
-        let (inverse, null) = match derivatives {
-            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance, pace).await?),
-            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance, pace).await?),
+        let equalities = held.map(|held| &held.equalities);
+        let reach = equalities.map_or(vec![0.0; free.len()], |equalities| equalities.reach(free.len()));
+        let is_touched = |unknown: usize| diagonal[unknown] != 0.0 || reach[unknown] != 0.0;
+        let untouched: Vec<bool> = free.iter().enumerate().map(|(unknown, free)| *free && !is_touched(unknown)).collect();
+        if let (Some(Held { equalities, pattern: Some(wide), .. }), Derivatives::Blocks(matrix)) = (held, &mut derivatives) {
+            let widened = equalities::widened(matrix, wide, pace).await?;
+            *matrix = equalities::stiffened(widened, equalities, &free, 1.0, pace).await?.0;
+            pattern = wide.clone();
+        }
+        let dense = |(dense, null, rank): (Dense, Vec<Vec<f64>>, u32)| (Inverse::Dense(dense), null, rank);
+        let (inverse, null, rank) = match derivatives {
+            Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance, equalities, pace).await?),
+            Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance, equalities, pace).await?),
             Derivatives::Blocks(matrix) => {
-                let (sparse, null) = Sparse::new(matrix, &free, tolerance, pace).await.map_err(refused)?;
-                (Inverse::Sparse(Box::new(sparse)), null)
+                let (mut sparse, null) = Sparse::new(matrix, &free, tolerance, pace).await.map_err(refused)?;
+                let rank = match equalities {
+                    Some(equalities) => sparse.hold(&equalities.among(&free), pace).await.map_err(refused)?,
+                    None => 0,
+                };
+                (Inverse::Sparse(Box::new(sparse)), null, rank)
             }
         };
         let unknowns = free.iter().filter(|free| **free).count() as u32;
@@ -162,21 +200,25 @@ impl Covariance {
         if deficiency > 0 && !options.pseudo_inverse {
             return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
         }
-        let left = rows as f64 - f64::from(unknowns - deficiency);
+        let left = rows as f64 - f64::from(unknowns - rank - deficiency);
         if options.variance.is_none() && left <= 0.0 {
             return Err(Error::InvalidOption(format!(
                 "the variance can't be estimated: {rows} rows of residuals leave nothing over for {} unknowns; give the variance of a residual of weight 1, as in {{ variance: 1 }}",
-                unknowns - deficiency
+                unknowns - rank - deficiency
             )));
         }
-        let held = free.iter().zip(&fixed);
+        let free_and_fixed = free.iter().zip(&fixed);
+        let counted = equalities.map_or(0, |equalities| equalities.rows.len() as u32);
         let summary = Summary {
             residuals: rows,
             unknowns,
             fixed: fixed.iter().filter(|fixed| **fixed).count() as u32,
-            at_limits: held.filter(|(free, fixed)| !**free && !**fixed).count() as u32,
+            at_limits: free_and_fixed.filter(|(free, fixed)| !**free && !**fixed).count() as u32,
             deficiency,
             unseen,
+            equalities: counted,
+            redundant: counted - rank,
+            violation: equalities.map_or(0.0, |equalities| equalities.violation),
             cost,
             variance: options.variance.unwrap_or(2.0 * cost / left),
             estimated: options.variance.is_none(),
@@ -203,6 +245,11 @@ fn refused(refused: Refused) -> Error {
         Refused::TooLarge => {
             Error::Limits("covariance: the factor of JᵀWJ is too large to be kept: fix what is far from what you ask for".into())
         }
+        Refused::TooManyRows(rows) => Error::Limits(format!(
+            "covariance: {rows} rows of constraints are too many beside a sparse factor ({} rows, and {} values of rows times unknowns): fix what they hold, or ask of a part of the problem",
+            equalities::MOST_ROWS,
+            equalities::MOST_VALUES
+        )),
         Refused::TooMany => Error::RankDeficient(format!(
             "JᵀWJ is rank-deficient: more than {} directions move nothing that a residual sees, as where a problem falls apart; hold each part of it somewhere with fix() or with residuals",
             sparse::MOST

@@ -6,6 +6,7 @@
 //! many unknowns as there are such directions are held, those that are told apart best, which gives an inverse G on the
 //! rest; (I − NNᵀ)G(I − NNᵀ) is the pseudo-inverse.
 
+use super::equalities::{Equalities, RangeSpace};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
 use leastwise_base::task::{Pace, Stopped};
@@ -31,6 +32,9 @@ pub struct Sparse {
     null: Vec<Vec<f64>>,
     across: Vec<Vec<f64>>,
     along: Vec<Vec<f64>>,
+    /// What equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
+    taken: Vec<f64>,
+    rank: usize,
 }
 
 /// Why there is no inverse.
@@ -41,6 +45,8 @@ pub enum Refused {
     /// Not positive definite, for all that was found.
     Singular,
     TooLarge,
+    /// More rows of constraints, so many, than beside a sparse factor.
+    TooManyRows(usize),
     /// The work was told to end.
     Stopped,
 }
@@ -99,13 +105,30 @@ impl Sparse {
         hold(&mut matrix, &inverse, pace).await?;
         let none = vec![0.0; inverse.len()];
         cholesky.factorized(&System { matrix: &matrix, damping: &none, right: &none }, &pace.part(0.6..1.0)).await?;
-        let mut sparse = Self { cholesky, inverse, subset: OnceLock::new(), across: Vec::new(), along: Vec::new(), null: null.clone() };
+        let mut sparse = Self { cholesky, inverse, subset: OnceLock::new(), across: Vec::new(), along: Vec::new(), null: null.clone(), taken: Vec::new(), rank: 0 };
         for direction in &null {
             let solved = sparse.solved(direction.clone(), pace).await?;
             sparse.across.push(solved);
         }
         sparse.along = null.iter().map(|n| sparse.across.iter().map(|gn| dot(n, gn)).collect()).collect();
         Ok((sparse, null))
+    }
+
+    /// Unknowns, free or not.
+    pub fn unknowns(&self) -> usize {
+        self.inverse.len()
+    }
+
+    /// Holds Ax = 0: the inverse is that on the null space from here on. Gives the rank of A.
+    pub async fn hold(&mut self, equalities: &Equalities, pace: &Pace) -> Result<u32, Refused> {
+        let unknowns = self.inverse.len();
+        let (range, columns) = RangeSpace::new(equalities, self, unknowns, true, pace).await?;
+        self.rank = columns.len();
+        for unknown in 0..unknowns {
+            self.taken.extend(range.forward(columns.iter().map(|column| column[unknown])));
+            pace.spend(2 * self.rank * self.rank + 1).await?;
+        }
+        Ok(self.rank as u32)
     }
 
     /// G x.
@@ -163,7 +186,8 @@ impl Sparse {
 
     /// What makes an entry of the pseudo-inverse of one of G.
     pub fn correction(&self, row: usize, column: usize) -> f64 {
-        let mut sum = 0.0;
+        let taken = |unknown: usize| &self.taken[unknown * self.rank..][..self.rank];
+        let mut sum = -dot(taken(row), taken(column));
         for (a, n) in self.null.iter().enumerate() {
             sum -= n[row] * self.across[a][column] + self.across[a][row] * n[column];
             sum += self.null.iter().zip(&self.along[a]).map(|(other, along)| n[row] * along * other[column]).sum::<f64>();

@@ -1,0 +1,169 @@
+//! Evaluation of constraints: the rows c, and A = ∂c/∂x, of all that hold with equality, on a snapshot whose constraints are
+//! [λᵀc](Problem::as_lagrangian).
+//!
+//! An inequality holds with equality where its multiplier is not 0. Where λ is next to nothing, the constraint only touches: a solution
+//! has derivatives to one side alone there, and these are those of the free side.
+
+use super::evaluate_term::input_places;
+use super::{TermEvaluation, Wanted};
+use crate::Turn;
+use leastwise_device::{Device, Precision};
+use leastwise_error::Error;
+use leastwise_problem::{Part, Problem, Registry, Relation, Term};
+use leastwise_solve::covariance::{Equalities, EqualityRow};
+
+/// λ of an inequality that holds with equality, as a part of the largest of all, by the precision that it was found in.
+const LEAST_MULTIPLIER: [f64; 2] = [1e-9, 1e-5];
+/// A row of which no more than this part is its own depends on others, by the precision of x.
+const DEPENDENT: [f64; 2] = [1e-7, 1e-4];
+/// s of inequalities that hold with equality: kc + s is above 0, and has the digits of kc.
+const SHIFT: f64 = 64.0;
+
+/// Constraints being evaluated, term by term.
+pub struct RowEvaluation {
+    next: u32,
+    current: Option<(u32, Vec<f64>, TermEvaluation)>,
+    found: Equalities,
+    /// λ above which an inequality holds with equality.
+    least: f64,
+}
+
+impl RowEvaluation {
+    /// Of a snapshot of a problem that was solved in this precision.
+    pub fn new(snapshot: &Problem, precision: Precision) -> Self {
+        let single = usize::from(precision == Precision::F32);
+        let multipliers = snapshot.enabled_constraints().flat_map(|(_, _, constraint)| constraint.multipliers());
+        let largest = multipliers.fold(0.0, |most: f64, value| most.max(value.abs()));
+        let found = Equalities { tolerance: DEPENDENT[single], ..Equalities::default() };
+        Self { next: 0, current: None, found, least: LEAST_MULTIPLIER[single] * largest }
+    }
+
+    /// The rows, of a snapshot that is laid out.
+    pub fn resume(
+        &mut self,
+        device: &mut Device,
+        registry: &mut Registry,
+        snapshot: &mut Problem,
+        deadline: f64,
+    ) -> Result<Turn<Equalities>, Error> {
+        loop {
+            let Some((number, _, evaluation)) = &mut self.current else {
+                let next = snapshot.enabled_constraints().find(|(number, ..)| *number >= self.next);
+                let Some((number, _, constraint)) = next else { return Ok(Turn::Over(std::mem::take(&mut self.found))) };
+                let is_open = |multiplier: &f64| constraint.relation != Relation::Zero && *multiplier > self.least;
+                let shifts: Vec<f64> =
+                    constraint.multipliers().iter().map(|multiplier| if is_open(multiplier) { SHIFT } else { 0.0 }).collect();
+                snapshot.show_rows(number, &shifts)?;
+                let evaluation = TermEvaluation::new(device, registry, snapshot, number, Wanted::Values(None))?;
+                self.current = Some((number, shifts, evaluation));
+                continue;
+            };
+            let number = *number;
+            let values = match evaluation.resume(device, snapshot, deadline)?.outcome() {
+                Ok(values) => values,
+                Err(turn) => return Ok(turn),
+            };
+            let Some((_, shifts, evaluation)) = self.current.take() else { continue };
+            evaluation.free(device);
+            self.take(snapshot, number, &shifts, &values)?;
+            let own = snapshot.term(number)?.constraint.as_ref().map(|constraint| constraint.shifts.clone());
+            snapshot.show_rows(number, &own.unwrap_or_default())?;
+            self.next = number + 1;
+        }
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(&mut self, device: &mut Device) {
+        self.current.take().into_iter().for_each(|(.., evaluation)| evaluation.free(device));
+    }
+
+    /// Takes the rows of a constraint, of which r and then J are given.
+    fn take(&mut self, snapshot: &Problem, number: u32, shifts: &[f64], values: &[f64]) -> Result<(), Error> {
+        let term = snapshot.term(number)?;
+        let constraint = term.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+        let (rows, columns) = term.shape(snapshot.tables());
+        let (rows, columns) = (rows as usize, columns as usize);
+        let (residuals, jacobian) = values.split_at(constraint.shifts.len());
+        let multipliers = constraint.multipliers();
+        let firsts = first_unknowns(snapshot);
+        for (of, part) in (0..).zip(&term.parts) {
+            let batch = part.place.and_then(|place| snapshot.batches().get(place.batch as usize));
+            let batch = batch.ok_or(Error::Internal("a term is in no batch"))?;
+            let inputs = inputs(term, part, &batch.programs.inputs, snapshot, &firsts);
+            for local in 0..part.count {
+                let instance = term.instance(of, local) as usize;
+                for row in 0..batch.programs.rows as usize {
+                    let place = instance * rows + row;
+                    let weight = constraint.weight_of(place);
+                    if weight <= 0.0 {
+                        continue;
+                    }
+                    let scale = constraint.scales[place];
+                    let value = (residuals[place] - shifts[place]) / scale;
+                    let slopes = jacobian.get(place * columns..).and_then(|rest| rest.get(..columns)).unwrap_or_default();
+                    if let Some(wrong) = [&[value], slopes].concat().into_iter().find(|value| !value.is_finite()) {
+                        return Err(Error::NonFinite {
+                            term: Some(term.name.clone()),
+                            instance: Some(instance as u32),
+                            what: format!("term \"{}\": a constraint or its derivative, of instance {instance},", term.name),
+                            position: row,
+                            value: wrong.to_string(),
+                        });
+                    }
+                    self.found.violation = self.found.violation.max(value.abs());
+                    if constraint.relation != Relation::Zero && multipliers[place] <= self.least {
+                        continue;
+                    }
+                    let mut entries: Vec<(u32, f64)> =
+                        inputs.iter().map(|input| (input.unknown(local), slopes[input.column] / scale)).filter(|entry| entry.1 != 0.0).collect();
+                    entries.sort_by_key(|entry| entry.0);
+                    entries.dedup_by(|later, first| later.0 == first.0 && { first.1 += later.1; true });
+                    // A row that shorter rows of entries do not have.
+                    if entries.is_empty() && value == 0.0 {
+                        continue;
+                    }
+                    self.found.rows.push(EqualityRow { term: number, place: place as u32, entries, value, stiffness: weight * scale * scale });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A degree of freedom of a slot, for all instances of a part.
+struct Input<'a> {
+    /// Column of the term's J.
+    column: usize,
+    instances: &'a [u32],
+    first: u32,
+    tangent: u32,
+}
+
+impl Input<'_> {
+    fn unknown(&self, local: u32) -> u32 {
+        self.first + self.instances[local as usize] * self.tangent
+    }
+}
+
+/// The first unknown of every table, counted over all that move without gaps.
+fn first_unknowns(problem: &Problem) -> Vec<u32> {
+    let mut next = 0;
+    let first = |(moving, unknowns): (bool, u32)| {
+        next += if moving { unknowns } else { 0 };
+        next - if moving { unknowns } else { 0 }
+    };
+    problem.tables().iter().map(|table| (table.moving, table.unknowns())).map(first).collect()
+}
+
+fn inputs<'a>(term: &Term, part: &'a Part, inputs: &[(u32, u32)], problem: &Problem, firsts: &[u32]) -> Vec<Input<'a>> {
+    let places = input_places(part, inputs, &term.column_starts(problem.tables()));
+    let mut all: Vec<Input> = Vec::new();
+    for (place, &(slot, component)) in places.into_iter().zip(inputs) {
+        let Some(column) = place.filter(|column| all.iter().all(|known| known.column != *column)) else { continue };
+        let table = part.tables[slot as usize];
+        let instances = &part.contents.indices[part.reading.structure.slots[slot as usize].column as usize];
+        let tangent = problem.tables()[table as usize].tangent;
+        all.push(Input { column, instances, first: firsts[table as usize] + component, tangent });
+    }
+    all
+}

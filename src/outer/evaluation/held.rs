@@ -1,0 +1,123 @@
+//! What constraints hold at the accepted values, for a covariance: their rows, and what may move besides, of a snapshot in f64.
+
+use super::constraint_rows::RowEvaluation;
+use crate::{Devices, Turn};
+use leastwise_device::{Device, Play, Precision, Recording};
+use leastwise_error::Error;
+use leastwise_problem::{Pattern, Problem, Table};
+use leastwise_solve::covariance::Held;
+use leastwise_solve::{Needs, SnapshotLayout, Workspace};
+use std::sync::Arc;
+
+/// Constraints of a snapshot on their way.
+pub struct HeldRun {
+    precision: Precision,
+    stage: Option<Stage>,
+}
+
+enum Stage {
+    LayingOut(Box<SnapshotLayout>),
+    /// The gradient of the Lagrangian tells what limits hold.
+    Differentiating(Box<Laid>, Play),
+    Evaluating(Box<Laid>, RowEvaluation),
+}
+
+/// A snapshot that is laid out.
+struct Laid {
+    snapshot: Problem,
+    work: Workspace,
+    /// Structure of all terms; without one where some sum over entries.
+    pattern: Option<Pattern>,
+    free: Vec<bool>,
+}
+
+impl Laid {
+    fn dispose(&mut self, device: &mut Device) {
+        self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.snapshot.dispose(device);
+    }
+
+    /// The first recording.
+    fn differentiate(&mut self) -> Result<Recording, Error> {
+        let mut recording = Recording { commands: self.snapshot.take_uploads() };
+        self.work.differentiate(&self.snapshot, &mut recording.commands)?;
+        recording.push(leastwise_device::Command::Read { slice: self.work.free().unwrap_or(self.work.state) });
+        Ok(recording)
+    }
+}
+
+impl HeldRun {
+    /// Of a snapshot of a problem in this precision.
+    pub fn new(mut snapshot: Problem, precision: Precision) -> Result<Self, Error> {
+        snapshot.as_lagrangian()?;
+        Ok(Self { precision, stage: Some(Stage::LayingOut(Box::new(SnapshotLayout::new(snapshot, |_| true)))) })
+    }
+
+    /// Goes on until the deadline (ms) is over, or all is there.
+    pub fn resume(&mut self, devices: &mut Devices, deadline: f64) -> Result<Turn<Held>, Error> {
+        let (device, registry) = devices.double();
+        loop {
+            match self.stage.take().ok_or(Error::Internal("constraints have no stage"))? {
+                Stage::LayingOut(mut layout) => {
+                    let Some((mut snapshot, found)) = layout.resume(device, registry, deadline)? else {
+                        self.stage = Some(Stage::LayingOut(layout));
+                        return Ok(Turn::Yielded);
+                    };
+                    let work = Workspace::new(device, &snapshot, Needs::default()).inspect_err(|_| snapshot.dispose(device))?;
+                    let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new() });
+                    let recording = laid.differentiate().inspect_err(|_| laid.dispose(device))?;
+                    self.stage = Some(Stage::Differentiating(laid, device.start(recording)));
+                }
+                Stage::Differentiating(mut laid, mut play) => {
+                    let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;
+                    match Turn::from(played).outcome() {
+                        Ok(values) => {
+                            let whole = Pattern::of_tables(laid.snapshot.tables());
+                            laid.free = match laid.work.free() {
+                                Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
+                                None => vec![true; whole.scalars as usize],
+                            };
+                            let rows = RowEvaluation::new(&laid.snapshot, self.precision);
+                            self.stage = Some(Stage::Evaluating(laid, rows));
+                        }
+                        Err(turn) => {
+                            self.stage = Some(Stage::Differentiating(laid, play));
+                            return Ok(turn);
+                        }
+                    }
+                }
+                Stage::Evaluating(mut laid, mut rows) => {
+                    let turn = rows.resume(device, registry, &mut laid.snapshot, deadline).inspect_err(|_| {
+                        rows.free(device);
+                        laid.dispose(device);
+                    });
+                    match turn?.outcome() {
+                        Ok(equalities) => {
+                            laid.dispose(device);
+                            let of_table = |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect::<Vec<bool>>();
+                            let fixed = laid.snapshot.moving().flat_map(of_table).collect();
+                            return Ok(Turn::Over(Held { equalities, free: laid.free, fixed, pattern: laid.pattern.map(Arc::new) }));
+                        }
+                        Err(turn) => {
+                            self.stage = Some(Stage::Evaluating(laid, rows));
+                            return Ok(turn);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(self, device: &mut Device) {
+        match self.stage {
+            Some(Stage::LayingOut(mut layout)) => layout.dispose(device),
+            Some(Stage::Differentiating(mut laid, _)) => laid.dispose(device),
+            Some(Stage::Evaluating(mut laid, mut rows)) => {
+                rows.free(device);
+                laid.dispose(device);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What constraints add to a gradient through a solve: their rows, steps of λ, and yᵀ∂c/∂θ.
+
+use super::{Differentiating, Phase};
+use crate::Turn;
+use crate::evaluation::{Instances, RowEvaluation};
+use leastwise_device::{Command, Device};
+use leastwise_error::Error;
+use leastwise_problem::{Member, Registry};
+use leastwise_solve::adjoint::Multipliers;
+use std::collections::BTreeMap;
+
+impl Differentiating {
+    /// Moves λ on along with x.
+    pub(super) fn move_multipliers(&mut self, moved: Option<&Multipliers>) -> Result<(), Error> {
+        let constraints = self.snapshot.enabled_constraints();
+        self.multipliers = constraints.map(|(number, _, constraint)| (number, constraint.multipliers())).collect();
+        let mut after = self.multipliers.clone();
+        let (Some(equalities), Some(moved)) = (&self.equalities, moved) else { return Ok(()) };
+        for (row, step) in equalities.rows.iter().zip(&moved.step) {
+            after.iter_mut().filter(|(term, _)| *term == row.term).for_each(|(_, own)| own[row.place as usize] -= step);
+        }
+        after.into_iter().try_for_each(|(term, multipliers)| self.snapshot.set_lagrangian(term, &multipliers))
+    }
+
+    /// Goes on evaluating constraints until the deadline, or until their rows are there.
+    pub fn evaluate(&mut self, device: &mut Device, registry: &mut Registry, deadline: f64) -> Result<Turn<()>, Error> {
+        let rows = self.rows.get_or_insert_with(|| RowEvaluation::new(&self.snapshot, self.precision));
+        match rows.resume(device, registry, &mut self.snapshot, deadline)?.outcome() {
+            Ok(equalities) => self.equalities = Some(equalities),
+            Err(turn) => return Ok(turn),
+        }
+        self.rows = None;
+        self.phase = Phase::Hessians;
+        self.begin_hessians(device, registry)?;
+        Ok(Turn::Over(()))
+    }
+
+    /// Begins a pass over constraints alone; false after the last.
+    ///
+    /// With μ = 1, rows r, and u for z, an instance's mixed derivatives are wk² (Au)ᵀ∂c/∂θ + wk rᵀ∂(Au)/∂θ. u has wk² Au = y, so twice
+    /// those with r = 1 less those with r = 2 are yᵀ∂c/∂θ. Rows that do not count have k = 0.
+    pub(super) fn begin_multipliers(&mut self, device: &mut Device) -> Result<bool, Error> {
+        let pass = match self.phase {
+            Phase::Multipliers(2) => return Ok(false),
+            Phase::Multipliers(pass) => pass + 1,
+            _ => 1,
+        };
+        let (Some(equalities), Some(multipliers)) = (&self.equalities, self.adjoint.as_ref().and_then(|found| found.multipliers.as_ref()))
+        else {
+            return Ok(false);
+        };
+        let constraints = self.snapshot.enabled_constraints();
+        let mut all: BTreeMap<u32, (Vec<f64>, Vec<f64>, &[f64])> = BTreeMap::new();
+        for (number, _, constraint) in constraints {
+            let none = vec![0.0; constraint.scales.len()];
+            all.insert(number, (none.clone(), none, &constraint.scales));
+        }
+        for &pivot in &multipliers.pivots {
+            let row = &equalities.rows[pivot];
+            let Some((scales, shifts, own)) = all.get_mut(&row.term) else { continue };
+            let place = row.place as usize;
+            // Those of the first pass are the second's.
+            scales[place] = own[place];
+            shifts[place] = f64::from(pass) - own[place] * row.value;
+        }
+        let all: Vec<(u32, Vec<f64>, Vec<f64>)> = all.into_iter().map(|(number, (scales, shifts, _))| (number, scales, shifts)).collect();
+        self.direction = Some(Command::UploadReals {
+            buffer: self.work.step.buffer,
+            offset: 0,
+            data: self.hessian.pattern().spread(&multipliers.direction),
+        });
+        for (number, scales, shifts) in all {
+            self.snapshot.set_rows(number, 1.0, scales, shifts)?;
+        }
+        self.phase = Phase::Multipliers(pass);
+        for number in 0..self.snapshot.batches().len() {
+            let batch = &self.snapshot.batches()[number];
+            let is_constraint = |member: &Member| self.snapshot.term(member.term).is_ok_and(|term| term.constraint.is_some());
+            if batch.members.iter().any(is_constraint) {
+                let besides = [self.cross_derivatives[&number].program.scratch(device.cut())];
+                let all = Instances { batch: number, member: 0, range: 0..batch.count() };
+                self.blocks.cut(device, &self.snapshot, all, &besides, "mixed derivatives")?;
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,286 @@
+//! Gradients through solves with constraints: against central differences of whole solves.
+
+use super::{Net, Numbers, column, sessions, tight};
+use crate::support::*;
+use leastwise::device::Precision;
+use leastwise::expr::Opcode::*;
+use leastwise::problem::{Loss, Reals, Relation, Shape, Slot, TermSpec, Weight};
+use leastwise::program::Objective;
+use leastwise::session::{BackwardOptions, Gradients, Progress, Session};
+
+fn backward(session: &mut Session, problem: u32, table: u32, cotangent: &[f64]) -> Result<Gradients, leastwise::Error> {
+    let task = session.backward(problem, &[table, cotangent.len() as u32], cotangent, false, BackwardOptions::default())?;
+    loop {
+        match session.resume(task, 0.0)? {
+            Progress::Yielded | Progress::Partly { .. } => {}
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+            Progress::Gradients(gradients) => return Ok(*gradients),
+            _ => panic!("no gradients"),
+        }
+    }
+}
+
+/// The gradient with respect to a column of a term, or (`None`) its weight.
+fn of_term(gradients: &Gradients, term: u32, column: Option<usize>) -> Vec<f64> {
+    let mut first = 0;
+    for of in &gradients.terms {
+        for (number, &len) in of.columns.iter().enumerate() {
+            if of.term == term && column == Some(number) {
+                return gradients.values[first..first + len].to_vec();
+            }
+            first += len;
+        }
+        if of.term == term && column.is_none() {
+            return gradients.values[first..first + of.weight].to_vec();
+        }
+        first += of.weight;
+    }
+    panic!("no such column")
+}
+
+fn of_table(gradients: &Gradients, table: u32) -> Vec<f64> {
+    let mut first = gradients.terms.iter().map(|of| of.columns.iter().sum::<usize>() + of.weight).sum();
+    for of in &gradients.tables {
+        if of.table == table {
+            return gradients.values[first..first + of.values].to_vec();
+        }
+        first += of.values;
+    }
+    panic!("no such table")
+}
+
+/// Central differences of two widths, extrapolated (Richardson 1911).
+fn slope(mut at: impl FnMut(f64) -> f64) -> f64 {
+    let [wide, narrow] = [2e-3, 1e-3].map(|width| (at(width) - at(-width)) / (2.0 * width));
+    narrow + (narrow - wide) / 3.0
+}
+
+fn close(what: &str, found: f64, expected: f64, largest: f64, tolerance: f64) {
+    assert!((found - expected).abs() <= tolerance * largest, "{what}: {found}, not {expected} (largest {largest})");
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |top: f64, value| top.max(value.abs()))
+}
+
+/// A linear function of the solution.
+fn cotangent(count: usize) -> Vec<f64> {
+    let mut random = Random::new(77);
+    (0..count).map(|_| random.between(-1.0, 1.0)).collect()
+}
+
+/// The function's value at a solution with these numbers.
+fn value(session: &mut Session, net: &Net, numbers: &Numbers, fixed: f64, cotangent: &[f64]) -> f64 {
+    session.set_column(net.problem, net.near, 0, Reals::F64(&numbers.targets)).unwrap();
+    session.set_weight(net.problem, net.near, Weight::Each(Reals::F64(&numbers.weights))).unwrap();
+    session.set_column(net.problem, net.curves, 0, Reals::F64(&numbers.radii)).unwrap();
+    session.set_column(net.problem, net.curves, 1, Reals::F64(&numbers.ratios)).unwrap();
+    session.set_column(net.problem, net.floors, 0, Reals::F64(&numbers.floors)).unwrap();
+    session.write_table(net.problem, net.level, Reals::F64(&[numbers.level]), None).unwrap();
+    session.write_table(net.problem, net.x, Reals::F64(&[fixed]), Some(&[FIXED])).unwrap();
+    solve(session, net.problem, &tight());
+    read(session, net.problem, net.x).iter().zip(cotangent).map(|(x, v)| x * v).sum()
+}
+
+/// An unknown of a curve that is fixed.
+const FIXED: u32 = 7;
+
+type Dial = (&'static str, fn(&mut Numbers) -> &mut [f64], fn(&Gradients, &Net) -> Vec<f64>);
+
+const DIALS: [Dial; 6] = [
+    ("targets", |numbers| &mut numbers.targets, |gradients, net| of_term(gradients, net.near, Some(0))),
+    ("weights", |numbers| &mut numbers.weights, |gradients, net| of_term(gradients, net.near, None)),
+    ("radii", |numbers| &mut numbers.radii, |gradients, net| of_term(gradients, net.curves, Some(0))),
+    ("ratios", |numbers| &mut numbers.ratios, |gradients, net| of_term(gradients, net.curves, Some(1))),
+    ("floors", |numbers| &mut numbers.floors, |gradients, net| of_term(gradients, net.floors, Some(0))),
+    ("the level", |numbers| std::slice::from_mut(&mut numbers.level), |gradients, net| of_table(gradients, net.level)),
+];
+
+#[test]
+fn gradients_are_differences_of_whole_solves() {
+    let mut session = cpu(Precision::F64);
+    for (seed, count) in [(3, 12), (4, 12), (5, 12), (6, 48), (7, 210)] {
+        for loss in [None, Some(Loss::cauchy(0.7).unwrap()), Some(Loss::huber(0.3).unwrap())] {
+            let what = format!("seed {seed}, {count}, {loss:?}");
+            let mut numbers = Numbers::new(seed, count);
+            let net = Net::new(&mut session, &numbers, loss);
+            session.fix_table(net.problem, net.x, Some(&[FIXED]), None).unwrap();
+            let fixed = numbers.start[FIXED as usize];
+            let v = cotangent(count);
+            value(&mut session, &net, &numbers, fixed, &v);
+            let multipliers = session.multipliers(net.problem, net.floors).unwrap();
+            let holding = multipliers.iter().filter(|value| **value > 1e-4).count();
+            assert!(multipliers.iter().all(|value| *value > 1e-4 || *value < 1e-9), "{what}: a floor only touches: {multipliers:?}");
+            let gradients = backward(&mut session, net.problem, net.x, &v).unwrap();
+            assert!(gradients.stationary && gradients.distance < 1e-6 && gradients.violation < 1e-10, "{what}: {}", gradients.distance);
+            let counts = (gradients.equalities as usize, gradients.redundant, gradients.deficiency, gradients.unknowns as usize);
+            assert_eq!(counts, (2 * (count / 3) + holding, 0, 0, count - 1), "{what}");
+            assert_eq!(gradients.method, if count > 200 { "sparse" } else { "dense" });
+            for (name, values, gradient) in DIALS {
+                let found = gradient(&gradients, &net);
+                let len = values(&mut numbers).len();
+                assert_eq!(found.len(), len, "{what}, {name}");
+                // Of many unknowns a few are enough: every number takes four solves.
+                let stride = (len / if count > 12 { 3 } else { 6 }).max(1);
+                for place in (0..len).step_by(stride) {
+                    let own = values(&mut numbers)[place];
+                    let expected = slope(|by| {
+                        values(&mut numbers)[place] = own + by;
+                        value(&mut session, &net, &numbers, fixed, &v)
+                    });
+                    values(&mut numbers)[place] = own;
+                    close(&format!("{what}, {name} {place}"), found[place], expected, largest(&found), 1e-5);
+                }
+            }
+            let found = of_table(&gradients, net.x);
+            let expected = slope(|by| value(&mut session, &net, &numbers, fixed + by, &v));
+            close(&format!("{what}, what is fixed"), found[FIXED as usize], expected, expected.abs(), 1e-5);
+            assert!(found.iter().enumerate().all(|(k, value)| k == FIXED as usize || *value == 0.0), "{what}");
+            // Weights of constraints are those of penalties.
+            assert_eq!(of_term(&gradients, net.curves, None), [0.0], "{what}");
+            session.free_problem(net.problem);
+        }
+    }
+    assert_eq!(session.counters().bytes_live, 0, "buffers are left");
+}
+
+#[test]
+fn every_backend_finds_the_same() {
+    let mut expected: Option<Vec<f64>> = None;
+    for (name, mut session, tolerance) in sessions() {
+        let numbers = Numbers::new(3, 24);
+        let net = Net::new(&mut session, &numbers, Some(Loss::cauchy(0.7).unwrap()));
+        let options = if name.contains("f64") { tight() } else { Default::default() };
+        solve(&mut session, net.problem, &options);
+        let gradients = backward(&mut session, net.problem, net.x, &cotangent(24)).unwrap();
+        assert!(gradients.stationary, "{name}: {}", gradients.distance);
+        let expected = expected.get_or_insert_with(|| gradients.values.clone());
+        assert_eq!(gradients.values.len(), expected.len(), "{name}");
+        for (place, (found, known)) in gradients.values.iter().zip(expected.iter()).enumerate() {
+            close(&format!("{name}, value {place}"), *found, *known, largest(expected), tolerance);
+        }
+        session.free_problem(net.problem);
+        assert_eq!(session.counters().bytes_live, 0, "{name}: buffers are left");
+    }
+}
+
+#[test]
+fn redundant_constraints_share_what_one_has() {
+    for count in [12, 210] {
+        let mut session = cpu(Precision::F64);
+        let numbers = Numbers::new(6, count);
+        let net = Net::new(&mut session, &numbers, None);
+        solve(&mut session, net.problem, &tight());
+        let v = cotangent(count);
+        let alone = backward(&mut session, net.problem, net.x, &v).unwrap();
+        let again = net.curve(&mut session, &numbers, "curves again", -3.0);
+        solve(&mut session, net.problem, &tight());
+        let both = backward(&mut session, net.problem, net.x, &v).unwrap();
+        assert_eq!((both.redundant, both.equalities), (2 * (count as u32 / 3), alone.equalities + 2 * (count as u32 / 3)), "{count}");
+        for (term, columns) in [(net.near, &[Some(0), None][..]), (net.floors, &[Some(0)])] {
+            for &of in columns {
+                let (found, known) = (of_term(&both, term, of), of_term(&alone, term, of));
+                found.iter().zip(&known).for_each(|(found, expected)| close("the same", *found, *expected, largest(&known), 1e-6));
+            }
+        }
+        // What both constraints have moves both.
+        for of in [0, 1] {
+            let known = of_term(&alone, net.curves, Some(of));
+            let found = of_term(&both, net.curves, Some(of)).into_iter().zip(of_term(&both, again, Some(of))).map(|(a, b)| a + b);
+            found.zip(&known).for_each(|(found, expected)| close("together", found, *expected, largest(&known), 1e-6));
+        }
+        let (found, known) = (of_table(&both, net.level)[0], of_table(&alone, net.level)[0]);
+        close("the level", found, known, known.abs(), 1e-6);
+    }
+}
+
+/// A rotation near others that has to bring one direction to a height: on a manifold, and with a constraint of several rows' columns.
+#[test]
+fn rotations_are_constrained() {
+    let mut session = cpu(Precision::F64);
+    let problem = session.problem();
+    let q = session.table_of(problem, "turn", vec![Shape::Quaternion], Reals::F64(&[0.1, 0.2, 0.1, 0.97]), true).unwrap();
+    let mut tape = Tape::default();
+    let [turn, from, to] = [0, 1, 2].map(|source| tape.input(source));
+    let turned = tape.op(QuatRotate, &[turn, from]);
+    let outputs = [tape.op(Sub, &[turned, to])];
+    let mut random = Random::new(5);
+    let mut numbers = |len: usize| (0..len).map(|_| random.between(-1.0, 1.0)).collect::<Vec<f64>>();
+    let (from, to, v) = (numbers(12), numbers(12), numbers(4));
+    let wide = |name: &str, values| leastwise::problem::Column { name: name.into(), width: 3, shared: false, values: Reals::F64(values) };
+    let near = TermSpec {
+        name: "near".into(),
+        count: 4,
+        indices: vec![vec![0; 4]],
+        slots: vec![Slot { table: q, column: 0 }],
+        columns: vec![wide("from", &from), wide("to", &to)],
+        weight: Weight::Shared(1.0),
+        loss: None,
+        objective: Objective::LeastSquares,
+        tape: &tape.words,
+        outputs: &outputs,
+    };
+    let near = session.term(problem, near).unwrap();
+    let mut tape = Tape::default();
+    let [turn, arm, height] = [0, 1, 2].map(|source| tape.input(source));
+    let turned = tape.op(QuatRotate, &[turn, arm]);
+    let up = tape.op(Component, &[turned, 1]);
+    let outputs = [tape.op(Sub, &[up, height])];
+    let (mut arm, height) = (vec![0.6, 0.3, -0.2], [0.35]);
+    let level = TermSpec {
+        name: "height".into(),
+        count: 1,
+        indices: vec![vec![0]],
+        slots: vec![Slot { table: q, column: 0 }],
+        columns: vec![wide("arm", &arm), column("height", &height)],
+        weight: Weight::Shared(2.0),
+        loss: None,
+        objective: Objective::LeastSquares,
+        tape: &tape.words,
+        outputs: &outputs,
+    };
+    let level = session.constraint(problem, level, Relation::Zero).unwrap();
+    let value = |session: &mut Session, to: &[f64], arm: &[f64], height: f64| {
+        session.set_column(problem, near, 1, Reals::F64(to)).unwrap();
+        session.set_column(problem, level, 0, Reals::F64(arm)).unwrap();
+        session.set_column(problem, level, 1, Reals::F64(&[height])).unwrap();
+        let report = solve(session, problem, &tight());
+        assert!(report.feasibility.unwrap().violation < 1e-10);
+        read(session, problem, q).iter().zip(&v).map(|(q, v)| q * v).sum::<f64>()
+    };
+    value(&mut session, &to, &arm, height[0]);
+    let gradients = backward(&mut session, problem, q, &v).unwrap();
+    assert!(gradients.stationary && (gradients.equalities, gradients.unknowns) == (1, 3));
+    let found = of_term(&gradients, level, Some(1))[0];
+    let expected = slope(|by| value(&mut session, &to, &arm, height[0] + by));
+    close("height", found, expected, expected.abs(), 1e-5);
+    let found = of_term(&gradients, level, Some(0));
+    for place in 0..3 {
+        let own = arm[place];
+        let expected = slope(|by| {
+            arm[place] = own + by;
+            value(&mut session, &to, &arm, height[0])
+        });
+        arm[place] = own;
+        close("arm", found[place], expected, largest(&found), 1e-5);
+    }
+    let found = of_term(&gradients, near, Some(1));
+    let mut moved = to.clone();
+    for place in [0, 4, 11] {
+        let expected = slope(|by| {
+            moved[place] = to[place] + by;
+            value(&mut session, &moved, &arm, height[0])
+        });
+        moved[place] = to[place];
+        close("to", found[place], expected, largest(&found), 1e-5);
+    }
+}
+
+#[test]
+fn what_was_not_solved_is_not_stationary() {
+    let mut session = cpu(Precision::F64);
+    let numbers = Numbers::new(3, 12);
+    let net = Net::new(&mut session, &numbers, None);
+    let gradients = backward(&mut session, net.problem, net.x, &cotangent(12)).unwrap();
+    assert!(!gradients.stationary && gradients.violation > 1e-3, "{}, {}", gradients.distance, gradients.violation);
+}
