@@ -59,13 +59,14 @@ pub enum State<'a> {
 #[serde(rename_all = "camelCase")]
 struct Searched {
     searched_by: &'static str,
+    through: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
 impl From<SearchedBy> for Searched {
     fn from(by: SearchedBy) -> Self {
-        Self { searched_by: by.backend, reason: by.reason }
+        Self { searched_by: by.backend, through: by.through.name(), reason: by.reason }
     }
 }
 
