@@ -244,7 +244,9 @@ fn hostile_graphs_are_refused() {
     let word = |at: usize, value: u32| changed(&|bytes| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes()));
     assert_eq!(changed(&|_| {}), Ok(()));
     // Degree, nodes, a start, and a neighbour: 12 bits for 3000 nodes.
-    for (at, value) in [(0, 0), (0, 15), (0, 17), (0, u32::MAX), (8, 2999), (8, 3001), (8, 0), (8, u32::MAX), (16, 3000), (16 + 4 * 24, u32::MAX)] {
+    for (at, value) in
+        [(0, 0), (0, 15), (0, 17), (0, u32::MAX), (8, 2999), (8, 3001), (8, 0), (8, u32::MAX), (16, 3000), (16 + 4 * 24, u32::MAX)]
+    {
         assert_eq!(word(at, value), Err("file-format"), "{at} {value}");
     }
     assert_eq!(word(16, NONE), Ok(()), "a list without a start");
