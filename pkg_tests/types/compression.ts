@@ -84,6 +84,15 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   const hits = await index.search(queries, { k: 10, probes: 4, filter: new Uint8Array(100) });
   is<Same<typeof hits, Hits>>();
   is<Same<typeof hits.searchedBy, "cpu" | "webgpu" | "cuda">>();
+  is<Same<typeof hits.through, "lists" | "graph">>();
+  await index.buildGraph();
+  await index.buildGraph({ degree: 16, effort: 200, onProgress: (done, total) => done / total });
+  await lw.compress(points, { dim: 8, graph: true });
+  await lw.compress(points, { dim: 8, graph: { degree: 16 } });
+  await index.search(queries, { k: 10, effort: 100 });
+  is<Same<NonNullable<typeof index.info.graph>["vectors"], number>>();
+  // @ts-expect-error ranges are exhaustive
+  await index.searchRange(queries, { maxDistance: 1, effort: 100 });
   is<Same<typeof hits.reason, string | undefined>>();
   is<Same<typeof hits.scores, F32>>();
   is<Same<typeof hits.keys, readonly (Key | undefined)[] | undefined>>();
