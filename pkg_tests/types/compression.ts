@@ -1,7 +1,7 @@
 // Compiled, never run: `lw.cluster`, `lw.compress` and indices.
 import { half, init } from "leastwise";
 import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Filter, Hits, Key, Metric, Points, RangeHits, VectorIndex } from "leastwise";
-import { exactSearch, predict } from "leastwise/vectors";
+import { clusterBatches, exactSearch, predict, type BatchClustering } from "leastwise/vectors";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -115,6 +115,10 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   is<Same<typeof keys, readonly Key[] | undefined>>();
   // @ts-expect-error a range has no k
   await cosine.searchRange(queries, { k: 3, maxDistance: 1 });
+  const codebook: BatchClustering = await clusterBatches([points, { points, weights: [1, 2] }], { dim: 8, clusters: 4 });
+  await clusterBatches((async function* () { yield points; })(), { dim: 8, start: codebook.centroids, startWeights: codebook.weights, metric: "cosine" });
+  // @ts-expect-error batches are vectors
+  await clusterBatches(["a"], { dim: 8, clusters: 4 });
   const exact = await exactSearch(points, queries, { dim: 8, k: 3, metric: "dot" });
   is<Same<typeof exact.distances, F64>>();
   const { labels } = await predict(points, queries, { dim: 8 });
