@@ -94,6 +94,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeThere(k);
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
+    if (effort !== undefined && probes !== undefined) throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
     const floats = pointsOf("search(queries): queries", queries, this.dim);
     const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
     return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, effort, filter, filters: each, signal });
