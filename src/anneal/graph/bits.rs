@@ -1,7 +1,7 @@
 //! One-bit sketches (Gao and Long, *RaBitQ*, 2024): of a residual r, rotated at random to z, the signs s of its components and two numbers.
 //!
-//! ‖q − x‖² = ‖q − c‖² + ‖r‖² − 2⟨q − c, r⟩ for x = c + r with the anchor c, and ⟨v, r⟩ ≈ α⟨v′, s⟩ with v′ the rotated v and α = ‖r‖²/‖z‖₁, without
-//! bias. What does not depend on the query is one number, a = ‖r‖² + 2α⟨c′, s⟩; then the estimate is ‖q − c‖² + a − 2α⟨q′, s⟩. A query's q′ is
+//! ‖q − x‖² = ‖q − c‖² + ‖r‖² − 2⟨q − c, r⟩ for x = c + r with the anchor c, and ⟨v, r⟩ ≈ γ⟨v′, s⟩ with v′ the rotated v and γ = ‖r‖²/‖z‖₁, without
+//! bias. What does not depend on the query is one number, a = ‖r‖² + 2γ⟨c′, s⟩; then the estimate is ‖q − c‖² + a − 2γ⟨q′, s⟩. A query's q′ is
 //! rounded to a few bits, whose planes make ⟨q′, s⟩ a sum of counts of bits. A vector takes a bit a component and 4 bytes.
 
 /// Bits of a query's components.
