@@ -119,6 +119,22 @@ test("vectors that come, go and are exchanged, with keys and by cosine", async (
   assert.equal(await find(1801), "v1801");
 });
 
+test("one cluster, few vectors, and none that are left", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  for (const count of [1, 2, 3, 50]) {
+    const index = await lw.compress(points.subarray(0, count * DIM), { dim: DIM, code: "int8", clusters: 1, graph: { degree: 4 } });
+    assert.equal(index.info.graph.vectors, count);
+    const hits = await index.search(points.subarray(0, count * DIM), { k: 1 });
+    assert.deepEqual([[...hits.ids], hits.through], [Array.from({ length: count }, (_, id) => id), count >= 4 ? "graph" : "lists"]);
+    index.remove(Uint32Array.from({ length: count }, (_, id) => id));
+    assert.deepEqual([index.count, index.info.graph.vectors], [0, 0]);
+    assert.deepEqual([...(await index.search(one, { k: 2 })).ids], [0xffffffff, 0xffffffff]);
+    await index.add(points.subarray(0, 20 * DIM));
+    assert.equal((await index.search(one, { k: 1 })).ids[0], count);
+    await (await lw.openIndex(await index.save())).search(one, { k: 1 });
+  }
+});
+
 test("the same calls make the same graph; one that is ended leaves none", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const make = async () => (await lw.compress(points, { ...OPTIONS, graph: { degree: 12, effort: 40 } })).save();

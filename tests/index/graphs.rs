@@ -232,6 +232,25 @@ fn indices_without_codes_or_vectors_have_none() {
 }
 
 #[test]
+fn few_vectors_and_one_cluster_have_graphs() {
+    let points = points();
+    for (count, clusters) in [(1, 1), (2, 1), (2, 2), (3, 1), (40, 1), (70, 3)] {
+        let points = &points[..count * DIM];
+        let mut index = Index::build(points, DIM, kmeans(points, DIM, clusters, 2), &options(Code::Int8)).expect("an index");
+        build(&mut index, 4);
+        assert_eq!(index.graph().expect("a graph").nodes() as usize, count);
+        while !graphed::draw(&mut index, 0.0) {}
+        let hits = graphed::search(&index, points, 1, 8, None).expect("hits");
+        assert!(hits.ids.iter().copied().eq(0..count as u32), "{count} vectors in {clusters} clusters find themselves");
+        assert_eq!(Index::open(&index.save()).expect("an index").graph(), index.graph());
+        let gone: Vec<u32> = (0..count as u32).collect();
+        assert_eq!(index.remove(&gone), count);
+        assert_eq!(index.graph().expect("a graph").nodes(), 0);
+        assert!(Index::open(&index.save()).is_ok());
+    }
+}
+
+#[test]
 fn hostile_graphs_are_refused() {
     let file = with_graph(&points()).save();
     let read = || container::read(&INDEX, &file).expect("sections");

@@ -82,8 +82,9 @@ pub struct Builder {
     batch: usize,
     /// Of the batch: neighbours found, by vector.
     found: Vec<(u32, Vec<u32>)>,
-    /// Edges back, by target; and so many targets are done.
+    /// Edges back, by target; whether they are made, and how many targets are done.
     back: Vec<(u32, Vec<u32>)>,
+    is_turned: bool,
     returned: usize,
     is_shrunk: usize,
     walks: Vec<Walk>,
@@ -132,6 +133,7 @@ impl Builder {
             batch: 0,
             found: Vec::new(),
             back: Vec::new(),
+            is_turned: false,
             returned: 0,
             is_shrunk: 0,
             walks,
@@ -152,7 +154,7 @@ impl Builder {
         self.batch = self.order.len().min(self.inserted + doubled);
         self.found.clear();
         self.back.clear();
-        self.returned = 0;
+        (self.is_turned, self.returned) = (false, 0);
     }
 
     /// Goes on until the time is up (`is_late`): true when all are inserted.
@@ -161,7 +163,7 @@ impl Builder {
             if self.inserted < self.order.len() {
                 if self.inserted + self.found.len() < self.batch {
                     self.search_some();
-                } else if self.back.is_empty() && !self.found.is_empty() && self.returned == 0 {
+                } else if !self.is_turned {
                     self.turn_around();
                 } else if self.returned < self.back.len() {
                     self.return_some();
@@ -200,6 +202,7 @@ impl Builder {
 
     /// The batch's edges enter the graph, and are put in order by target.
     fn turn_around(&mut self) {
+        self.is_turned = true;
         let mut pairs = Vec::new();
         for (node, neighbours) in &self.found {
             self.lists.put(*node, neighbours);
