@@ -55,8 +55,8 @@ impl Walk {
         loop {
             found.clear();
             distances(&self.fresh, &mut found);
-            for place in 0..found.len() {
-                let seen = Seen::new(found[place], self.fresh[place]);
+            for (place, &distance) in found.iter().enumerate() {
+                let seen = Seen::new(distance, self.fresh[place]);
                 at = at.min(self.offer(seen, effort));
             }
             while self.beam.get(at).is_some_and(|seen| seen.is_expanded) {
