@@ -55,7 +55,7 @@ test("Vite builds the page without a warning, and takes every part of the module
   assert.deepEqual(warnings, []);
   const parts = readdirSync(join(outDir, "assets")).filter((name) => name.endsWith(".wasm")).map((name) => /^leastwise_([a-z]+)-/.exec(name)?.[1]);
   // The whole one is there for `init({ wasm })`.
-  assert.deepEqual(parts.sort(), ["bg", "core", "cpu", "descent", "direct", "doubles", "fits", "levels", "normals", "rare", "reduced", "seldom", "single", "tensors", "vectors", "webgpu"]);
+  assert.deepEqual(parts.sort(), ["bg", "core", "cpu", "descent", "direct", "doubles", "fits", "graph", "levels", "normals", "rare", "reduced", "seldom", "single", "tensors", "vectors", "webgpu"]);
 });
 
 for (const backend of ["webgpu", "cpu"]) {

@@ -261,6 +261,27 @@ test("- is standard input, and standard output", async (t) => {
   assert.deepEqual((await readdir(cwd)).sort(), ["index.lwi", "points.npy", "queries.npy"]);
 });
 
+test("compress --graph, query --effort: through a graph, at the same distances", async (t) => {
+  const { path, points, queries, dim } = await folder(t), at = (name) => join(path, name), MISUSED = 2;
+  await succeeds(["compress", at("points.npy"), at("plain.lwi"), "--quiet", "--backend", "cpu"]);
+  await succeeds(["compress", at("points.npy"), at("graph.lwi"), "--graph", "--degree", "12", "--quiet", "--backend", "cpu"]);
+  const { graph } = JSON.parse((await succeeds(["info", at("graph.lwi"), "--json", "--backend", "cpu"])).stdout);
+  assert.deepEqual([graph.degree, graph.vectors, graph.removed], [12, 1200, 0]);
+  const rows = async (index, ...options) => (await succeeds(["query", at(index), at("queries.npy"), "-k", "5", "--json", "--quiet", "--backend", "cpu", ...options])).stdout.trim().split("\n").map((line) => JSON.parse(line));
+  const lists = await rows("plain.lwi"), walked = await rows("graph.lwi", "--effort", "200"), exact = nearest(points, queries, dim, 5);
+  const share = (found) => found.reduce((sum, { ids }, query) => sum + ids.filter((id) => exact[query].includes(id)).length, 0) / 100;
+  assert.ok(share(walked) >= share(lists) - 0.01, `${share(walked)} and ${share(lists)}`);
+  walked.forEach(({ ids, distances }, query) => ids.forEach((id, rank) => {
+    const place = lists[query].ids.indexOf(id);
+    if (place >= 0) assert.equal(distances[rank], lists[query].distances[place]);
+  }));
+  await fails(["query", at("plain.lwi"), at("queries.npy"), "--effort", "9"], MISUSED, /--effort is for an INDEX with a graph \(leastwise compress --graph\), but .*plain\.lwi has none/);
+  await fails(["query", at("graph.lwi"), at("queries.npy"), "--effort", "9", "--probes", "2"], MISUSED, /--probes and --effort: a search goes through clusters or through the graph/);
+  await fails(["compress", at("points.npy"), at("x.lwi"), "--degree", "9"], MISUSED, /--degree is for --graph/);
+  await fails(["compress", at("points.npy"), at("x.lwi"), "--graph", "--degree", "3"], MISUSED, /--degree is 3, which is not from 4 to 128/);
+  await fails(["compress", at("points.npy"), at("x.lwi"), "--graph", "--code", "none"], MISUSED, /--graph is for codes: without one/);
+});
+
 test("query: more neighbours than there are, as lines and as files", async (t) => {
   const { path: cwd, count, dim } = await folder(t, { count: 50 });
   await succeeds(["compress", "points.npy", "index.lwi", "--code", "int8", "--backend", "cpu"], { cwd });

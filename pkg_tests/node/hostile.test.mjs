@@ -276,6 +276,7 @@ const TAKES_OPTIONS = {
   "searchRange": ["maxDistnce", "maxDistance", (o) => index.searchRange(new Float32Array(2), o)],
   "upsert": ["kes", "keys", (o) => index.upsert(new Float32Array(2), o)],
   "add": ["onProgres", "onProgress", (o) => index.add(new Float32Array(2), o)],
+  "buildGraph": ["degre", "degree", (o) => index.buildGraph(o)],
   "index.evaluate": ["pints", "points", (o) => index.evaluate(new Float32Array(2), o)],
   "tensor": ["dtpye", "dtype", (o) => lw.tensor([1], undefined, o)],
   "indices": ["dtyp", "dtype", (o) => lw.indices([1], undefined, o)],

@@ -327,7 +327,7 @@ for (const backend of BACKENDS) {
       [[queries, {}], "invalid-option", "k: say how many neighbours are wanted"],
       [[queries, { k: 0 }], "invalid-option", "k: 0 is not an integer from 1 to 4294967295"],
       [[queries, { k: 1, probes: 0 }], "invalid-option", "probes: 0 is not an integer from 1 to 4294967295"],
-      [[queries, { k: 1, n: 2 }], "invalid-option", "search(queries, options): options have no \"n\" (they have: k, probes, filter, filters, metric, signal)"],
+      [[queries, { k: 1, n: 2 }], "invalid-option", "search(queries, options): options have no \"n\" (they have: k, probes, effort, filter, filters, metric, signal)"],
       [[queries.subarray(1), { k: 1 }], "data-length", `search(queries): queries has ${40 * DIM - 1} numbers, which are no whole number of vectors of ${DIM} components`],
       [[queries, { k: 1, filter: new Uint8Array(3) }], "data-length", `filter has 3 bytes, but ${COUNT} are needed: one for each id, those of removed vectors among them`],
       [[queries, { k: 1, filter: [1] }], "invalid-option", "filter must be a Uint8Array with a byte for each id, { ids }, { keys }, { bits } or a function, not an array"],

@@ -18,14 +18,14 @@ const LOADS = {
   cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom", "single"], check: ["direct", "rare", "seldom", "single"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom", "single"],
   graduated: ["descent", "direct", "levels", "rare", "reduced", "seldom", "single"], save: ["direct", "rare", "seldom", "single"], tune: ["direct", "rare", "seldom", "single"],
   energies: ["seldom"], curved: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], single: ["single"], doubles: ["doubles"], normals: ["normals"], fits: ["fits", "single"],
-  tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
+  tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], graph: ["graph", "seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
 };
 /** Those that a backend has alone. */
 const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
 const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], energies: ["seldom"], curved: ["seldom"], tensors: ["tensors", "single"], gradients: ["tensors", "single"] };
 /** What computes on the CPU beside a GPU. */
-const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "open"];
+const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "graph", "open"];
 
 /** What a quick run does on WebGPU as well: gates are the same there, but for what is beside it on the CPU. */
 const ON_WEBGPU = ["pcg", "complement", "auto", "constrained", "doubles", "normals", "fits", "tensors", "index"];
@@ -47,7 +47,7 @@ for (const backend of ["cpu", "webgpu"]) {
 test("preload with everything leaves nothing to be loaded", async () => {
   const { parts, result } = await run("cpu", "everything");
   assert.deepEqual(result, [0]);
-  assert.deepEqual(parts, ["core", "cpu", "descent", "direct", "doubles", "fits", "levels", "normals", "rare", "reduced", "seldom", "single", "tensors", "vectors", "webgpu"]);
+  assert.deepEqual(parts, ["core", "cpu", "descent", "direct", "doubles", "fits", "graph", "levels", "normals", "rare", "reduced", "seldom", "single", "tensors", "vectors", "webgpu"]);
 });
 
 /** A copy of the package from which `change` has taken something, and what a program of these lines prints there. */

@@ -81,7 +81,7 @@ const ACTIONS = {
     const hits = await session.act(lane, label, () => index.search(asked, { k, ...(probes && { probes }), ...(filter && { filter }) }), { codes: ["invalid-option"] });
     if (!hits) return;
     session.count("searches");
-    const wrong = nonsense(state, asked, hits, filter, probes === undefined || probes >= index.info.clusters);
+    const wrong = nonsense(state, asked, hits, filter, hits.through === "lists" && (probes === undefined || probes >= index.info.clusters));
     if (wrong) session.fail("nonsense", label, `${wrong} (${JSON.stringify(index.info.code)}, searched by ${hits.searchedBy})`);
   },
   async add(session, lane, state, { seed, count, end }) {
@@ -142,6 +142,14 @@ const ACTIONS = {
   async evaluate(session, lane, { index, dim, next, gone }, { seed }) {
     const found = await session.act(lane, "evaluate", () => index.evaluate(vectors(seed, 3, dim), { k: 2, points: vectors(seed, next, dim) }), { codes: ["invalid-option"] });
     if (found && !(found.recall >= 0 && found.recall <= 1)) session.fail("nonsense", "evaluate", `recall ${found.recall} (${gone.size} removed)`);
+  },
+  /** From now on searches walk in it. */
+  async graph(session, lane, { index }, { degree, effort, end }) {
+    const { options: { signal }, reason, begin } = ending(end);
+    await session.act(lane, `build a graph of ${degree}`, () => {
+      begin();
+      return index.buildGraph({ degree, effort, ...(signal && { signal }) });
+    }, { codes: ["invalid-option"], reason });
   },
   async pause(_, __, ___, { turns: count }) { await turns(count); },
 };

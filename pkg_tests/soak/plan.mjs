@@ -154,6 +154,7 @@ function indexAction(draw, engines) {
     search, search, search,
     () => ({ do: "add", seed: draw.seed, count: draw.below(20), ...(draw.chance(0.3) && { end: { by: "abort", turns: draw.below(4) } }) }), () => ({ do: "add twice", seed: draw.seed, count: 1 + draw.below(6) }),
     () => ({ do: "remove", seed: draw.seed, count: 1 + draw.below(6) }), () => ({ do: "reopen", seed: draw.seed, engine: draw.below(engines.length), ...(draw.chance(0.3) && { damage: draw.seed }) }),
-    () => ({ do: "set", sketches: draw.chance(0.5), searching: draw.pick(["auto", "cpu", "device"]) }), () => ({ do: "evaluate", seed: draw.seed }), () => ({ do: "pause", turns: draw.below(5) }),
+    () => ({ do: "set", sketches: draw.chance(0.5), searching: draw.pick(["auto", "cpu", "device"]) }), () => ({ do: "evaluate", seed: draw.seed }),
+    () => ({ do: "graph", degree: 4 + draw.below(20), effort: 1 + draw.below(60), ...(draw.chance(0.3) && { end: { by: "abort", turns: draw.below(4) } }) }), () => ({ do: "pause", turns: draw.below(5) }),
   ])();
 }

@@ -1,7 +1,7 @@
 // Compiled, never run: `lw.cluster`, `lw.compress` and indices.
 import { half, init } from "leastwise";
 import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Filter, Hits, Key, Metric, Points, RangeHits, VectorIndex } from "leastwise";
-import { exactSearch, predict } from "leastwise/vectors";
+import { clusterBatches, exactSearch, predict, type BatchClustering } from "leastwise/vectors";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -84,6 +84,15 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   const hits = await index.search(queries, { k: 10, probes: 4, filter: new Uint8Array(100) });
   is<Same<typeof hits, Hits>>();
   is<Same<typeof hits.searchedBy, "cpu" | "webgpu" | "cuda">>();
+  is<Same<typeof hits.through, "lists" | "graph">>();
+  await index.buildGraph();
+  await index.buildGraph({ degree: 16, effort: 200, onProgress: (done, total) => done / total });
+  await lw.compress(points, { dim: 8, graph: true });
+  await lw.compress(points, { dim: 8, graph: { degree: 16 } });
+  await index.search(queries, { k: 10, effort: 100 });
+  is<Same<NonNullable<typeof index.info.graph>["vectors"], number>>();
+  // @ts-expect-error ranges are exhaustive
+  await index.searchRange(queries, { maxDistance: 1, effort: 100 });
   is<Same<typeof hits.reason, string | undefined>>();
   is<Same<typeof hits.scores, F32>>();
   is<Same<typeof hits.keys, readonly (Key | undefined)[] | undefined>>();
@@ -106,6 +115,10 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   is<Same<typeof keys, readonly Key[] | undefined>>();
   // @ts-expect-error a range has no k
   await cosine.searchRange(queries, { k: 3, maxDistance: 1 });
+  const codebook: BatchClustering = await clusterBatches([points, { points, weights: [1, 2] }], { dim: 8, clusters: 4 });
+  await clusterBatches((async function* () { yield points; })(), { dim: 8, start: codebook.centroids, startWeights: codebook.weights, metric: "cosine" });
+  // @ts-expect-error batches are vectors
+  await clusterBatches(["a"], { dim: 8, clusters: 4 });
   const exact = await exactSearch(points, queries, { dim: 8, k: 3, metric: "dot" });
   is<Same<typeof exact.distances, F64>>();
   const { labels } = await predict(points, queries, { dim: 8 });

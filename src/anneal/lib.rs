@@ -16,5 +16,6 @@ mod buffers;
 pub mod cluster;
 pub mod code;
 pub mod file;
+pub mod graph;
 pub mod index;
 pub mod rows;

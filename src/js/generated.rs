@@ -486,7 +486,7 @@ impl Engine {
         self.call(|session| session.set_index_sketching(index, sketching))
     }
 
-    /// A task whose `done` carries hits. `filter` has a byte for each id.
+    /// A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph.
     #[wasm_bindgen(js_name = searchIndex)]
     pub fn search_index(
         &mut self,
@@ -494,18 +494,33 @@ impl Engine {
         queries: JsValue,
         k: u32,
         probes: Option<u32>,
+        effort: Option<u32>,
         filter: Option<Vec<u8>>,
     ) -> Result<u32, JsValue> {
         let queries = read_vectors(&queries)?;
-        self.call(|session| session.search_index(index, queries, k, probes, filter))
+        self.call(|session| session.search_index(index, queries, k, probes, effort, filter))
+    }
+
+    /// A task that makes the graph, or goes on with it: neighbours of a vector, and the beam of the searches for them.
+    #[wasm_bindgen(js_name = buildIndexGraph)]
+    pub fn build_index_graph(&mut self, index: u32, degree: Option<u32>, effort: Option<u32>) -> Result<u32, JsValue> {
+        self.call(|session| session.build_index_graph(index, degree, effort))
     }
 
     /// A task whose `done` carries an evaluation. Row i of `points` is the vector of id i; removed ones are left out.
     #[wasm_bindgen(js_name = evaluateIndex)]
-    pub fn evaluate_index(&mut self, index: u32, queries: JsValue, points: JsValue, k: u32, probes: Option<u32>) -> Result<u32, JsValue> {
+    pub fn evaluate_index(
+        &mut self,
+        index: u32,
+        queries: JsValue,
+        points: JsValue,
+        k: u32,
+        probes: Option<u32>,
+        effort: Option<u32>,
+    ) -> Result<u32, JsValue> {
         let queries = read_vectors(&queries)?;
         let points = read_vectors(&points)?;
-        self.call(|session| session.evaluate_index(index, queries, points, k, probes))
+        self.call(|session| session.evaluate_index(index, queries, points, k, probes, effort))
     }
 
     /// A task whose `done` carries the new ids.

@@ -5,6 +5,7 @@ use super::compress::{Compress, CompressOptions};
 use super::job::{Job, Progress, Step};
 use super::searches::{Resident, Search};
 use leastwise_anneal::file::published::Files;
+use leastwise_anneal::index::graphed::Building;
 use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
 use leastwise_base::clock::now_ms;
 use leastwise_base::memory::{self, OutOfMemory};
@@ -48,6 +49,10 @@ pub(super) enum IndexJob {
     },
     Save {
         index: u32,
+    },
+    BuildGraph {
+        index: u32,
+        building: Box<Building>,
     },
 }
 
@@ -171,13 +176,23 @@ impl Session {
                     search.take().into_iter().for_each(|search| self.end_search(*search));
                 }
                 let index = self.indices.get_mut(*index)?;
-                if !index.sketch(*k, deadline) {
+                if !evaluating.prepare(index, *k, deadline) {
                     return Ok(Progress::Yielded);
                 }
                 Ok(match evaluating.advance(index, deadline)? {
                     Some(evaluation) => Progress::Answer(Answer::Evaluation(evaluation)),
                     None => Progress::Partly { done: evaluating.done(), total: 1.0 },
                 })
+            }
+            IndexJob::BuildGraph { index, building } => {
+                let kept = self.indices.kept(*index)?;
+                if !building.advance(&mut kept.index, deadline)? {
+                    let (done, total) = building.progress();
+                    return Ok(Progress::Partly { done, total });
+                }
+                // Another model would have no graph.
+                kept.settle();
+                Ok(Progress::Values(Vec::new()))
             }
             IndexJob::Save { index } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
         }
@@ -236,7 +251,7 @@ impl Session {
                     kept.adding.retain(|other| *other != turn);
                 }
             }
-            IndexJob::Evaluate { .. } | IndexJob::Save { .. } => {}
+            IndexJob::Evaluate { .. } | IndexJob::Save { .. } | IndexJob::BuildGraph { .. } => {}
         }
     }
 
@@ -316,17 +331,26 @@ impl Session {
         Ok(())
     }
 
-    /// A task: the `k` nearest vectors of every query. `filter` has a byte for every id.
+    /// A task: the `k` nearest vectors of every query. `filter` has a byte for every id; `effort` is the beam of a walk in the graph, which
+    /// indices without one refuse.
     pub fn search_index(
         &mut self,
         index: u32,
         queries: Vec<f32>,
         k: u32,
         probes: Option<u32>,
+        effort: Option<u32>,
         filter: Option<Vec<u8>>,
     ) -> Result<u32, Error> {
-        let search = self.begin_search(index, queries, k as usize, probes, filter)?;
+        let search = self.begin_search(index, queries, k as usize, probes, effort, filter)?;
         Ok(self.add_task(IndexJob::Search(Box::new(search))))
+    }
+
+    /// A task: makes the index's graph of `degree` neighbours a vector, found by searches with a beam of `effort`; or inserts the vectors that one of
+    /// this kind does not have yet.
+    pub fn build_index_graph(&mut self, index: u32, degree: Option<u32>, effort: Option<u32>) -> Result<u32, Error> {
+        let building = Box::new(Building::new(self.indices.get(index)?, degree, effort)?);
+        Ok(self.add_task(IndexJob::BuildGraph { index, building }))
     }
 
     /// A task: adds vectors, all of them at its end, or none. Of several that add to an index none ends before those that were there first, so
@@ -355,10 +379,21 @@ impl Session {
     }
 
     /// A task: recall and times. Row i of `points` is the vector of id i.
-    pub fn evaluate_index(&mut self, index: u32, queries: Vec<f32>, points: Vec<f32>, k: u32, probes: Option<u32>) -> Result<u32, Error> {
+    pub fn evaluate_index(
+        &mut self,
+        index: u32,
+        queries: Vec<f32>,
+        points: Vec<f32>,
+        k: u32,
+        probes: Option<u32>,
+        effort: Option<u32>,
+    ) -> Result<u32, Error> {
         let k = k as usize;
-        let search = self.begin_search(index, queries.clone(), k, probes, None)?;
+        let search = self.begin_search(index, queries.clone(), k, probes, effort, None)?;
         let mut evaluating = Box::new(Evaluating::new(self.indices.get(index)?, queries, points, k, probes)?);
+        if let Some(effort) = search.effort() {
+            evaluating.walk(self.indices.get(index)?, effort);
+        }
         let search = match search.on_cpu() {
             Some(by) => {
                 evaluating.searches_itself(by);

@@ -7,10 +7,11 @@ use super::Session;
 use super::indices::{Answer, Kept, Place};
 use super::job::Progress;
 use leastwise_anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
-use leastwise_anneal::index::{Hits, Index, SearchedBy};
+use leastwise_anneal::index::{Hits, Index, SearchedBy, Through, graphed};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, DeviceError, Play, Playing, Profile};
 use leastwise_error::Error;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// An index on the device.
@@ -37,6 +38,7 @@ enum Stage {
     Host {
         searched: usize,
         hits: Hits,
+        path: Path,
     },
     /// On the device, as soon as the index lies there.
     Waiting,
@@ -47,9 +49,24 @@ enum Stage {
     },
 }
 
+/// Path of a search on the CPU.
+#[derive(Clone, Copy)]
+enum Path {
+    Lists,
+    /// Through the graph if that can be, with this beam if one was asked for.
+    Undecided(Option<u32>),
+    /// Through the graph with this beam.
+    Graph(usize),
+}
+
 impl Search {
-    fn on_host(index: u32, wanted: Wanted, reason: Option<String>) -> Self {
-        Self { index, stage: Stage::host(wanted.k, reason), wanted, since: now_ms() }
+    fn on_host(index: u32, wanted: Wanted, reason: Option<String>, path: Path) -> Self {
+        Self { index, stage: Stage::host(wanted.k, reason, path), wanted, since: now_ms() }
+    }
+
+    /// The beam that is asked for, of a search that may go through the graph.
+    pub fn effort(&self) -> Option<Option<u32>> {
+        if let Stage::Host { path: Path::Undecided(effort), .. } = self.stage { Some(effort) } else { None }
     }
 
     /// The CPU and the reason for it, if it searches there from the first.
@@ -64,8 +81,8 @@ impl Search {
 }
 
 impl Stage {
-    fn host(k: usize, reason: Option<String>) -> Self {
-        Self::Host { searched: 0, hits: Hits::empty(k, SearchedBy { backend: "cpu", reason }) }
+    fn host(k: usize, reason: Option<String>, path: Path) -> Self {
+        Self::Host { searched: 0, hits: Hits::empty(k, SearchedBy { reason, ..SearchedBy::CPU }), path }
     }
 }
 
@@ -80,12 +97,15 @@ impl Session {
         queries: Vec<f32>,
         k: usize,
         probes: Option<u32>,
+        effort: Option<u32>,
         filter: Option<Vec<u8>>,
     ) -> Result<Search, Error> {
         let Kept { index: of, place, .. } = self.indices.kept(index)?;
+        effort.map_or(Ok(()), |effort| check_effort(of, effort, probes))?;
+        let path = if of.graph().is_some() && probes.is_none() { Path::Undecided(effort) } else { Path::Lists };
         let (count, probes) = of.check_search(&queries, k, probes, filter.as_deref())?;
         let place = *place;
-        let reason = if !self.devices.main.is_queue() || place == Place::Cpu {
+        let reason = if !self.devices.main.is_queue() || place == Place::Cpu || effort.is_some() {
             None
         } else if place == Place::Auto && count < FEWEST_QUERIES {
             Some(format!("fewer than {FEWEST_QUERIES} queries"))
@@ -97,7 +117,7 @@ impl Session {
             let wanted = Wanted { queries, k, probes, filter };
             return Ok(Search { index, wanted, stage: Stage::Waiting, since: now_ms() });
         };
-        Ok(Search::on_host(index, Wanted { queries, k, probes, filter }, reason))
+        Ok(Search::on_host(index, Wanted { queries, k, probes, filter }, reason, path))
     }
 
     /// Goes on with a search until it is done, must be waited for, or the time is up.
@@ -112,15 +132,32 @@ impl Session {
         }
         loop {
             match &mut search.stage {
-                Stage::Host { searched, hits } => {
+                Stage::Host { searched, hits, path } => {
                     let index = self.indices.get_mut(search.index)?;
                     let Wanted { queries, k, probes, filter } = &search.wanted;
-                    if !index.sketch(*k, deadline) {
+                    if let Path::Undecided(effort) = *path {
+                        *path = match graphed::route(index, *k, effort, filter.as_deref()) {
+                            Ok(effort) => {
+                                hits.by.through = Through::Graph;
+                                Path::Graph(effort)
+                            }
+                            Err(why) => {
+                                hits.by.reason = Some(hits.by.reason.take().map_or(why.clone(), |reason| format!("{reason}; {why}")));
+                                Path::Lists
+                            }
+                        };
+                    }
+                    let is_ready = if let Path::Graph(_) = path { graphed::draw(index, deadline) } else { index.sketch(*k, deadline) };
+                    if !is_ready {
                         return Ok(Progress::Yielded);
                     }
                     while *searched < queries.len() {
                         let end = queries.len().min(*searched + index.queries_together() * index.dim());
-                        let found = index.search(&queries[*searched..end], *k, Some(*probes as u32), filter.as_deref())?;
+                        let (some, filter) = (&queries[*searched..end], filter.as_deref());
+                        let found = match *path {
+                            Path::Graph(effort) => graphed::search(index, some, *k, effort, filter)?,
+                            _ => index.search(some, *k, Some(*probes as u32), filter)?,
+                        };
                         hits.ids.extend(found.ids);
                         hits.distances.extend(found.distances);
                         *searched = end;
@@ -136,7 +173,7 @@ impl Session {
                     Ok(false) => return Ok(Progress::Yielded),
                     // Nobody can tell beforehand how much room there is.
                     Err(error @ (Error::Limits(_) | Error::Device(DeviceError::OutOfMemory { .. }))) => {
-                        search.stage = Stage::host(search.wanted.k, Some(error.to_string()));
+                        search.stage = Stage::host(search.wanted.k, Some(error.to_string()), Path::Lists);
                         search.since = now_ms();
                     }
                     Err(error) => return Err(error),
@@ -166,7 +203,7 @@ impl Session {
         let Kept { index, resident, .. } = self.indices.kept(search.index)?;
         // It may have changed since the search was asked for.
         if let Some(reason) = only_here(index, search.wanted.k) {
-            search.stage = Stage::host(search.wanted.k, Some(reason));
+            search.stage = Stage::host(search.wanted.k, Some(reason), Path::Lists);
             return Ok(true);
         }
         // So may what memory was refused for, which may be its own.
@@ -214,6 +251,21 @@ impl Session {
         }
         release(device, image);
     }
+}
+
+/// Refuses a beam where there is no graph to walk in.
+fn check_effort(index: &Index, effort: u32, probes: Option<u32>) -> Result<(), Error> {
+    let Range { start, end } = graphed::EFFORTS;
+    let refused = if probes.is_some() {
+        "effort and probes: a search goes through the graph or through lists, so give one of them".into()
+    } else if index.graph().is_none() {
+        "effort: the index has no graph; index.buildGraph() makes one".into()
+    } else if effort < start || effort >= end {
+        format!("effort must be from {start} to {}, not {effort}", end - 1)
+    } else {
+        return Ok(());
+    };
+    Err(Error::InvalidOption(refused))
 }
 
 /// Reason that so many neighbours can't be found in an index on a device, whatever it has room for.

@@ -166,7 +166,7 @@ fn batches_of_queries_find_what_the_cpu_finds() {
             for probes in [None, Some(9)] {
                 let expected = index.search(&queries, k, probes, None).unwrap();
                 let found = [0, 1].map(|_| {
-                    let task = session.search_index(opened, queries.to_vec(), k as u32, probes, None).unwrap();
+                    let task = session.search_index(opened, queries.to_vec(), k as u32, probes, None, None).unwrap();
                     let Progress::Answer(Answer::Hits(hits)) = support::finish(&mut session, task, |_| {}) else { panic!("no hits") };
                     hits
                 });

@@ -5,6 +5,7 @@ mod codes;
 mod data;
 mod device;
 mod files;
+mod graphs;
 mod heavy_tails;
 mod hostile;
 pub mod memory;

@@ -57,7 +57,7 @@ fn hits(session: &mut Session, task: u32) -> Hits {
 }
 
 fn search(session: &mut Session, index: u32, queries: &[f32], k: u32) -> Hits {
-    let task = session.search_index(index, queries.to_vec(), k, None, None).expect("a search");
+    let task = session.search_index(index, queries.to_vec(), k, None, None, None).expect("a search");
     hits(session, task)
 }
 
@@ -144,14 +144,14 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
     let expected = all.each_ref().map(|queries| known.search(queries, 4, None, None).expect("hits"));
     let filter: Vec<u8> = (0..900).map(|id| (id % 2) as u8).collect();
     let odd = known.search(&all[0], 4, None, Some(&filter)).expect("hits");
-    let tasks = all.each_ref().map(|queries| session.search_index(index, queries.to_vec(), 4, None, None).expect("a search"));
-    let filtered = session.search_index(index, all[0].to_vec(), 4, None, Some(filter)).expect("a search");
+    let tasks = all.each_ref().map(|queries| session.search_index(index, queries.to_vec(), 4, None, None, None).expect("a search"));
+    let filtered = session.search_index(index, all[0].to_vec(), 4, None, None, Some(filter)).expect("a search");
     // All are on their way before one of them ends.
     for task in tasks.into_iter().chain([filtered]) {
         assert!(matches!(session.resume(task, f64::INFINITY), Ok(Progress::Waiting(_))));
     }
     session.remove_from_index(index, &[expected[0].ids[0]]).expect("it was there");
-    let late = session.search_index(index, all[0].to_vec(), 4, None, None).expect("a search");
+    let late = session.search_index(index, all[0].to_vec(), 4, None, None, None).expect("a search");
     assert!(!hits(&mut session, late).ids.contains(&expected[0].ids[0]));
     for (task, expected) in tasks.into_iter().zip(&expected) {
         let found = hits(&mut session, task);
@@ -162,7 +162,7 @@ fn searches_go_on_beside_each_other_and_beside_changes() {
     are_near(&found, &odd);
     assert!(found.ids.iter().all(|id| id % 2 == 1));
     // One is dropped on its way, and one loses its index.
-    let [dropped, lost] = [4, 5].map(|k| session.search_index(index, all[1].to_vec(), k, None, None).expect("a search"));
+    let [dropped, lost] = [4, 5].map(|k| session.search_index(index, all[1].to_vec(), k, None, None, None).expect("a search"));
     for task in [dropped, lost] {
         session.resume(task, f64::INFINITY).expect("a slice");
     }
@@ -185,7 +185,7 @@ fn what_is_added_comes_whole_and_in_the_order_of_the_calls() {
             _ => panic!("no bytes"),
         }
     };
-    let filter = session.search_index(index, parts[0].to_vec(), 2, None, Some(vec![1; 900])).expect("a search");
+    let filter = session.search_index(index, parts[0].to_vec(), 2, None, None, Some(vec![1; 900])).expect("a search");
     let tasks = parts.each_ref().map(|part| session.add_to_index(index, part.to_vec()).expect("a task"));
     let dropped = session.add_to_index(index, parts[0].to_vec()).expect("a task");
     // Whoever is resumed first: none ends before those that were asked for first, and nothing is seen of what is on its way.
@@ -241,7 +241,7 @@ fn evaluations_measure_what_searches() {
     let queries = queries(100, 13);
     let of = |mut session: Shared| -> Evaluation {
         let index = opened(&mut session, &index().save());
-        let task = session.evaluate_index(index, queries.to_vec(), points.to_vec(), 10, None).expect("an evaluation");
+        let task = session.evaluate_index(index, queries.to_vec(), points.to_vec(), 10, None, None).expect("an evaluation");
         let answer = ended(&mut session, task);
         session.free_index(index);
         match answer {
@@ -277,7 +277,7 @@ fn what_is_wrong_is_said_on_every_backend() {
         let mut queries = queries(20, 3);
         queries[DIM * 7 + 2] = f32::NAN;
         let refused = |session: &mut Session, queries: &[f32], k, probes, filter| {
-            session.search_index(index, queries.to_vec(), k, probes, filter).expect_err("it is wrong").to_string()
+            session.search_index(index, queries.to_vec(), k, probes, None, filter).expect_err("it is wrong").to_string()
         };
         assert!(refused(&mut session, &queries, 3, None, None).contains("queries: component 2 of row 7 is NaN"));
         queries[DIM * 7 + 2] = 0.0;

@@ -20,6 +20,7 @@ const ADDRESSES = {
   doubles: () => new URL("./wasm/leastwise_doubles.wasm", import.meta.url),
   normals: () => new URL("./wasm/leastwise_normals.wasm", import.meta.url),
   reduced: () => new URL("./wasm/leastwise_reduced.wasm", import.meta.url),
+  graph: () => new URL("./wasm/leastwise_graph.wasm", import.meta.url),
   fits: () => new URL("./wasm/leastwise_fits.wasm", import.meta.url),
 } satisfies { readonly [part in Parameters<LocatePart>[0]]: () => URL };
 

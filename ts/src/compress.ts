@@ -7,6 +7,7 @@ import { checked, given, oneOf, real, REPORTING, whole, type Reporting } from ".
 import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
+import type { BuildGraphOptions } from "./vector-index.js";
 import { endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, readEnvelope, type Description } from "./vectors/envelope.js";
 import { Keys, keysOf, type KeyList } from "./vectors/keys.js";
 import { maxNormKind, metricKind, Space, type Metric } from "./vectors/metric.js";
@@ -54,6 +55,12 @@ interface CompressBase extends Reporting {
    * @defaultValue none: vectors are known by their ids
    */
   readonly keys?: KeyList;
+  /**
+   * Makes a graph as well, as {@link VectorIndex.buildGraph} does. Its bytes come on top of what `ratio` asks for.
+   *
+   * @defaultValue false
+   */
+  readonly graph?: boolean | Pick<BuildGraphOptions, "degree" | "effort">;
 }
 
 /**
@@ -115,27 +122,33 @@ export interface PublishedFiles {
 
 const COMPRESS = {
   dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "pq", "bits"),
-  bits: real(0, 12), ratio: real(0, 1), metric: metricKind, maxNorm: maxNormKind, keys: given(), ...REPORTING,
+  bits: real(0, 12), ratio: real(0, 1), metric: metricKind, maxNorm: maxNormKind, keys: given(), graph: given(), ...REPORTING,
 } as const;
+
+const GRAPH = { degree: whole(4, 128), effort: whole(1, 8192) } as const;
 
 /** Options as the engine takes them, checked, and those that it does not. */
 function compressOptions(options: CompressOptions) {
-  const { signal, onProgress, code = "bits", metric = "l2", maxNorm, keys, ...rest } = checked("compress(points, options): options", options, COMPRESS);
+  const { signal, onProgress, code = "bits", metric = "l2", maxNorm, keys, graph = false, ...rest } = checked("compress(points, options): options", options, COMPRESS);
   const { bits, ratio } = rest;
   if (code === "pq" && bits !== undefined) real(0, 8)("bits", bits, {});
   if (bits !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `bits: only the codes "bits" and "pq" have them, not "${code}"`);
   if (ratio !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `ratio: only the codes "bits" and "pq" can be made for one, not "${code}"`);
   if (ratio !== undefined && bits !== undefined) throw new LeastwiseError("invalid-option", "bits and ratio: each follows from the other, so give one of them");
   if (maxNorm !== undefined && metric !== "dot") throw new LeastwiseError("invalid-option", `maxNorm: only the metric "dot" has it, not "${metric}"`);
-  return { native: { ...rest, code } as NativeCompressOptions, metric, maxNorm, keys, watch: { ...(signal && { signal }), ...(onProgress && { onProgress }) } };
+  if (typeof graph !== "boolean" && (typeof graph !== "object" || graph === null)) throw new LeastwiseError("invalid-option", `graph: it must be true, false or { degree, effort }, not ${describe(graph)}`);
+  if (graph && code === "none") throw new LeastwiseError("invalid-option", 'graph: the code "none" can\'t have one, since all vectors of a cluster look alike');
+  const watch = { ...(signal && { signal }), ...(onProgress && { onProgress }) };
+  const ofGraph = graph === true ? watch : graph ? { ...checked("compress(points, { graph }): graph", graph, GRAPH), ...watch } : undefined;
+  return { native: { ...rest, code } as NativeCompressOptions, metric, maxNorm, keys, graph: ofGraph, watch };
 }
 
 /** An index of the engine's, and what the engine does not know of it. @internal */
 export interface Made { readonly handle: number; readonly space: Space; readonly keys?: Keys | undefined; readonly ratio?: number | undefined }
 
 /** A new index, and how many numbers its vectors had. @internal */
-export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<Made & { length: number }> {
-  const { native, metric, maxNorm, keys: named, watch } = compressOptions(options);
+export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<Made & { length: number; graph: BuildGraphOptions | undefined }> {
+  const { native, metric, maxNorm, keys: named, graph, watch } = compressOptions(options);
   const { dim, ratio, trainFor } = native;
   const floats = pointsOf("compress(points): points", points, dim), space = new Space(metric, dim, maxNorm);
   const stored = space.enter("compress(points)", floats), count = trainFor === undefined ? floats.length / dim : 0;
@@ -146,7 +159,7 @@ export async function compress(tasks: Tasks, points: Points, options: CompressOp
   try {
     const { index } = await tasks.beginWith(NEEDS.vectors, stored, (engine, vectors) => engine.compress(vectors, sized), { ...watch, onAbort: "reject" });
     // An index that is to be filled has none of them.
-    return { handle: index!, space, keys, ratio: metric === "l2" ? undefined : ratio, length: trainFor === undefined ? floats.length : 0 };
+    return { handle: index!, space, keys, ratio: metric === "l2" ? undefined : ratio, graph, length: trainFor === undefined ? floats.length : 0 };
   } catch (thrown) {
     throw asked === undefined || metric === "l2" ? thrown : inTermsOf(thrown, space, ratio!, asked, trainFor ?? count);
   }

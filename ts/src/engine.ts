@@ -413,8 +413,15 @@ export class EngineOf implements Engine {
   async compress(points: Points, options: CompressOptions): Promise<VectorIndex> {
     takesNoMore("lw.compress(points, options)", 2, arguments);
     this.#alive();
-    const { length, ...made } = await compress(this.#tasks, points, options);
-    return new VectorIndexOf(this.#tasks, made, { points, length });
+    const { length, graph, ...made } = await compress(this.#tasks, points, options);
+    const index = new VectorIndexOf(this.#tasks, made, { points, length });
+    try {
+      if (graph) await index.buildGraph(graph);
+    } catch (thrown) {
+      index.dispose();
+      throw thrown;
+    }
+    return index;
   }
 
   async openIndex(file: Uint8Array | ArrayBuffer | ReadableStream<Uint8Array> | PublishedFiles): Promise<VectorIndex> {

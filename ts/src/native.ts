@@ -386,6 +386,7 @@ export interface NativeHits {
   readonly ids: Uint32Array;
   readonly distances: Float32Array;
   readonly searchedBy: "cpu" | "webgpu" | "cuda";
+  readonly through: "lists" | "graph";
   readonly reason?: string;
 }
 
@@ -450,6 +451,7 @@ export interface NativeEvaluation {
   readonly msSingle: number;
   readonly exactMsPerQuery: number;
   readonly searchedBy: "cpu" | "webgpu" | "cuda";
+  readonly through: "lists" | "graph";
   readonly reason?: string;
 }
 
@@ -595,10 +597,12 @@ export interface NativeEngine {
   setIndexSearching(index: number, place: string): void;
   /** True if searches may keep a byte for every component. */
   setIndexSketching(index: number, sketching: boolean): void;
-  /** A task whose `done` carries hits. `filter` has a byte for each id. */
-  searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, filter: Uint8Array | undefined): number;
+  /** A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph. */
+  searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, effort: number | undefined, filter: Uint8Array | undefined): number;
+  /** A task that makes the graph, or goes on with it: neighbours of a vector, and the beam of the searches for them. */
+  buildIndexGraph(index: number, degree: number | undefined, effort: number | undefined): number;
   /** A task whose `done` carries an evaluation. Row i of `points` is the vector of id i; removed ones are left out. */
-  evaluateIndex(index: number, queries: Float64Array | Float32Array, points: Float64Array | Float32Array, k: number, probes: number | undefined): number;
+  evaluateIndex(index: number, queries: Float64Array | Float32Array, points: Float64Array | Float32Array, k: number, probes: number | undefined, effort: number | undefined): number;
   /** A task whose `done` carries the new ids. */
   addToIndex(index: number, points: Float64Array | Float32Array): number;
   /** How many of them were in it. */

@@ -4,7 +4,7 @@ import { failed } from "./load-errors.js";
 import { compiled, type WasmSource } from "./source.js";
 
 /** Names of the parts, in the order of their numbers: those of xtask/split/parts.mjs. @internal */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced", "fits"] as const;
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced", "fits", "graph"] as const;
 
 /** A part; `core` is the module that they are parts of. @internal */
 export type Part = (typeof PARTS)[number];
@@ -24,6 +24,7 @@ export const NEEDS = {
   graduated: ["rare", "direct", "levels", "reduced", "descent", "cpu", "single", "seldom"],
   tensors: ["tensors", "cpu", "single"],
   vectors: ["vectors", "cpu", "single", "seldom"],
+  graph: ["graph"],
   normals: ["normals"],
   fits: ["fits", "cpu", "single"],
 } satisfies { readonly [feature: string]: readonly Part[] };

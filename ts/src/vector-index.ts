@@ -8,14 +8,16 @@ import type { Key, KeyList } from "./vectors/keys.js";
 import type { Metric } from "./vectors/metric.js";
 
 /**
- * Device of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU.
+ * Device and path of a search: batches of 16 queries or more on the engine's device, with at most 512 neighbours; all else on the CPU.
  *
  * @example
- * const { searchedBy, reason }: Searched = await index.search(points, { k: 10 });
+ * const { searchedBy, through, reason }: Searched = await index.search(points, { k: 10 });
  */
 export interface Searched {
   readonly searchedBy: "cpu" | "webgpu" | "cuda";
-  /** Why it was the CPU, where the engine has another device; absent otherwise. */
+  /** `"graph"` if a walk in the index's graph found the vectors, `"lists"` if all vectors of the searched clusters were compared. */
+  readonly through: "lists" | "graph";
+  /** Why it was the CPU, where the engine has another device, or lists, where the index has a graph; absent otherwise. */
   readonly reason?: string;
 }
 
@@ -69,8 +71,15 @@ export interface RangeHits extends Searched {
 export interface SearchOptions {
   /** Neighbours wanted of each query. */
   readonly k: number;
-  /** Clusters to search, the nearest first. @defaultValue all up to 256, and an eighth of those beyond */
+  /** Clusters to search, the nearest first: not through the graph. @defaultValue all up to 256, and an eighth of those beyond */
   readonly probes?: number;
+  /**
+   * Beam of the walk in the graph ({@link VectorIndex.buildGraph}), from `k` to 8192: more of it finds more and takes longer. Refused by an index
+   * without one.
+   *
+   * @defaultValue 64, or three times `k` where that is more
+   */
+  readonly effort?: number;
   /**
    * Which vectors may be found. Queries with fewer than k hits in the clusters that they search go on to all others, so that there are
    * k hits or as many as there are vectors that may be found.
@@ -93,13 +102,27 @@ export interface SearchOptions {
  * const options: RangeOptions = { maxDistance: 0.5 };
  * const { ids, offsets } = await index.searchRange(points, options);
  */
-export interface RangeOptions extends Omit<SearchOptions, "k" | "filters"> {
+export interface RangeOptions extends Omit<SearchOptions, "k" | "filters" | "effort"> {
   /** Greatest distance of a hit, as {@link Hits.distances} has it: squared, of `"l2"`. @defaultValue none: `minScore` holds */
   readonly maxDistance?: number;
   /** Least score of a hit, as {@link Hits.scores} has it. @defaultValue none: `maxDistance` holds */
   readonly minScore?: number;
   /** Clusters to search, the nearest first. @defaultValue all of them */
   readonly probes?: number;
+}
+
+/**
+ * Options of {@link VectorIndex.buildGraph}.
+ *
+ * @example
+ * const options: BuildGraphOptions = { degree: 16 };  // half the memory, a little less recall
+ * await index.buildGraph(options);
+ */
+export interface BuildGraphOptions extends Reporting {
+  /** Most neighbours of a vector, from 4 to 128; each takes ⌈log₂ count⌉ bits of file and memory. @defaultValue 32 */
+  readonly degree?: number;
+  /** Beam of the searches that find the neighbours, from 1 to 8192: more of it makes a better graph and takes longer. @defaultValue 96 */
+  readonly effort?: number;
 }
 
 /**
@@ -133,6 +156,8 @@ export interface EvaluateOptions extends Reporting {
   readonly k: number;
   /** Clusters to search, the nearest first. @defaultValue all clusters up to 256, and an eighth of those beyond */
   readonly probes?: number;
+  /** Beam of walks in the graph, as {@link SearchOptions.effort}. @defaultValue 64, or three times `k` where that is more */
+  readonly effort?: number;
   /** The original vectors, row i that of id i. @defaultValue those that the index was made of, if they are still in memory */
   readonly points?: Points;
 }
@@ -183,8 +208,22 @@ export interface IndexInfo {
   readonly nextId: number;
   /** Bytes of its file: everything that is stored. */
   readonly bytes: number;
-  /** Bytes of memory that its sketches take now ({@link VectorIndex.sketches}). */
+  /**
+   * Bytes of memory that its sketches take now: a byte a component of those that go with lists ({@link VectorIndex.sketches}), a bit a component and
+   * 4 bytes a vector of those that go with a graph.
+   */
   readonly sketchBytes: number;
+  /** Its graph, if it has one. */
+  readonly graph?: {
+    readonly degree: number;
+    readonly effort: number;
+    /** Vectors in it: the first so many of the index. The others are looked at one by one, until `buildGraph()` inserts them. */
+    readonly vectors: number;
+    /** Vectors removed since it was built whole. */
+    readonly removed: number;
+    /** Bytes of file and of memory. */
+    readonly bytes: number;
+  };
   /** Description of the code. */
   readonly quantization?: { readonly [name: string]: unknown };
   /** How it was made: `method`, `clusters`, `bits` or `ratio` as asked, `seed`, and what its clustering came to; or which files it was read from. */
@@ -229,7 +268,21 @@ export interface VectorIndex extends Disposable {
    */
   search(queries: Points, options: SearchOptions): Promise<Hits>;
   /**
-   * All vectors within a distance of each query. Searches with k = 64, and four times as many for those queries whose last hit is still within
+   * Makes a proximity graph, with which a search looks at some hundred vectors instead of all of the searched clusters. From then on searches on the
+   * CPU without `probes` walk in it; {@link Hits.through} says if one did, and {@link Hits.reason} why not: a filter that lets less than a sixteenth of
+   * the vectors pass, more than 1024 neighbours or a quarter of all. Distances are those of a search through lists; which vectors are found depends on
+   * `effort`. The graph is part of the file.
+   *
+   * The graph is Vamana's (Subramanya et al., 2019), built in batches that double in size (Manohar et al., 2024): the same for the same calls, whatever
+   * the number of threads. Vectors that are removed leave it at once, and those around are linked instead. Vectors that are added later are compared one
+   * by one; calling this again inserts them, or makes the graph anew if options differ or more than a quarter of it was removed. If vectors come or
+   * go while it is made, it begins anew.
+   *
+   * @throws `invalid-option` without vectors, and for the code `"none"`.
+   */
+  buildGraph(options?: BuildGraphOptions): Promise<void>;
+  /**
+   * All vectors within a distance of each query, through lists. Searches with k = 64, and four times as many for those queries whose last hit is still within
    * the distance: what the codes of the searched clusters tell, exactly.
    */
   searchRange(queries: Points, options: RangeOptions): Promise<RangeHits>;

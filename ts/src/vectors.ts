@@ -8,6 +8,8 @@ export { encodeNpy, npyHeader } from "./vectors/npy.js";
 export type { NpyArray } from "./vectors/npy.js";
 export { formatOf, openVectors } from "./vectors/open.js";
 export type { OpenOptions, Vectors, VectorStream } from "./vectors/open.js";
+export { clusterBatches } from "./vectors/batches.js";
+export type { Batch, BatchClustering, BatchOptions } from "./vectors/batches.js";
 export { exactSearch, predict } from "./vectors/exact.js";
 export type { ExactHits, ExactOptions, Prediction, PredictOptions } from "./vectors/exact.js";
 export type { ElementType, Elements } from "./vectors/element.js";

@@ -1,7 +1,7 @@
 // Parts of the engine's module: what each of them is made of, by the names of its functions.
 
 /** Names of the parts, in the order of their numbers, which the façade has as well (`ts/src/parts.ts`). */
-export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced", "fits"];
+export const PARTS = ["webgpu", "cpu", "direct", "levels", "descent", "tensors", "vectors", "rare", "seldom", "single", "doubles", "normals", "reduced", "fits", "graph"];
 
 // The first pattern that fits decides; "" is the primary module. What fits none goes by what calls it.
 const RULES = [
@@ -29,7 +29,8 @@ const RULES = [
   ["tensors", /^engine_tensor\w+/],
   ["normals", /^engine_(normals|\w+Normals)\b/],
   ["fits", /^engine_(newFit|fitCapacity|runFit|freeFit)\b/],
-  ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
+  ["graph", /leastwise_anneal::(index::graphed|graph::(bits|build|walk|whole))\b/],
+  ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches|wire::progress::(found|measured|Evaluated|Searched))\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["fits", /leastwise_fits::|leastwise_session::(fits|wire::term::fit)\b|leastwise_program::(wgsl::)?fit\b|leastwise_cpu::(block::fit|twins::(fits|(of|in_single)::Fits\w+))\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
@@ -74,7 +75,7 @@ export function claim(name, size) {
 }
 
 /** What is there whenever a part is, itself among them: `NEEDS` of the façade has no part without these. */
-export const ALONG = { tensors: ["cpu", "single"], fits: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
+export const ALONG = { tensors: ["cpu", "single"], fits: ["cpu", "single"], vectors: ["cpu", "single", "seldom"], graph: ["vectors", "cpu", "single", "seldom"], rare: ["seldom"], single: ["cpu"], doubles: ["webgpu"] };
 const along = ["core", ...PARTS].map((part) => [part, ...(ALONG[part] ?? [])].reduce((bits, each) => bits | (1 << (PARTS.indexOf(each) + 1)), 0));
 
 /** The part of what functions of several parts come to, given as bits: one that is there whenever any of these is; 0 where there is none. */

@@ -533,7 +533,7 @@ impl Engine {
         self.call(env, |session| session.set_index_sketching(index, sketching))
     }
 
-    /// A task whose `done` carries hits. `filter` has a byte for each id.
+    /// A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph.
     #[napi]
     pub fn search_index(
         &self,
@@ -542,19 +542,35 @@ impl Engine {
         queries: Unknown,
         k: u32,
         probes: Option<u32>,
+        effort: Option<u32>,
         filter: Option<Uint8ArraySlice>,
     ) -> Result<u32> {
         let queries = read_vectors(env, queries)?;
         let filter = filter.map(|filter| filter.to_vec());
-        self.call(env, |session| session.search_index(index, queries, k, probes, filter))
+        self.call(env, |session| session.search_index(index, queries, k, probes, effort, filter))
+    }
+
+    /// A task that makes the graph, or goes on with it: neighbours of a vector, and the beam of the searches for them.
+    #[napi]
+    pub fn build_index_graph(&self, env: &Env, index: u32, degree: Option<u32>, effort: Option<u32>) -> Result<u32> {
+        self.call(env, |session| session.build_index_graph(index, degree, effort))
     }
 
     /// A task whose `done` carries an evaluation. Row i of `points` is the vector of id i; removed ones are left out.
     #[napi]
-    pub fn evaluate_index(&self, env: &Env, index: u32, queries: Unknown, points: Unknown, k: u32, probes: Option<u32>) -> Result<u32> {
+    pub fn evaluate_index(
+        &self,
+        env: &Env,
+        index: u32,
+        queries: Unknown,
+        points: Unknown,
+        k: u32,
+        probes: Option<u32>,
+        effort: Option<u32>,
+    ) -> Result<u32> {
         let queries = read_vectors(env, queries)?;
         let points = read_vectors(env, points)?;
-        self.call(env, |session| session.evaluate_index(index, queries, points, k, probes))
+        self.call(env, |session| session.evaluate_index(index, queries, points, k, probes, effort))
     }
 
     /// A task whose `done` carries the new ids.

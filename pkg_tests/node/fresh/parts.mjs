@@ -188,6 +188,11 @@ const WORK = {
     const again = await lw.openIndex(await index.save());
     return [...ids, ...(await again.search(points.subarray(0, 12), { k: 3 })).ids];
   },
+  async graph(lw) {
+    const index = await lw.compress(points, { dim: 4, clusters: 5, code: "int8", graph: { degree: 6 } });
+    const { ids, through } = await index.search(points.subarray(0, 12), { k: 3, effort: 9 });
+    return [...ids, through];
+  },
   async open(lw) {
     return [await lw.openIndex(new Uint8Array(100)).catch(({ code }) => code)];
   },

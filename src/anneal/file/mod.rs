@@ -6,7 +6,10 @@ pub use leastwise_base::FileError;
 use leastwise_base::container::Format;
 
 /// An index of compressed vectors.
-pub const INDEX: Format = Format { magic: *b"LWINDEX\n", oldest: 1, version: 2, name: "an index" };
+pub const INDEX: Format = Format { magic: *b"LWINDEX\n", oldest: 1, version: 3, name: "an index" };
+
+/// The same without a graph, which readers of version 2 know.
+pub const INDEX_OF_LISTS: Format = Format { version: 2, ..INDEX };
 
 /// What is no index, for a reason.
 pub(crate) fn malformed(why: impl Into<String>) -> FileError {

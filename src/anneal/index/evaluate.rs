@@ -2,13 +2,16 @@
 
 use super::Index;
 use super::exact::compare;
+use super::graphed;
 use super::nearest::Nearest;
-use super::search::{Hits, SearchedBy};
+use super::search::{Hits, SearchedBy, Through};
+
 use crate::code::columns::squared_distances;
 use crate::rows;
 use leastwise_base::clock::now_ms;
 use leastwise_cpu::threads;
 use leastwise_error::Error;
+use std::ops::Range;
 
 /// Queries that are timed one by one.
 const SINGLE: usize = 32;
@@ -60,6 +63,8 @@ pub struct Evaluating<P> {
     points: P,
     k: usize,
     probes: Option<u32>,
+    /// Beam of walks in the graph, of searches that go through it.
+    effort: Option<usize>,
     /// Of the index.
     revision: u64,
     /// By id, whether it is in the index.
@@ -127,6 +132,7 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
             points,
             k,
             probes,
+            effort: None,
             revision: index.revision,
             present,
             ids: Vec::new(),
@@ -143,9 +149,30 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
         })
     }
 
+    /// Searches go through the graph if that can be, with this beam if one is given.
+    pub fn walk(&mut self, index: &Index, effort: Option<u32>) {
+        self.effort = graphed::route(index, self.k, effort, None).ok();
+    }
+
+    /// Makes what searches go by, or goes on with it until the time is up; true when it is there.
+    pub fn prepare(&self, index: &mut Index, k: usize, deadline: f64) -> bool {
+        if self.effort.is_some() { graphed::draw(index, deadline) } else { index.sketch(k, deadline) }
+    }
+
+    fn find(&self, index: &Index, queries: Range<usize>) -> Result<Hits, Error> {
+        let queries = &self.queries.as_ref()[queries.start * index.dim()..queries.end * index.dim()];
+        match self.effort {
+            Some(effort) if index.graph.is_some() => graphed::search(index, queries, self.k, effort, None),
+            _ => index.search(queries, self.k, self.probes, None),
+        }
+    }
+
     /// It will search for all queries itself, for this reason.
     pub fn searches_itself(&mut self, by: SearchedBy) {
         self.by = by;
+        if self.effort.is_some() {
+            self.by.through = Through::Graph;
+        }
     }
 
     /// Takes what was found for all queries together, elsewhere, and the milliseconds that it took.
@@ -160,20 +187,20 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
         if index.revision != self.revision {
             return Err(Error::InvalidOption("the index was changed while it was evaluated: evaluate it again".into()));
         }
-        let (dim, count) = (index.dim(), self.queries.as_ref().len() / index.dim());
+        let count = self.queries.as_ref().len() / index.dim();
         let single = count.min(SINGLE);
         loop {
             let start = now_ms();
             if self.searched < count {
                 let last = count.min(self.searched + index.queries_together());
-                let hits = index.search(&self.queries.as_ref()[self.searched * dim..last * dim], self.k, self.probes, None)?;
+                let hits = self.find(index, self.searched..last)?;
                 self.searching.ms += now_ms() - start;
                 if self.searching.ended == 0 {
                     self.ids.extend(hits.ids);
                 }
                 self.searched = if last == count && !self.searching.end() { 0 } else { last };
             } else if self.alone < single {
-                index.search(&self.queries.as_ref()[self.alone * dim..][..dim], self.k, self.probes, None)?;
+                self.find(index, self.alone..self.alone + 1)?;
                 self.alone_passes.ms += now_ms() - start;
                 self.alone += 1;
                 if self.alone == single && !self.alone_passes.end() {

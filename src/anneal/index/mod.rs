@@ -8,6 +8,7 @@ mod build;
 pub mod device;
 mod evaluate;
 mod exact;
+pub mod graphed;
 mod ids;
 mod nearest;
 pub mod sample;
@@ -18,7 +19,7 @@ mod storage;
 pub use build::{Coarse, Options, clusters_for};
 pub use evaluate::{Evaluating, Evaluation};
 pub use exact::exact;
-pub use search::{Hits, SearchedBy};
+pub use search::{Hits, SearchedBy, Through};
 pub use storage::Reader;
 
 use crate::code::columns::{least, squared_distances, transpose};
@@ -26,6 +27,7 @@ use crate::code::transform::Scratch;
 use crate::code::{Code, Coder, PADDING, Reach};
 use crate::file::published::{self, Files, Published};
 use crate::file::{FileError, malformed};
+use crate::graph::Graph;
 use crate::rows;
 use half::f16;
 use leastwise_base::memory;
@@ -57,6 +59,9 @@ pub struct Index {
     sketches: Vec<Sketch>,
     sketched: bool,
     sketching: bool,
+    /// Proximity graph, and the sketches that queries walk by.
+    graph: Option<Graph>,
+    drawn: Option<graphed::Drawn>,
     /// Changes so far.
     revision: u64,
 }
@@ -117,6 +122,8 @@ impl Index {
             sketches: Vec::new(),
             sketched: false,
             sketching: true,
+            graph: None,
+            drawn: None,
             revision: 0,
         };
         index.make_lists();
@@ -262,6 +269,8 @@ impl Index {
             retain_rows(&mut self.stored.ids, &kept, 1);
             retain_rows(&mut self.stored.labels, &kept, 1);
             retain_rows(&mut self.stored.codes, &kept, self.stored.coder.row_bytes());
+            self.drawn.iter_mut().for_each(|drawn| drawn.retain(&kept));
+            self.graph.iter_mut().for_each(|graph| graph.retain(&kept, &self.stored.labels));
             self.make_lists();
         }
         removed
@@ -291,6 +300,11 @@ impl Index {
     fn row(&self, slot: usize) -> &[u8] {
         let bytes = self.stored.coder.row_bytes();
         &self.stored.codes[slot * bytes..][..bytes]
+    }
+
+    /// Proximity graph, if one was built.
+    pub fn graph(&self) -> Option<&Graph> {
+        self.graph.as_ref()
     }
 
     /// How often vectors came or went.

@@ -62,6 +62,11 @@ impl Nearest {
         }
     }
 
+    /// Candidates that it has.
+    pub fn count(&self) -> usize {
+        self.heap.len()
+    }
+
     /// Nearest first.
     pub fn into_sorted(self) -> Vec<Candidate> {
         self.heap.into_sorted_vec()

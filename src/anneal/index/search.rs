@@ -57,13 +57,35 @@ pub struct Hits {
 pub struct SearchedBy {
     /// As users call it.
     pub backend: &'static str,
-    /// Why it was not the device that could have been.
+    /// Path to the vectors.
+    pub through: Through,
+    /// Why it was not the device, or the graph, that could have been.
     pub reason: Option<String>,
+}
+
+/// Path of a search to the vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Through {
+    /// All vectors of the lists that are probed.
+    #[default]
+    Lists,
+    /// A walk along the edges of a graph.
+    Graph,
+}
+
+impl Through {
+    /// As users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lists => "lists",
+            Self::Graph => "graph",
+        }
+    }
 }
 
 impl SearchedBy {
     /// A search on the CPU, where no device was to be considered.
-    pub const CPU: Self = Self { backend: "cpu", reason: None };
+    pub const CPU: Self = Self { backend: "cpu", through: Through::Lists, reason: None };
 }
 
 impl Hits {
@@ -146,7 +168,7 @@ impl Index {
         Ok((count, (probes.unwrap_or_else(|| self.default_probes()) as usize).min(self.clusters())))
     }
 
-    fn turn_queries(&self, queries: &[f32]) -> Vec<f32> {
+    pub(super) fn turn_queries(&self, queries: &[f32]) -> Vec<f32> {
         let mut turned = vec![0.0; queries.len()];
         Instructions::best().run(TurnQueries { index: self, queries, turned: &mut turned });
         turned

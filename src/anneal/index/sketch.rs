@@ -83,9 +83,10 @@ impl Index {
         self.sketching
     }
 
-    /// Memory that sketches take now: about a byte a number.
+    /// Memory that sketches take now: about a byte a number, and a bit a number of those that walks in a graph go by.
     pub fn sketch_bytes(&self) -> usize {
-        self.sketches.iter().map(|sketch| sketch.numbers.len() + sketch.rows.len() * size_of::<Row>()).sum()
+        let bits = self.drawn.as_ref().map_or(0, |drawn| drawn.bytes());
+        self.sketches.iter().map(|sketch| sketch.numbers.len() + sketch.rows.len() * size_of::<Row>()).sum::<usize>() + bits
     }
 
     pub(super) fn drop_sketches(&mut self) {
@@ -373,11 +374,11 @@ fn whole_product(a: &[i8], b: &[i16]) -> i32 {
 }
 
 /// The distances of some slots from their codes, as a search without sketches has them.
-struct Rescore<'a> {
-    index: &'a Index,
-    query: &'a [f32],
-    slots: &'a [u32],
-    nearest: &'a mut Nearest,
+pub(super) struct Rescore<'a> {
+    pub index: &'a Index,
+    pub query: &'a [f32],
+    pub slots: &'a [u32],
+    pub nearest: &'a mut Nearest,
 }
 
 impl SimdKernel for Rescore<'_> {

@@ -6,7 +6,8 @@ use crate::code::rotation::{self, Rotation};
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Transform, WINDOWS};
 use crate::code::{Code, Coder, MOST_BITS, words};
-use crate::file::{FileError, INDEX, malformed};
+use crate::file::{FileError, INDEX, INDEX_OF_LISTS, malformed};
+use crate::graph::Graph;
 use crate::rows::MOST_DIMENSIONS;
 use half::f16;
 use leastwise_base::container::{self, Section, Table};
@@ -44,6 +45,8 @@ mod kind {
     pub const BOOKS: u32 = 10;
     /// Row after row.
     pub const CODES: u32 = 11;
+    /// Proximity graph: four u32 ([`super::GraphShape`]), the start of every anchor's list as u32, and rows. From version 3 on.
+    pub const GRAPH: u32 = 12;
 }
 
 /// u32 each, but for the exponent (i32) and κ (f32).
@@ -74,6 +77,16 @@ impl Shape {
     }
 }
 
+/// Head of a graph's section.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct GraphShape {
+    degree: u32,
+    effort: u32,
+    nodes: u32,
+    removed: u32,
+}
+
 /// What an index says of itself; names ascend, as in every file.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +99,8 @@ struct Info<'a> {
     code: &'static str,
     count: usize,
     dim: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph: Option<Value>,
     next_id: u32,
     #[serde(skip_serializing_if = "Value::is_null")]
     quantization: Value,
@@ -114,7 +129,16 @@ impl Index {
 
     /// The same as JSON, and how much of the file and of memory it takes now.
     pub fn info_now(&self) -> String {
-        let info = Info { bytes: Some(self.bytes()), sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
+        let graph = self.graph.as_ref().map(|graph| {
+            json!({
+                "degree": graph.degree(),
+                "effort": graph.effort(),
+                "vectors": graph.nodes(),
+                "removed": graph.removed(),
+                "bytes": graph.bytes(),
+            })
+        });
+        let info = Info { bytes: Some(self.bytes()), graph, sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
         serde_json::to_string(&info).expect("words and numbers are JSON")
     }
 
@@ -142,6 +166,7 @@ impl Index {
             code: self.code().name(),
             count: self.count(),
             dim: self.stored.dim,
+            graph: None,
             next_id: self.stored.next_id,
             quantization,
             row_bytes: self.stored.coder.row_bytes(),
@@ -151,23 +176,33 @@ impl Index {
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        container::write(&INDEX, &self.sections(words::pack(&self.stored.labels, self.label_bits())))
+        let graph = self.graph.as_ref().map(|graph| {
+            let shape = GraphShape { degree: graph.degree(), effort: graph.effort(), nodes: graph.nodes(), removed: graph.removed() };
+            [bytemuck::bytes_of(&shape), bytemuck::cast_slice(graph.starts()), graph.rows()].concat()
+        });
+        let format = if graph.is_some() { &INDEX } else { &INDEX_OF_LISTS };
+        container::write(format, &self.sections(words::pack(&self.stored.labels, self.label_bits()), graph))
     }
 
     /// Bytes of the file.
     pub fn bytes(&self) -> usize {
-        // Labels need not be packed to be counted.
+        // Labels and edges need not be packed to be counted.
         let labels = (self.count() * self.label_bits() as usize).div_ceil(8);
-        let sections = self.sections(Vec::new());
-        container::length(sections.iter().map(|section| if section.kind == kind::LABELS { labels } else { section.bytes.len() }))
+        let graph = self.graph.as_ref().map_or(0, |graph| size_of::<GraphShape>() + graph.bytes());
+        let sections = self.sections(Vec::new(), self.graph.as_ref().map(|_| Vec::new()));
+        container::length(sections.iter().map(|section| match section.kind {
+            kind::LABELS => labels,
+            kind::GRAPH => graph,
+            _ => section.bytes.len(),
+        }))
     }
 
     fn label_bits(&self) -> u32 {
         words::width(self.clusters())
     }
 
-    /// With the labels as they are packed.
-    fn sections(&self, labels: Vec<u8>) -> Vec<Section<'_>> {
+    /// With the labels and the graph as they are packed.
+    fn sections(&self, labels: Vec<u8>, graph: Option<Vec<u8>>) -> Vec<Section<'_>> {
         let mut shape = Shape {
             dim: self.stored.dim as u32,
             clusters: self.clusters() as u32,
@@ -216,6 +251,7 @@ impl Index {
         if self.stored.coder.row_bytes() > 0 {
             sections.push((kind::CODES, Cow::Borrowed(&self.stored.codes[..])));
         }
+        sections.extend(graph.map(|graph| (kind::GRAPH, Cow::Owned(graph))));
         sections.insert(0, (kind::SHAPE, Cow::Owned(bytemuck::bytes_of(&shape).to_vec())));
         sections.into_iter().map(|(kind, bytes)| Section { kind, bytes }).collect()
     }
@@ -258,6 +294,7 @@ impl Index {
         let coder = rest.coder(code, &shape)?;
         let row_bytes = coder.row_bytes();
         let codes = if row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
+        let graph = if version >= 3 && rest.is_next(kind::GRAPH) { Some(rest.graph(clusters, shape.count)?) } else { None };
         if rest.taken < rest.sections.len() {
             return Err(malformed(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
         }
@@ -265,7 +302,8 @@ impl Index {
             all_finite("a scale", codes.chunks_exact(row_bytes).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))?;
         }
         let (exponent, next_id) = (shape.exponent, shape.next_id);
-        Ok(Self::new(Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about }))
+        let index = Self::new(Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about });
+        Ok(Self { graph, ..index })
     }
 }
 
@@ -284,6 +322,7 @@ impl Rest<'_> {
     fn memory(&self) -> u128 {
         let times = |section: &Section| match (section.kind, &section.bytes) {
             (kind::CODES, Cow::Owned(_)) => 0,
+            (kind::GRAPH, _) => 1,
             (kind::CODES, Cow::Borrowed(_)) => 1,
             _ => 10,
         };
@@ -323,6 +362,19 @@ impl Rest<'_> {
         let values: Vec<f32> = numbers(self.take(kind, 4 * count as u128)?);
         all_finite("a number of the code's model", values.iter().copied())?;
         Ok(values)
+    }
+
+    /// The graph of so many lists and vectors, of which it may have fewer.
+    fn graph(&mut self, clusters: usize, count: u32) -> Result<Graph, FileError> {
+        let bytes = self.any(kind::GRAPH)?;
+        let short = || malformed("its graph has no room for its sizes");
+        let (shape, rest) = bytes.split_at_checked(size_of::<GraphShape>()).ok_or_else(short)?;
+        let (starts, rows) = rest.split_at_checked(4 * clusters).ok_or_else(short)?;
+        let GraphShape { degree, effort, nodes, removed } = bytemuck::pod_read_unaligned(shape);
+        if nodes > count {
+            return Err(malformed(format!("its graph has {nodes} nodes, but there are {count} vectors")));
+        }
+        Graph::from_stored(degree, effort, nodes, removed, rows.to_vec(), numbers(starts)).map_err(malformed)
     }
 
     fn coder(&mut self, code: Code, shape: &Shape) -> Result<Coder, FileError> {

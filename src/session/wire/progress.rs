@@ -1,7 +1,7 @@
 //! Progress of tasks as the façade gets it: objects with arrays in them.
 
 use crate::{Answer, Progress};
-use leastwise_anneal::index::SearchedBy;
+use leastwise_anneal::index::{Evaluation, Hits, SearchedBy};
 use leastwise_solve::{Iteration, Report};
 use serde::Serialize;
 
@@ -59,14 +59,9 @@ pub enum State<'a> {
 #[serde(rename_all = "camelCase")]
 struct Searched {
     searched_by: &'static str,
+    through: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-}
-
-impl From<SearchedBy> for Searched {
-    fn from(by: SearchedBy) -> Self {
-        Self { searched_by: by.backend, reason: by.reason }
-    }
 }
 
 #[derive(Serialize)]
@@ -78,8 +73,10 @@ struct Evaluated {
     ms_per_query: f64,
     ms_single: f64,
     exact_ms_per_query: f64,
-    #[serde(flatten)]
-    searched: Searched,
+    searched_by: &'static str,
+    through: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 /// A host's value for what a task has come to. How it waits is the binding's to add.
@@ -115,23 +112,33 @@ fn answered<H: Host>(host: &H, answer: Answer) -> Result<H::Value, H::Error> {
         Answer::Index(index) => done(host, "index", host.plain(&index)?),
         Answer::Ids(ids) => done(host, "ids", host.words(ids)?),
         Answer::Bytes(bytes) => done(host, "bytes", host.bytes(bytes)?),
-        Answer::Hits(hits) => {
-            let arrays = [("ids", host.words(hits.ids)?), ("distances", host.singles(hits.distances)?)];
-            done(host, "hits", with(host, &Searched::from(hits.by), arrays)?)
-        }
-        Answer::Evaluation(found) => {
-            let evaluated = Evaluated {
-                recall: found.recall,
-                bytes: found.bytes as f64,
-                ratio: found.ratio,
-                ms_per_query: found.ms_per_query,
-                ms_single: found.ms_single,
-                exact_ms_per_query: found.exact_ms_per_query,
-                searched: found.by.into(),
-            };
-            done(host, "evaluation", host.plain(&evaluated)?)
-        }
+        Answer::Hits(hits) => done(host, "hits", found(host, hits)?),
+        Answer::Evaluation(evaluation) => done(host, "evaluation", measured(host, evaluation)?),
     }
+}
+
+// Apart, as the next: what only searches come to is in their part of the module.
+#[inline(never)]
+fn found<H: Host>(host: &H, hits: Hits) -> Result<H::Value, H::Error> {
+    let arrays = [("ids", host.words(hits.ids)?), ("distances", host.singles(hits.distances)?)];
+    let SearchedBy { backend, through, reason } = hits.by;
+    with(host, &Searched { searched_by: backend, through: through.name(), reason }, arrays)
+}
+
+#[inline(never)]
+fn measured<H: Host>(host: &H, found: Evaluation) -> Result<H::Value, H::Error> {
+    let SearchedBy { backend, through, reason } = found.by;
+    host.plain(&Evaluated {
+        recall: found.recall,
+        bytes: found.bytes as f64,
+        ratio: found.ratio,
+        ms_per_query: found.ms_per_query,
+        ms_single: found.ms_single,
+        exact_ms_per_query: found.exact_ms_per_query,
+        searched_by: backend,
+        through: through.name(),
+        reason,
+    })
 }
 
 /// The state of a task that is over, with what it came to.

@@ -69,6 +69,8 @@ export const compress: Command = {
     "max-norm": { value: "L", help: "greatest length that a vector may have (--metric dot); 2 to 4 times that of VECTORS\nunless given" },
     keys: { value: "FILE", help: "names of the vectors, one a line, which queries then show" },
     ...BUILD_OPTIONS,
+    graph: { help: "make a graph as well, with which a query looks at some hundred vectors instead of all" },
+    degree: { value: "D", help: "neighbours of a vector in the graph, from 4 to 128; 32 unless given" },
     sample: { value: "N", help: "clusters are made of N vectors, drawn by the seed from the first to the last;\n256 a cluster and 32768 at least unless given" },
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
@@ -82,6 +84,10 @@ INDEX is written under another name first, and appears when it is complete; - is
   async run(args, signal) {
     const [input, output] = args.positionals as [string, string];
     const asked = { ...codeOptions(args), ...buildOptions(args), ...metricOptions(args) }, sample = args.count("sample"), names = args.text("keys");
+    const degree = args.count("degree");
+    if (degree !== undefined && !args.has("graph")) throw new UsageError("--degree is for --graph");
+    if (degree !== undefined && (degree < 4 || degree > 128)) throw new UsageError(`--degree is ${degree}, which is not from 4 to 128`);
+    if (args.has("graph") && asked.code === "none") throw new UsageError("--graph is for codes: without one all vectors of a cluster look alike");
     mustBeReadable([input, names]);
     const keys = names === undefined ? undefined : await linesOf(names);
     const vectors = await openVectorFile(input, args);
@@ -113,6 +119,7 @@ INDEX is written under another name first, and appears when it is complete; - is
             move(first + step, count);
           }
         }
+        if (args.has("graph")) await index.buildGraph({ ...(degree !== undefined && { degree }), signal, onProgress: progress.stage("building the graph") });
         progress.end();
         signal.throwIfAborted();
         const built = performance.now() - started;

@@ -25,6 +25,7 @@ export const query: Command = {
   options: {
     k: { short: "k", value: "K", help: "neighbours wanted of each; 10 unless given" },
     probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },
+    effort: { value: "E", help: "beam of the walk in the graph of INDEX; 64, or three times K, unless given" },
     ids: { value: "FILE", help: "write the ids as .npy (uint32, queries × k)" },
     distances: { value: "FILE", help: "write the distances as .npy (float32, queries × k)" },
     scores: { value: "FILE", help: "write the scores as .npy (float32, queries × k)" },
@@ -42,7 +43,8 @@ the distance infinity and the score -infinity.`,
 
   async run(args, signal) {
     const [path, queries] = args.positionals as [string, string];
-    const wanted = args.count("k") ?? 10, probes = args.count("probes");
+    const wanted = args.count("k") ?? 10, probes = args.count("probes"), effort = args.count("effort");
+    if (probes !== undefined && effort !== undefined) throw new UsageError("--probes and --effort: a search goes through clusters or through the graph, so give one of them");
     const files = { ids: args.text("ids"), distances: args.text("distances"), scores: args.text("scores") };
     const toFiles = Object.values(files).some((file) => file !== undefined), only = args.text("only"), metric = args.choice("metric", METRICS);
     mustBeReadable([path, queries, only]);
@@ -55,6 +57,7 @@ the distance infinity and the score -infinity.`,
       await withEngine(args, async (lw) => {
         using index = await openIndexFile(lw, path);
         if (metric !== undefined && metric !== index.metric) throw new UsageError(`--metric is ${metric}, but ${path} was made for ${index.metric}`);
+        if (effort !== undefined && !index.info.graph) throw new UsageError(`--effort is for an INDEX with a graph (leastwise compress --graph), but ${path} has none`);
         const count = countOf(asked, index, queries), filter = allowed && filterOf(allowed, index, only!);
         if (toFiles && count * wanted > MOST_HITS) throw new UsageError(`--k is ${wanted}: ${count} queries would make files of ${count * wanted} numbers, of which there may be ${MOST_HITS}`);
         // There are no more than all.
@@ -68,7 +71,7 @@ the distance infinity and the score -infinity.`,
           const rows = Math.min(step, count - first);
           const batch = await (count === asked.count ? asked.rows(first, rows) : asked.rows());
           const started = performance.now();
-          const hits = await index.search(batch, { k, signal, ...(probes && { probes }), ...(filter && { filter }) }).catch((thrown: unknown) => { throw named(queries, thrown); });
+          const hits = await index.search(batch, { k, signal, ...(probes && { probes }), ...(effort && { effort }), ...(filter && { filter }) }).catch((thrown: unknown) => { throw named(queries, thrown); });
           spent += performance.now() - started;
           if (!toFiles) await print(hits, first, index, args);
           for (let row = 0; toFiles && row < rows; row++) {

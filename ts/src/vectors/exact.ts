@@ -180,7 +180,8 @@ function lengthsOf(rows: Floats, dim: number, what: string): Float64Array {
   });
 }
 
-function finite(what: string, rows: Floats, dim: number): Floats {
+/** @internal */
+export function finite(what: string, rows: Floats, dim: number): Floats {
   for (let at = 0; at < rows.length; at++) {
     if (Number.isFinite(rows[at]!)) continue;
     const row = Math.floor(at / dim);

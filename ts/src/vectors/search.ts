@@ -20,9 +20,11 @@ export interface Searchable {
   handle(): number;
   sizes(): { count: number; nextId: number };
   clusters(): number;
+  /** Loads what walks in a graph need, if there is one; undefined where nothing is to be waited for. */
+  walks(): Promise<void> | undefined;
 }
 
-interface Search { readonly k: number; readonly probes: number | undefined; readonly signal: AbortSignal | undefined }
+interface Search { readonly k: number; readonly probes: number | undefined; readonly effort?: number | undefined; readonly signal: AbortSignal | undefined }
 
 /** One filter for all queries, or one for each. */
 interface Filters { readonly filter?: Filter | undefined; readonly filters?: readonly (Filter | undefined)[] | undefined }
@@ -42,14 +44,19 @@ export function search(index: Searchable, asked: Asked, options: Search & Filter
 
 async function searchKeyed(index: Searchable, asked: Asked, { filter, filters, ...options }: Search & Filters): Promise<Hits> {
   const hits = filters ? await searchEach(index, asked.rows, filters, options) : await find(index, asked.rows, options, filter, "filter");
-  const { ids, distances: squared, searchedBy, reason } = hits, { k } = options;
+  const { ids, distances: squared } = hits, { k } = options;
   const distances = new Float32Array(ids.length), scores = new Float32Array(ids.length);
   for (let at = 0; at < ids.length; at++) {
     const distance = index.space.distance(squared[at]!, asked.norms?.[Math.floor(at / k)] ?? 1);
     distances[at] = distance;
     scores[at] = index.space.score(distance);
   }
-  return { ids, ...(index.keys && { keys: keysAt(index.keys, ids) }), distances, scores, k, searchedBy, ...(reason !== undefined && { reason }) };
+  return { ids, ...(index.keys && { keys: keysAt(index.keys, ids) }), distances, scores, k, ...searched(hits) };
+}
+
+/** What searched, and how. */
+function searched({ searchedBy, through, reason }: Searched): Searched {
+  return { searchedBy, through, ...(reason !== undefined && { reason }) };
 }
 
 function keysAt(keys: Keys, ids: Uint32Array): (Key | undefined)[] {
@@ -59,6 +66,8 @@ function keysAt(keys: Keys, ids: Uint32Array): (Key | undefined)[] {
     return key;
   });
 }
+
+const NOTHING: Searched = { searchedBy: "cpu", through: "lists" };
 
 /** Queries of one filter are searched together. */
 async function searchEach(index: Searchable, rows: Floats, filters: readonly (Filter | undefined)[], options: Search): Promise<NativeHits> {
@@ -72,10 +81,10 @@ async function searchEach(index: Searchable, rows: Floats, filters: readonly (Fi
   const ids = new Uint32Array(filters.length * k), distances = new Float32Array(ids.length);
   // Before the first of them is searched: callers may write to their arrays once a call has returned.
   const parts = [...groups].map(([filter, queries]) => ({ filter, queries, rows: gathered(rows, queries, width) }));
-  let by: Searched = { searchedBy: "cpu" };
+  let by: Searched = NOTHING;
   for (const { filter, queries, rows: own } of parts) {
     const hits = await find(index, own, options, filter, `filters[${queries[0]}]`, nextId);
-    by = { searchedBy: hits.searchedBy, ...(hits.reason !== undefined && { reason: hits.reason }) };
+    by = searched(hits);
     scatter(hits, queries, k, ids, distances);
   }
   return { ids, distances, ...by };
@@ -95,9 +104,13 @@ function scatter(hits: NativeHits, queries: readonly number[], k: number, ids: U
 }
 
 /** The nearest of those that a filter lets pass: k, or all of them. The filter is for `nextId` ids. */
-async function find(index: Searchable, rows: Floats, { k, probes, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
+async function find(index: Searchable, rows: Floats, { k, probes, effort, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
   const run = async (asked: Floats, most: number | undefined, allowed: Uint8Array | undefined) => {
-    const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, allowed));
+    const loading = most === undefined ? index.walks() : undefined;
+    // Callers may write to their arrays meanwhile.
+    if (loading) [asked, allowed] = [asked.slice(), allowed?.slice()];
+    if (loading) await loading;
+    const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, most === undefined ? effort : undefined, allowed && grown(allowed, index)));
     return (await index.tasks.run(task, { signal, onAbort: "reject" })).hits!;
   };
   if (filter === undefined) return run(rows, probes, undefined);
@@ -149,7 +162,7 @@ type InRange = Omit<Search, "k"> & { readonly filter: Filter | undefined };
 async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: number, { filter, ...options }: InRange): Promise<RangeHits> {
   const { width } = index.space, queries = rows.length / width, own = rows.slice();
   const found: { ids: Uint32Array; distances: F32; scores: F32 }[] = Array.from({ length: queries }, () => ({ ids: new Uint32Array(0), distances: new Float32Array(0), scores: new Float32Array(0) }));
-  let by: Searched = { searchedBy: "cpu" };
+  let by: Searched = NOTHING;
   const mask = filter === undefined ? undefined : maskOf("filter", filter, index.sizes().nextId, index.keys).slice();
   let open = Array.from({ length: queries }, (_, query) => query);
   for (let k = FIRST; open.length > 0; k *= MORE) {
@@ -158,7 +171,7 @@ async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: nu
       const some = open.slice(first, first + step);
       const lengths = norms && Float64Array.from(some, (query) => norms[query]!);
       const hits = await search(index, { rows: gathered(own, some, width), ...(lengths && { norms: lengths }) }, { ...options, k: most, filter: mask && grown(mask, index) });
-      by = { searchedBy: hits.searchedBy, ...(hits.reason !== undefined && { reason: hits.reason }) };
+      by = searched(hits);
       some.forEach((query, row) => {
         const from = row * most;
         let count = 0;

@@ -5,9 +5,10 @@ import { LeastwiseError } from "../errors.js";
 import { shownValue } from "../instruction.js";
 import type { NativeEvaluation } from "../native.js";
 import { checked, flag, given, oneOf, REPORTING, takesNoMore, whole, type Reporting } from "../options.js";
+import { NEEDS } from "../parts.js";
 import { pointsOf, type Points } from "../points.js";
 import type { Tasks } from "../tasks.js";
-import type { AddOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
+import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
 import { envelope } from "./envelope.js";
 import { withoutKeys, type Filter } from "./filter.js";
 import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
@@ -15,9 +16,10 @@ import { metricKind, type Metric, type Space } from "./metric.js";
 import { filtersOf, LIMITS, rangeLimit, search, searchRange, type Searchable } from "./search.js";
 
 const SEARCHING = oneOf("auto", "cpu", "device");
-const SEARCH = { k: whole(), probes: whole(), filter: given<Filter>(), filters: given(), metric: metricKind, signal: REPORTING.signal } as const;
+const SEARCH = { k: whole(), probes: whole(), effort: whole(), filter: given<Filter>(), filters: given(), metric: metricKind, signal: REPORTING.signal } as const;
 const RANGE = { ...LIMITS, probes: whole(), filter: given<Filter>(), metric: metricKind, signal: REPORTING.signal } as const;
-const EVALUATE = { k: whole(), probes: whole(), points: given<Points>(), ...REPORTING } as const;
+const EVALUATE = { k: whole(), probes: whole(), effort: whole(), points: given<Points>(), ...REPORTING } as const;
+const BUILD = { degree: whole(), effort: whole(), ...REPORTING } as const;
 const ADD = { keys: given(), ...REPORTING } as const;
 const REMOVE = { keys: given() } as const;
 
@@ -29,6 +31,8 @@ export class VectorIndexOf implements VectorIndex {
   #disposed = false;
   #sketches = true;
   #searching: "auto" | "cpu" | "device" = "auto";
+  /** Undefined of an index from a file, as long as nobody asked. */
+  #hasGraph: boolean | undefined;
   /** Undefined where the index came from a file. */
   readonly #given: Given[] | undefined;
   readonly #handle: number;
@@ -44,6 +48,7 @@ export class VectorIndexOf implements VectorIndex {
     tasks.owners.adopt(this, "indices", handle);
     [this.#handle, this.#space, this.#keys, this.#ratio] = [handle, space, keys, ratio];
     this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
+    this.#hasGraph = made && false;
   }
 
   get dim(): number {
@@ -85,13 +90,14 @@ export class VectorIndexOf implements VectorIndex {
   async search(queries: Points, options: SearchOptions): Promise<Hits> {
     takesNoMore("index.search(queries, options)", 2, arguments);
     this.#alive();
-    const { k, probes, filter, filters, metric, signal } = checked("search(queries, options): options", options, SEARCH);
+    const { k, probes, effort, filter, filters, metric, signal } = checked("search(queries, options): options", options, SEARCH);
     mustBeThere(k);
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
+    if (effort !== undefined && probes !== undefined) throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
     const floats = pointsOf("search(queries): queries", queries, this.dim);
     const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
-    return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, filter, filters: each, signal });
+    return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, effort, filter, filters: each, signal });
   }
 
   async searchRange(queries: Points, options: RangeOptions): Promise<RangeHits> {
@@ -105,7 +111,24 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   #searchable(): Searchable {
-    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters };
+    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks() };
+  }
+
+  /** Loads what walks need, if there is a graph. */
+  #walks(): Promise<void> | undefined {
+    this.#hasGraph ??= this.info.graph !== undefined;
+    return this.#hasGraph ? this.tasks.parts.need(NEEDS.graph) : undefined;
+  }
+
+  async buildGraph(options: BuildGraphOptions = {}): Promise<void> {
+    takesNoMore("index.buildGraph(options)", 1, arguments);
+    this.#alive();
+    const { degree, effort, signal, onProgress } = checked("buildGraph(options): options", options, BUILD);
+    const loading = this.tasks.parts.need(NEEDS.graph);
+    if (loading) await loading;
+    const index = this.#alive(), task = this.tasks.call((native) => native.buildIndexGraph(index, degree, effort));
+    await this.tasks.run(task, { signal, onProgress, onAbort: "reject" });
+    this.#hasGraph = true;
   }
 
   #mustBe(metric: Metric | undefined): void {
@@ -214,15 +237,18 @@ export class VectorIndexOf implements VectorIndex {
 
   async evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation> {
     takesNoMore("index.evaluate(queries, options)", 2, arguments);
-    const index = this.#alive();
-    const { k, probes, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
+    this.#alive();
+    const { k, probes, effort, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
     mustBeThere(k);
     const { nextId } = this.#sizes(), { dim } = this;
     const asked = this.#space.ask("evaluate(queries)", pointsOf("evaluate(queries): queries", queries, dim)).rows;
     const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
     const stored = this.#space.enter("evaluate(queries, { points })", points);
-    const task = this.tasks.call((native) => native.evaluateIndex(index, asked, stored, k, probes));
+    const loading = probes === undefined ? this.#walks() : undefined;
+    const [own, rows] = loading ? [asked.slice(), stored.slice()] : [asked, stored];
+    if (loading) await loading;
+    const task = this.tasks.call((native) => native.evaluateIndex(this.#alive(), own, rows, k, probes, effort));
     const found = (await this.tasks.run(task, { signal, onProgress, onAbort: "reject" })).evaluation as NativeEvaluation;
     return this.#hasEnvelope ? { ...found, bytes: this.bytes, ratio: this.ratio } : found;
   }

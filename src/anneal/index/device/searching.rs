@@ -53,7 +53,7 @@ impl Searching {
         let count = queries.len() / image.dim;
         let is_allowed = |id: &u32| filter.as_ref().is_none_or(|filter| filter.get(*id as usize).is_some_and(|byte| *byte != 0));
         let allowed = filter.as_ref().map(|_| image.ids.iter().map(|id| if is_allowed(id) { *id } else { NOBODY }).collect());
-        let mut hits = Hits::empty(k, SearchedBy { backend: device.backend(), reason: None });
+        let mut hits = Hits::empty(k, SearchedBy { backend: device.backend(), ..SearchedBy::CPU });
         hits.ids.reserve(count * k);
         hits.distances.reserve(count * k);
         Self { image, scratch, queries, probes, allowed, first: 0, stage: Stage::Ask, hits }

@@ -1,0 +1,130 @@
+// `npm run bench -- graphs [--count=1000000] [--degree=16] [--ratio=0.1]`: searches through a graph beside those through lists, in WebAssembly on one thread: CPU
+// time of one query, recall@10 against exact search, bytes of file and memory, and the time of making it. MiniLM's embeddings (20,000 × 384) if LEASTWISE_DATA
+// names a folder with embeddings/, and `count` vectors of 128 components on a curved surface of 24 dimensions, with noise.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { init } from "leastwise";
+import { openVectors } from "leastwise/vectors";
+import { machine } from "./lib/machine.mjs";
+
+const K = 10;
+/** FAISS HNSW32 with ef 64 on the same embeddings, native, CPU ms of one query, on another day of such a machine. */
+const HNSW = "FAISS HNSW32, ef 64 (recorded, native): 0.33 ms, recall 0.9861, 117.7 % of f32";
+
+function options(args) {
+  const given = { count: 100_000, degree: 16, ratio: 0.1 };
+  for (const arg of args) {
+    const [name, value] = arg.replace(/^--/, "").split("=");
+    if (!(name in given) || !(Number(value) > 0)) throw new Error(`graphs has no "${arg}": it has --count=N, --degree=D and --ratio=R of the 128-dimensional vectors`);
+    given[name] = Number(value);
+  }
+  return given;
+}
+
+/** Random numbers in [0, 1), and nearly normal ones. */
+function random(seed) {
+  let state = seed >>> 0;
+  const uniform = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { uniform, normal: () => (uniform() + uniform() + uniform() + uniform() - 2) * Math.sqrt(3) };
+}
+
+/** Vectors tanh(W z) + noise, with z in one of 200 normal clusters of 24 dimensions. */
+function surface(count, dim, seed) {
+  const hidden = 24, clusters = 200, model = random(7);
+  const weights = Float32Array.from({ length: dim * hidden }, () => model.normal() / Math.sqrt(hidden)), centres = Float32Array.from({ length: clusters * hidden }, model.normal);
+  const { uniform, normal } = random(seed), rows = new Float32Array(count * dim), z = new Float32Array(hidden);
+  for (let row = 0; row < count; row++) {
+    const centre = Math.floor(uniform() * clusters) * hidden;
+    for (let j = 0; j < hidden; j++) z[j] = centres[centre + j] + 0.6 * normal();
+    for (let i = 0; i < dim; i++) {
+      let sum = 0;
+      for (let j = 0; j < hidden; j++) sum += weights[i * hidden + j] * z[j];
+      rows[row * dim + i] = Math.tanh(sum) + 0.08 * normal();
+    }
+  }
+  return rows;
+}
+
+/** Ids of the K nearest of each query, by comparing with all. */
+function truthOf(points, queries, dim) {
+  const all = [];
+  for (let q = 0; q < queries.length; q += dim) {
+    const ids = new Uint32Array(K), distances = new Float64Array(K).fill(Infinity);
+    for (let i = 0, at = 0; at < points.length; i++, at += dim) {
+      let sum = 0;
+      for (let j = 0; j < dim && sum < distances[K - 1]; j += 8) {
+        for (let k = j; k < j + 8; k++) sum += (points[at + k] - queries[q + k]) ** 2;
+      }
+      if (sum >= distances[K - 1]) continue;
+      let place = K - 1;
+      for (; place > 0 && distances[place - 1] > sum; place--) [ids[place], distances[place]] = [ids[place - 1], distances[place - 1]];
+      [ids[place], distances[place]] = [i, sum];
+    }
+    all.push(ids);
+  }
+  return all;
+}
+
+const cpuMs = () => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+};
+
+/** Recall, and CPU and least wall milliseconds of queries one by one. */
+async function searched(index, queries, dim, truth, options) {
+  const count = queries.length / dim, at = (q) => queries.subarray(q * dim, (q + 1) * dim);
+  for (let q = 0; q < Math.min(count, 20); q++) await index.search(at(q), { k: K, ...options });
+  let found = 0, least = Infinity;
+  const began = cpuMs();
+  let through;
+  for (let q = 0; q < count; q++) {
+    const started = performance.now(), hits = await index.search(at(q), { k: K, ...options });
+    least = Math.min(least, performance.now() - started);
+    through = hits.through;
+    for (const id of hits.ids) if (truth[q].includes(id)) found++;
+  }
+  return { recall: found / (K * count), cpu: (cpuMs() - began) / count, least, through };
+}
+
+async function measure(lw, name, points, queries, dim, build, degree) {
+  const count = points.length / dim, raw = 4 * dim;
+  console.log(`\n${name}: ${count} × ${dim}, ${queries.length / dim} queries, ${JSON.stringify(build)}`);
+  const truth = truthOf(points, queries, dim);
+  let began = cpuMs();
+  const index = build.trainOn === undefined ? await lw.compress(points, { dim, ...build }) : await lw.compress(points.subarray(0, build.trainOn * dim), { dim, ratio: build.ratio, trainFor: count });
+  if (build.trainOn !== undefined) for (let first = 0; first < count; first += 50_000) await index.add(points.subarray(first * dim, (first + 50_000) * dim));
+  console.log(`codes: ${((cpuMs() - began) / 1000).toFixed(1)} CPU s, ${index.info.clusters} clusters, file ${(index.bytes / count).toFixed(1)} B a vector`);
+  const show = (what, { recall, cpu, least, through }, bytes) => console.log(`${what.padEnd(22)} ${through.padEnd(6)} recall@10 ${recall.toFixed(4)}  ${cpu.toFixed(3)} CPU ms  ${least.toFixed(3)} ms at least${bytes ? `  ${bytes}` : ""}`);
+  const lists = await searched(index, queries, dim, truth, {});
+  show("lists", lists, `sketches ${(index.info.sketchBytes / count).toFixed(1)} B a vector`);
+  index.sketches = false;
+  began = cpuMs();
+  const started = performance.now();
+  await index.buildGraph({ degree });
+  console.log(`graph: ${((cpuMs() - began) / 1000).toFixed(1)} CPU s (${((performance.now() - started) / 1000).toFixed(1)} s of wall time), degree ${degree}, ${(index.info.graph.bytes / count).toFixed(1)} B a vector`);
+  for (const effort of [undefined, 32, 64, 96, 128, 192, 256, 384]) show(effort === undefined ? "graph, default" : `graph, effort ${effort}`, await searched(index, queries, dim, truth, effort === undefined ? {} : { effort }));
+  const { sketchBytes, bytes } = index.info;
+  // Labels, ids and lists have 4 bytes a vector each in memory.
+  console.log(`file ${(bytes / count).toFixed(1)} B a vector, ${((100 * bytes) / count / raw).toFixed(1)} % of f32; memory ${((bytes + sketchBytes) / count + 12).toFixed(1)} B, ${(100 * ((bytes + sketchBytes) / count + 12) / raw).toFixed(1)} %: file, sketches of ${(sketchBytes / count).toFixed(1)} B, places and ids of 12 B`);
+  index.dispose();
+}
+
+export async function graphs(args) {
+  const { count, degree, ratio } = options(args), host = machine();
+  console.log(`${host.cpu}, ${host.cores} cores, load average ${host.loadAverage.toFixed(1)}; node ${host.node}; ${host.commit}; one thread; CPU time, since others use the machine`);
+  const lw = await init({ backend: "cpu" });
+  const folder = process.env.LEASTWISE_DATA && join(process.env.LEASTWISE_DATA, "embeddings");
+  if (folder && existsSync(folder)) {
+    const read = async (name) => (await openVectors(readFileSync(join(folder, name)))).rows();
+    const [points, queries] = [await read("minilm-20k-base.f16.npy"), await read("minilm-queries.f16.npy")];
+    for (const build of [{ ratio: 0.19 }, { ratio: 0.25 }]) await measure(lw, "MiniLM", points, queries, 384, build, 32);
+    console.log(HNSW);
+  } else console.log("LEASTWISE_DATA is not set: it names the folder that holds embeddings/minilm-20k-base.f16.npy");
+  const points = surface(count, 128, 1), queries = surface(200, 128, 2);
+  await measure(lw, "curved surface", points, queries, 128, { ratio, trainOn: Math.min(count, 65_536) }, degree);
+}
