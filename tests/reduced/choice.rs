@@ -89,8 +89,9 @@ fn a_step_that_is_to_end_is_that_of_as_many_inner_iterations() {
         for stop in (1..slices).step_by(slices / 12) {
             let (report, values, _) = one_step("schur-pcg", method, Some(stop), None);
             let Some(step) = report.iterations.first() else { continue };
-            assert_eq!(report.termination, Termination::Stopped, "{method}, slice {stop}: {}", report.reason);
             let inner = step.inner_iterations;
+            // Later than that the step, which is the last, is as whole as it gets.
+            assert!(report.termination == Termination::Stopped || inner == all, "{method}, slice {stop}: {}", report.reason);
             assert!(inner <= all && step.accepted, "{method}, slice {stop}: {inner} of {all}");
             ended += u32::from(inner < all);
             // Points follow from cameras in full: no product is left out.

@@ -130,8 +130,7 @@ pub fn solved_blocks<R: Real>(work: &Workgroups, args: kernels::reduced::SolvedB
 
 /// Sums of products Y_i E_jᵀ over the pairs of segments.
 pub fn pair_products<R: Real>(work: &Workgroups, args: kernels::reduced::PairProducts, bindings: kernels::reduced::PairProductsSlices<R>) {
-    let [rows, columns, inner, starts, pairs] =
-        [args.rows, args.columns, args.inner, args.starts, args.pairs].map(|word| word as usize);
+    let [rows, columns, inner, starts, pairs] = [args.rows, args.columns, args.inner, args.starts, args.pairs].map(|word| word as usize);
     let size = if args.packed != 0 { row_start(rows) } else { rows * columns };
     for item in work.items() {
         let (segment, entry) = (item / size, item % size);

@@ -3,9 +3,9 @@
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct, Found};
 use super::eliminable::{eliminable_of, leaves_few, may_eliminate, why_schur};
-use super::two_level::{self, space::Space};
 use super::reduced::formed::{self, Room};
 use super::thresholds::Thresholds;
+use super::two_level::{self, space::Space};
 use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Device, Profile, Reals};
@@ -324,7 +324,12 @@ pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -
 
 /// Conjugate gradients on the Schur complement instead of those on the whole matrix, where they cost less.
 async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Found>), Stopped> {
-    let why = reduced::worth::why(links, &eliminable_of(links), of_jacobian(links), facts.profile, pace).await?;
+    let gone = eliminable_of(links);
+    // Elsewhere the part of a module that knows is not there.
+    if gone.is_empty() {
+        return Ok((instead, None));
+    }
+    let why = reduced::worth::why(links, &gone, of_jacobian(links), facts.profile, pace).await?;
     Ok((why.map_or(instead, |why| choice(Linear::SchurPcg, why)), None))
 }
 
@@ -360,11 +365,7 @@ async fn choose_where_formed(
 }
 
 /// The best of what takes the structure of the matrix, else conjugate gradients on the device. `gone` are the tables that terms let go.
-async fn choose_by_structure(
-    links: &Links,
-    (gone, facts): (&[u32], Facts),
-    pace: &Pace,
-) -> Result<(Choice, Option<Structure>), Stopped> {
+async fn choose_by_structure(links: &Links, (gone, facts): (&[u32], Facts), pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
     let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
     let on_gpu = facts.profile != Profile::Cpu;
     let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));

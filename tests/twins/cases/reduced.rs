@@ -134,8 +134,7 @@ pub fn solved_blocks(size: usize, random: &mut Random) -> Vec<Case> {
             for r in 0..rows {
                 for c in 0..columns {
                     let at = first + variable as usize * packed;
-                    let value: Value =
-                        (0..columns).map(|k| Value::from(block.at(&blocks, r, k)) * entry(&inverse, at, c, k).into()).sum();
+                    let value: Value = (0..columns).map(|k| Value::from(block.at(&blocks, r, k)) * entry(&inverse, at, c, k).into()).sum();
                     case.expect(reduced::SolvedBlocks::SOLVED, to + r * columns + c, value);
                 }
             }
@@ -157,17 +156,14 @@ pub fn pair_products(size: usize, random: &mut Random) -> Vec<Case> {
         case.poisoned(reduced::PairProducts::PARTIALS, segments * area);
         let (mut starts, mut pairs) = (vec![0], Vec::new());
         for segment in 0..segments {
-            let mine: Vec<(u32, Block)> = (0..segment % 4)
-                .map(|_| (random.below(5) * (rows * inner) as u32, Block::random(columns, inner, 3, random)))
-                .collect();
+            let mine: Vec<(u32, Block)> =
+                (0..segment % 4).map(|_| (random.below(5) * (rows * inner) as u32, Block::random(columns, inner, 3, random))).collect();
             pairs.extend(mine.iter().flat_map(|(left, block)| [*left, block.word]));
             starts.push((pairs.len() / 2) as u32);
             let places = (0..rows).flat_map(|r| (0..if packed { r + 1 } else { columns }).map(move |c| (r, c)));
             for (place, (r, c)) in places.enumerate() {
                 let product = |(left, block): &(u32, Block)| -> Value {
-                    (0..inner)
-                        .map(|k| Value::from(solved[*left as usize + r * inner + k]) * block.at(&blocks, c, k).into())
-                        .sum()
+                    (0..inner).map(|k| Value::from(solved[*left as usize + r * inner + k]) * block.at(&blocks, c, k).into()).sum()
                 };
                 case.expect(reduced::PairProducts::PARTIALS, segment * area + place, mine.iter().map(product).sum::<Value>());
             }

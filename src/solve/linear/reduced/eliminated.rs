@@ -32,12 +32,7 @@ impl Eliminated {
 
     /// The tables that are eliminated, or those that are kept.
     pub fn tables<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
-        problem
-            .tables()
-            .iter()
-            .zip(&self.tables)
-            .filter(move |(table, is_gone)| table.moving && **is_gone == gone)
-            .map(|(table, _)| table)
+        problem.tables().iter().zip(&self.tables).filter(move |(table, is_gone)| table.moving && **is_gone == gone).map(|(table, _)| table)
     }
 
     /// The parts of a vector that belong to these tables, as few as they are: tables next to each other are one.

@@ -290,7 +290,6 @@ impl SchurComplement {
         body.push(work.reduce_inner(kernels::Beta { partial_count: partials, curvature: work.partial_distance, curvature_count: alongs }));
         body
     }
-
 }
 
 impl DeviceSolver for SchurComplement {

@@ -100,12 +100,9 @@ async fn ascends(batch: &LinkedBatch, variables: &[u32], pace: &Pace) -> Result<
     Ok(true)
 }
 
-/// Why conjugate gradients on a Schur complement cost less than those on the whole matrix, where they do and there are tables that may go;
+/// Why conjugate gradients on a Schur complement that eliminates these tables cost less than those on the whole matrix, where they do;
 /// `jacobian` is the number of values of J.
 pub async fn why(links: &Links, gone: &[u32], jacobian: f64, profile: Profile, pace: &Pace) -> Result<Option<String>, Stopped> {
-    if gone.is_empty() {
-        return Ok(None);
-    }
     let counts = Counts::of(links, gone, jacobian, pace).await?;
     let unknowns = counts.kept + counts.eliminated;
     let [whole, reduced] = counts.costs(profile);

@@ -135,8 +135,7 @@ impl Formed {
         let mut product_lists = Vec::new();
         for list in products {
             let (size, [blocks, segments]) = (list.size(), list.counts());
-            let (packed, again, rows, columns, inner, first) =
-                (list.packed, list.again, list.rows, list.columns, list.inner, list.first);
+            let (packed, again, rows, columns, inner, first) = (list.packed, list.again, list.rows, list.columns, list.inner, list.first);
             let (words, Places { segments: of_blocks, origins, starts, pairs }) = list.words();
             product_lists.push(ProductList {
                 words: making.words(words, "pairs of the Schur complement")?,
@@ -202,12 +201,8 @@ impl Formed {
         }
         for list in &self.products {
             if list.segments > 0 {
-                let bindings = reduced::PairProductsBindings {
-                    table: list.words,
-                    solved: self.y,
-                    blocks: assembly.lower(),
-                    partials: self.partials,
-                };
+                let bindings =
+                    reduced::PairProductsBindings { table: list.words, solved: self.y, blocks: assembly.lower(), partials: self.partials };
                 commands.push(Command::Dispatch(Dispatch::of(pair_products, list.products, list.segments * list.size, bindings)));
             }
             let (blocks, to) = if list.packed { (assembly.diagonal(), self.diagonal()) } else { (assembly.lower(), self.lower()) };

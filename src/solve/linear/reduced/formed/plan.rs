@@ -127,13 +127,7 @@ type Instead = String;
 
 impl Plan {
     /// The plan for eliminating these tables of the pattern.
-    pub async fn new(
-        links: &Links,
-        pattern: &Pattern,
-        tables: &[u32],
-        room: Room,
-        pace: &Pace,
-    ) -> Result<Result<Self, Instead>, Stopped> {
+    pub async fn new(links: &Links, pattern: &Pattern, tables: &[u32], room: Room, pace: &Pace) -> Result<Result<Self, Instead>, Stopped> {
         let products = elimination::work(pattern, tables);
         if products > MOST_PAIRS {
             return Ok(Err(format!("{products:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}")));
@@ -185,12 +179,17 @@ impl Plan {
 async fn solved(pattern: &Pattern, elimination: &Elimination, pace: &Pace) -> Result<Vec<SolvedWords>, Stopped> {
     let mut lists = Vec::new();
     for group in &elimination.groups {
-        let mut mine: Vec<SolvedWords> = elimination.reduced.tables.iter().map(|kept| SolvedWords {
-            table: pattern.tables[group.table as usize].table,
-            rows: kept.width,
-            columns: group.width,
-            words: Vec::new(),
-        }).collect();
+        let mut mine: Vec<SolvedWords> = elimination
+            .reduced
+            .tables
+            .iter()
+            .map(|kept| SolvedWords {
+                table: pattern.tables[group.table as usize].table,
+                rows: kept.width,
+                columns: group.width,
+                words: Vec::new(),
+            })
+            .collect();
         for variable in 0..group.count {
             let neighbours = elimination.neighbours_of(group.first + variable);
             for neighbour in neighbours {
