@@ -50,6 +50,7 @@ mod measure;
 mod methods;
 mod normals;
 mod products;
+#[path = "reduced/main.rs"]
 mod reduced;
 #[path = "refined/main.rs"]
 mod refined;

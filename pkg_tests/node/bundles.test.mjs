@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { huber } from "leastwise";
 import { bundle } from "../problems/bundle.mjs";
 import { generatedBundle } from "../problems/bundles.mjs";
-import { BACKENDS, closeTo, engineOf, open } from "./support.mjs";
+import { BACKENDS, closeTo, engineOf, ON_CUDA, open } from "./support.mjs";
 
 const inner = (report) => report.iterations.reduce((sum, it) => sum + it.innerIterations, 0);
 const SCENES = [["ring", { cameras: 10, points: 150 }], ["city", { cameras: 48, points: 400 }]];
@@ -26,6 +26,8 @@ for (const backend of BACKENDS) {
       assert.deepEqual([complement.linear, complement.preconditioner], ["schur-pcg", "schur-jacobi"]);
       assert.ok(complement.cost < 0.8 * complement.initialCost, `${kind}: ${complement}`);
       const direct = await solved({ linear: "schur", forcing: undefined });
+      // Where a GPU is, what is left is formed there, and its factor alone is the host's.
+      assert.equal(direct.linearReason, `it was asked for${backend === "webgpu" || ON_CUDA ? ", S is formed on the device" : ""}`);
       closeTo(complement.cost, direct.cost, isExact ? 1e-3 : 1e-2, `${kind}: the cost, against that with a factor`);
       // Of the first steps, which are nearly the same ones.
       const [whole, reduced] = [await solved({ linear: "pcg", maxIterations: 4 }), await solved({ linear: "schur-pcg", maxIterations: 4 })];

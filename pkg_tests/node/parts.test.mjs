@@ -14,12 +14,14 @@ const run = async (...args) => JSON.parse(await inFreshProcess(program, args));
 /** Parts that a thing to do loads, besides those of an engine: of one on the CPU, and of one on WebGPU where that differs. */
 const LOADS = {
   pcg: [], blocks: [], auto: ["direct"], dense: ["direct"], cholesky: ["direct"], assembled: ["direct"], frozen: ["direct"], dogleg: [], newton: [],
-  lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], complement: ["reduced"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom", "single"],
+  lbfgs: ["descent"], adam: ["descent"], levels: ["levels"], complement: ["reduced"], eliminated: ["direct"], bundle: ["direct", "reduced"], step: ["direct"], advance: ["descent"], twice: ["descent", "direct"], constrained: ["direct", "rare", "seldom", "single"],
   cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom", "single"], check: ["direct", "rare", "seldom", "single"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom", "single"],
   graduated: ["descent", "direct", "levels", "rare", "reduced", "seldom", "single"], save: ["direct", "rare", "seldom", "single"], tune: ["direct", "rare", "seldom", "single"],
   energies: ["seldom"], curved: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], single: ["single"], doubles: ["doubles"], normals: ["normals"], fits: ["fits", "single"],
   tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], graph: ["graph", "seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
 };
+/** What those on WebGPU load besides: a GPU eliminates by itself. */
+const ON_GPUS = { eliminated: ["reduced"] };
 /** Those that a backend has alone. */
 const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
@@ -28,13 +30,14 @@ const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"
 const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "graph", "open"];
 
 /** What a quick run does on WebGPU as well: gates are the same there, but for what is beside it on the CPU. */
-const ON_WEBGPU = ["pcg", "complement", "auto", "constrained", "doubles", "normals", "fits", "tensors", "index"];
+const ON_WEBGPU = ["pcg", "complement", "eliminated", "bundle", "auto", "constrained", "doubles", "normals", "fits", "tensors", "index"];
 
 for (const backend of ["cpu", "webgpu"]) {
   test(`every call loads its own parts, which are enough, on ${backend}`, { concurrency: 2 }, async (t) => {
     const calls = Object.entries(LOADS).filter(([name]) => (ONLY[name] ?? backend) === backend && (FULL || backend === "cpu" || ON_WEBGPU.includes(name)));
     const ofWhole = run(backend, calls.map(([name]) => name).join(), "whole");
-    await Promise.all(calls.map(([name, loads]) => t.test(name, async () => {
+    await Promise.all(calls.map(([name, usual]) => t.test(name, async () => {
+      const loads = [...usual, ...(backend === "webgpu" && ON_GPUS[name]) || []];
       const { parts, atOnce, result } = await run(backend, name);
       const own = backend === "webgpu" && BESIDE.includes(name) ? ["cpu", "webgpu"] : [backend];
       const waited = AT_ONCE[name] ?? [];

@@ -30,6 +30,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         state[GRADIENT_MAX] = select(sum, top, is_finite(sum));
         state[BETA] = 0.0;
         state[INNER] = 0.0;
+        state[HURRIED] = 0.0;
         state[SOLVED] = select(real(1.0), real(0.0), is_finite(sum) && sum > 0.0);
     }
 }

@@ -1,5 +1,5 @@
 // β = rᵀz / (rᵀz before), and whether the system is solved well enough: its residual is below η of what it was, in the
-// preconditioner's norm. No curvature along p means that it is solved as well as this precision can. One workgroup.
+// preconditioner's norm, or nobody waits for more. No curvature along p means that it is solved as well as this precision can. One workgroup.
 
 #import shared/reduce
 #import state/solver
@@ -33,7 +33,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
         if (is_finite(curvature) && curvature > 0.0) {
             let before = state[RZ];
             let forcing = state[FORCING];
-            let solved = rz <= forcing * forcing * state[RZ_START];
+            let solved = rz <= forcing * forcing * state[RZ_START] || state[HURRIED] != 0.0;
             state[INNER] += 1.0;
             state[BETA] = rz / before;
             state[RZ] = rz;

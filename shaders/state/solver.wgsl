@@ -161,5 +161,7 @@ const ANCHORED: u32 = 76u;
 const DAMPING_TAKEN: u32 = 77u;
 // Δ after the last accepted step since an edit; 0 where none was.
 const RADIUS_TAKEN: u32 = 78u;
+// 1 when inner iterations are to end: the next test for their end says that the system is solved.
+const HURRIED: u32 = 79u;
 // Elements of the state buffer.
 const STATE_LEN: u32 = 128u;

@@ -11,7 +11,7 @@ use crate::dense::DenseCholesky;
 use crate::elimination::{Elimination, Group, Linked, Neighbour};
 use crate::matrix::{BlockMatrix, System, Unsolved, packed};
 use crate::parallel;
-use crate::sparse::{SparseCholesky, Unfactorised};
+use crate::sparse::{Ordering, SparseCholesky, Unfactorised};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_problem::Pattern;
@@ -20,9 +20,12 @@ use std::sync::Arc;
 
 /// Eliminated variables that a thread takes at a time.
 const PIECE: u32 = 256;
-/// Unknowns of what is left that are factorised as a whole; more are when most of the matrix is filled.
+/// Unknowns of what is left that are factorised as a whole unless a sparse factor takes a fraction of it; more are when most of the matrix
+/// is filled.
 const DENSE: u32 = 1500;
 const DENSE_WHEN_FULL: u32 = 6000;
+/// Multiplications of a whole factor for one of a sparse one that takes as long: it is made of smaller pieces.
+const SPARSE: f64 = 8.0;
 
 /// Schur complement: eliminates the variables that no block connects, and factorises the reduced system.
 pub struct Schur {
@@ -36,9 +39,44 @@ pub struct Schur {
     y: Vec<f64>,
 }
 
-enum Reduced {
+/// Solver of what an elimination leaves.
+pub enum Reduced {
+    /// A factor of the whole matrix, made anew for each system.
     Dense,
+    /// A sparse factor.
     Sparse(Box<SparseCholesky>),
+}
+
+impl Reduced {
+    /// The one that takes less for a structure, and its multiplications, about.
+    pub fn new<'a>(left: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<(Self, f64), Refused>> {
+        Box::pin(async move {
+            let scalars = f64::from(left.scalars);
+            let (whole, is_full) = (scalars.powi(3) / 3.0, 2.0 * left.values as f64 > 0.25 * scalars * scalars);
+            if is_full && left.scalars <= DENSE_WHEN_FULL {
+                return Ok((Self::Dense, whole));
+            }
+            let work = Ordering::new(left, pace).await?.work;
+            if left.scalars <= DENSE && SPARSE * work >= whole {
+                return Ok((Self::Dense, whole));
+            }
+            Ok((Self::Sparse(Box::new(SparseCholesky::new(left, pace).await?)), work))
+        })
+    }
+
+    /// `right` becomes the solution.
+    pub fn solve<'a>(&'a mut self, left: &'a System<'a>, right: &'a mut [f64], pace: &'a Pace) -> Computed<'a, Result<(), Unsolved>> {
+        Box::pin(async move {
+            match self {
+                Self::Dense => DenseCholesky::new(left, pace).await?.solve(right, pace).await?,
+                Self::Sparse(solver) => {
+                    solver.factorize(left, pace).await?;
+                    solver.solve(right, pace).await?;
+                }
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Why there is no Schur complement.
@@ -87,14 +125,7 @@ impl Schur {
     pub fn new<'a>(pattern: &'a Pattern, tables: &'a [u32], pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
         Box::pin(async move {
             let elimination = Elimination::new(pattern, tables, pace).await?;
-            let left = &elimination.reduced;
-            let scalars = f64::from(left.scalars);
-            let is_full = 2.0 * left.values as f64 > 0.25 * scalars * scalars;
-            let solver = if left.scalars <= DENSE || is_full && left.scalars <= DENSE_WHEN_FULL {
-                Reduced::Dense
-            } else {
-                Reduced::Sparse(Box::new(SparseCholesky::new(left, pace).await?))
-            };
+            let (solver, _) = Reduced::new(&elimination.reduced, pace).await?;
             let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
             let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
             Ok(Self { elimination, reduced, solver, factors, half, y })
@@ -118,13 +149,7 @@ impl Schur {
                 damping.extend(&system.damping[table.scalar as usize..][..(table.count * table.width) as usize]);
             }
             let left = System { matrix: &self.reduced, damping: &damping, right: &right.clone() };
-            match &mut self.solver {
-                Reduced::Dense => DenseCholesky::new(&left, pace).await?.solve(&mut right, pace).await?,
-                Reduced::Sparse(solver) => {
-                    solver.factorize(&left, pace).await?;
-                    solver.solve(&mut right, pace).await?;
-                }
-            }
+            self.solver.solve(&left, &mut right, pace).await?;
             for (&table, kept) in self.elimination.kept.iter().zip(&self.elimination.reduced.tables) {
                 let len = (kept.count * kept.width) as usize;
                 x[pattern.tables[table as usize].scalar as usize..][..len].copy_from_slice(&right[kept.scalar as usize..][..len]);

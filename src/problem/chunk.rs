@@ -344,28 +344,20 @@ impl Frame<'_> {
         uploads: &mut Vec<Command>,
     ) {
         for chunk in chunks {
-            let cells =
-                self.cells((chunk.first, chunk.count), (shared, column), first..first + count, |at| values.at((at - first) as usize));
-            if let Some((offset, data)) = cells {
-                append(uploads, chunk.data, offset, data);
+            if let Some((offset, cells)) = self.cells((chunk.first, chunk.count), (shared, column), first..first + count) {
+                append(uploads, chunk.data, offset, cells.map(|at| values.at((at - first) as usize)).collect());
             }
         }
     }
 
-    /// The part of a chunk's data that a column has for these instances of the batch: first element, values.
-    fn cells(
-        &self,
-        (first, count): (u32, u32),
-        (shared, column): (bool, u32),
-        instances: Range<u32>,
-        value: impl Fn(u32) -> f64,
-    ) -> Option<(u32, Vec<f64>)> {
+    /// The part of a chunk's data that a column has for these instances of the batch: its first element, and the instances that it is of.
+    fn cells(&self, (first, count): (u32, u32), (shared, column): (bool, u32), instances: Range<u32>) -> Option<(u32, Range<u32>)> {
         if shared {
-            return Some((column, vec![value(instances.start)]));
+            return Some((column, instances.start..instances.start + 1));
         }
         let range = instances.start.max(first)..instances.end.min(first + count);
         let offset = self.signature.shared + column * count + range.start.saturating_sub(first);
-        (!range.is_empty()).then(|| (offset, range.map(value).collect()))
+        (!range.is_empty()).then_some((offset, range))
     }
 
     /// The same in the data of drafted chunks, which are noted.
@@ -382,11 +374,18 @@ impl Frame<'_> {
             None => (self.signature.weight_shared, 0),
         };
         for (number, chunk) in chunks.enumerate() {
-            let Some((offset, mut values)) = self.cells((chunk.first, chunk.count), column, instances.clone(), &value) else { continue };
-            match filled.last_mut() {
-                Some(last) if last.chunk == number && last.offset + last.values.len() as u32 == offset => last.values.append(&mut values),
-                _ => filled.push(Filled { chunk: number, offset, values }),
+            let Some((offset, cells)) = self.cells((chunk.first, chunk.count), column, instances.clone()) else { continue };
+            let is_next = |known: &Filled| known.chunk == number && known.offset + known.values.len() as u32 == offset;
+            let place = filled.iter().rposition(is_next).unwrap_or_else(|| {
+                filled.push(Filled { chunk: number, offset, values: Vec::new() });
+                filled.len() - 1
+            });
+            let last = &mut filled[place];
+            // Room for a whole column at once.
+            if last.values.capacity() - last.values.len() < cells.len() {
+                last.values.reserve_exact(if column.0 { 1 } else { (chunk.first + chunk.count - cells.start) as usize });
             }
+            last.values.extend(cells.map(&value));
         }
     }
 }

@@ -141,10 +141,9 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     let (hubs, hub_words) = if hubs.is_empty() {
         (None, None)
     } else {
-        let rows: Vec<u32> = hubs.iter().flat_map(|&id| std::iter::repeat_n(id, lens[id as usize] as usize)).collect();
-        pace.spend(EACH * rows.len()).await?;
+        let rows = hubs.iter().map(|&id| (id, lens[id as usize])).collect();
         let leaves = Leaves { entries: &hub_entries, bits, maps };
-        let (tree, words) = SegmentTree::new(&rows, [width, site.packed()], Some(leaves), pace).await?;
+        let (tree, words) = SegmentTree::new(rows, [width, site.packed()], Some(leaves), pace).await?;
         (Some(tree), Some(words))
     };
     let incidence = Incidence {

@@ -120,7 +120,8 @@ impl Outline {
             let first = self.rows.len() - rest.len();
             let (rows, after) = rest.split_at(rest.len().min(self.largest as usize));
             let chunk = frame.draft(&self.sites, &self.indices, first..first + rows.len(), Besides::default(), pace).await?;
-            let (tree, words) = SegmentTree::new(rows, self.widths, None, pace).await?;
+            let counted = rows.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
+            let (tree, words) = SegmentTree::new(counted, self.widths, None, pace).await?;
             drafts.push(SumDraft { chunk, tree, words });
             rest = after;
         }

@@ -62,9 +62,14 @@ fn first_word(words: &mut Vec<u32>, list: impl IntoIterator<Item = u32>) -> u32 
 }
 
 impl SegmentTree {
-    /// The tree over entries of these rows, in order, without its buffers; and its words. `widths` are those of a node.
-    /// Without `leaves`, the entries are numbered through and their components are columns.
-    pub async fn new(rows: &[u32], widths: [u32; 2], leaves: Option<Leaves<'_>>, pace: &Pace) -> Result<(Self, Vec<u32>), Stopped> {
+    /// The tree over entries of rows in order, given as rows and how many entries they have, without its buffers; and its words. `widths` are
+    /// those of a node. Without `leaves`, the entries are numbered through and their components are columns.
+    pub async fn new(
+        rows: Vec<(u32, u32)>,
+        widths: [u32; 2],
+        leaves: Option<Leaves<'_>>,
+        pace: &Pace,
+    ) -> Result<(Self, Vec<u32>), Stopped> {
         let mut words: Vec<u32> = (1..=widths[0].max(widths[1])).collect();
         let (mut leaf_maps, mut bits, mut given) = ([0; 2], 0, None);
         if let Some(Leaves { entries, bits: of_slots, maps }) = leaves {
@@ -72,31 +77,32 @@ impl SegmentTree {
             (bits, given) = (of_slots, Some(entries));
         }
         let mut levels: Vec<Level> = Vec::new();
-        let fan_in = if widths[0].max(widths[1]) > WIDE { FAN_IN_OF_WIDE } else { FAN_IN };
-        let mut items: Vec<u32> = rows.to_vec();
+        let fan_in = if widths[0].max(widths[1]) > WIDE { FAN_IN_OF_WIDE } else { FAN_IN } as u32;
+        let mut items = rows;
         loop {
-            let (mut starts, mut owners) = (vec![0], Vec::new());
-            for part in items.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(fan_in)) {
-                starts.push(starts[starts.len() - 1] + part.len() as u32);
-                owners.push(part[0]);
+            let below: u32 = items.iter().map(|(_, items)| items).sum();
+            let mut starts = vec![0];
+            for (_, items) in &mut items {
+                let end = starts[starts.len() - 1] + *items;
+                starts.extend((starts[starts.len() - 1]..end).step_by(fan_in as usize).skip(1));
+                starts.push(end);
+                *items = items.div_ceil(fan_in);
             }
-            pace.spend(EACH * items.len()).await?;
-            let is_last = owners.windows(2).all(|pair| pair[0] != pair[1]);
-            let count = owners.len() as u32;
+            pace.spend(EACH * (below / fan_in) as usize + EACH * items.len()).await?;
+            let is_last = items.iter().all(|(_, nodes)| *nodes == 1);
+            let count = starts.len() as u32 - 1;
             let starts = first_word(&mut words, starts);
-            let ids = if is_last { first_word(&mut words, owners.iter().copied()) } else { first_word(&mut words, 0..count) };
-            let below = items.len() as u32;
+            let ids = if is_last { first_word(&mut words, items.iter().map(|(row, _)| *row)) } else { first_word(&mut words, 0..count) };
             let entries = match given.take() {
                 Some(entries) => [first_word(&mut words, entries.iter().copied()); 2],
                 None if levels.is_empty() => [first_word(&mut words, 0..below); 2],
                 None => widths.map(|width| first_word(&mut words, (0..below).map(|node| node.wrapping_mul(width)))),
             };
-            pace.spend(EACH * items.len()).await?;
+            pace.spend(EACH * below as usize).await?;
             levels.push(Level { count, starts, ids, entries });
             if is_last {
                 break;
             }
-            items = owners;
         }
         let len = words.len() as u32;
         Ok((Self { buffer: BufferId(u32::MAX), len, map: 0, leaf_maps, bits, levels, nodes: Vec::new() }, words))

@@ -145,6 +145,9 @@ fn a_gpu_goes_on_to_the_bit() {
     for (method, linear) in [("lm", "pcg"), ("lm", "sparse-cholesky"), ("dogleg traditional", "pcg"), ("gauss-newton", "pcg")] {
         rejected += check(&mut || shared_gpu(None), with, &options(method, linear), &format!("webgpu, {method}, {linear}"));
     }
+    // A Schur complement that is formed for each λ anew.
+    let eliminating = Options { eliminate: Some(vec![2]), ..options("lm", "schur") };
+    rejected += check(&mut || shared_gpu(None), with, &eliminating, "webgpu, lm, schur");
     let options = Options { nonmonotone: Some(2.0), ..options("lm", "pcg") };
     check(&mut || shared_gpu(Some(Limits::SMALL)), with, &options, "webgpu, small limits, nonmonotone");
     assert!(rejected > 8, "{rejected}");

@@ -209,7 +209,7 @@ fn conjugate_gradients_stop_where_they_cannot_go_on() {
                 (GRADIENT_MAX, if odd.is_finite() { 0.5.into() } else { sum }),
                 (SOLVED, one),
             ]);
-            [BETA, INNER].into_iter().for_each(|element| begin.expect_state(&[(element, Value::default())]));
+            [BETA, INNER, HURRIED].into_iter().for_each(|element| begin.expect_state(&[(element, Value::default())]));
 
             // The test for convergence would not end it.
             let set = [(SOLVED, 0.0), (RZ, 2.0), (RZ_START, 1.0), (INNER, 100.0), (FORCING, 0.125)];

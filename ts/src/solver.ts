@@ -60,15 +60,15 @@ export interface SolveOptions {
    *   robust loss, whose digits the condition of J decides and not its square; else a Cholesky factor of JᵀWJ.
    * - `"sparse-cholesky"`: a sparse Cholesky factor, ordered by approximate minimum degree; its structure is found once.
    * - `"schur"`: variables of which no residual touches two instances (the points of bundle adjustment) are eliminated, and
-   *   what is left is factorised; see {@link SolveOptions.eliminate}.
+   *   what is left is factorised; see {@link SolveOptions.eliminate}. On GPUs they are eliminated there, and what is left comes back for its factor.
    * - `"pcg"`: matrix-free conjugate gradients on the device; see {@link SolveOptions.preconditioner}.
    * - `"schur-pcg"`: the same on the Schur complement of what `"schur"` eliminates, which is never formed: fewer
    *   iterations, each of which reads J once where the residuals of an eliminated variable are neighbours in their term. For large
    *   bundles.
    * - `"assembled-pcg"`: the same with the assembled matrix, preconditioned by its diagonal blocks, for many more residuals than pairs of variables that meet in one.
    *
-   * All but `"pcg"` and `"schur-pcg"` work on the CPU in f64, whatever the backend: on WebGPU the matrix is assembled there and comes back once
-   * a linearisation (`counters.matrixReadbacks`). All but `"pcg"` refuse terms made by `sumOver`, whose Jacobian is never stored.
+   * All but `"pcg"` and `"schur-pcg"` work on the CPU in f64, whatever the backend: on GPUs the matrix is assembled there and comes back once
+   * a linearisation (`counters.matrixReadbacks`), of `"schur"` once a damping λ. All but `"pcg"` refuse terms made by `sumOver`, whose Jacobian is never stored.
    * `advance()` never reads back, so its steps are solved on the device always: by `"pcg"`, unless it is `"schur-pcg"`.
    *
    * @defaultValue `"auto"`

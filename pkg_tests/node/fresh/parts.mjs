@@ -54,6 +54,16 @@ const WORK = {
     const report = await problem.solve({ linear: "schur-pcg", maxIterations: 4 });
     return [report.preconditioner, report.cost, ...await point.read()];
   },
+  async eliminated(lw) {
+    const { problem, point } = bundle(lw, randomBundle(1, { cameras: 4, points: 60 }));
+    const report = await problem.solve({ linear: "schur", maxIterations: 4 });
+    return [report.linear, report.linearReason, report.cost, ...await point.read()];
+  },
+  async bundle(lw) {
+    const { problem, point } = bundle(lw, randomBundle(1, { cameras: 4, points: 80 }));
+    const report = await problem.solve({ maxIterations: 4 });
+    return [report.linear, report.linearReason, report.cost, ...await point.read()];
+  },
   async step(lw) {
     const { problem, x } = line(lw), solver = problem.solver({ linear: "sparse-cholesky" });
     const { cost } = await solver.step();

@@ -100,3 +100,72 @@ pub fn substitute<R: Real>(work: &Workgroups, args: kernels::reduced::Substitute
         }
     });
 }
+
+/// Marks blocks of E whose rows are those of the kept variable; the rest of the word is the first element.
+const KEPT_ROWS: u32 = 1 << 31;
+
+/// First element of a row of a block of E, and the distance to the next one of an eliminated variable of `inner` unknowns.
+fn row_of(word: u32, row: usize, rows: usize, inner: usize) -> (usize, usize) {
+    let first = (word & !KEPT_ROWS) as usize;
+    if word & KEPT_ROWS == 0 { (first + row, rows) } else { (first + row * inner, 1) }
+}
+
+/// Y = E C⁻¹.
+pub fn solved_blocks<R: Real>(work: &Workgroups, args: kernels::reduced::SolvedBlocks, bindings: kernels::reduced::SolvedBlocksSlices<R>) {
+    let [rows, columns, first] = [args.rows, args.columns, args.inverse].map(|word| word as usize);
+    for item in work.items() {
+        let (place, row) = (item / rows, item % rows);
+        let &[word, variable, to] = &bindings.table[3 * place..][..3] else { continue };
+        let (start, step) = row_of(word, row, rows, columns);
+        let own = &bindings.inverse[first + variable as usize * row_start(columns)..][..row_start(columns)];
+        for c in 0..columns {
+            let mut sum = R::ZERO;
+            for k in 0..columns {
+                sum += bindings.blocks[start + k * step] * own[row_start(c.max(k)) + c.min(k)];
+            }
+            bindings.solved[to as usize + row * columns + c] = sum;
+        }
+    }
+}
+
+/// Sums of products Y_i E_jᵀ over the pairs of segments.
+pub fn pair_products<R: Real>(work: &Workgroups, args: kernels::reduced::PairProducts, bindings: kernels::reduced::PairProductsSlices<R>) {
+    let [rows, columns, inner, starts, pairs] = [args.rows, args.columns, args.inner, args.starts, args.pairs].map(|word| word as usize);
+    let size = if args.packed != 0 { row_start(rows) } else { rows * columns };
+    for item in work.items() {
+        let (segment, entry) = (item / size, item % size);
+        let (row, column) = if args.packed != 0 {
+            let row = (0..rows).rfind(|&row| row_start(row) <= entry).unwrap_or(0);
+            (row, entry - row_start(row))
+        } else {
+            (entry / columns, entry % columns)
+        };
+        let mut sum = R::ZERO;
+        for pair in bindings.table[starts + segment] as usize..bindings.table[starts + segment + 1] as usize {
+            let left = bindings.table[pairs + 2 * pair] as usize + row * inner;
+            let (right, step) = row_of(bindings.table[pairs + 2 * pair + 1], column, columns, inner);
+            for k in 0..inner {
+                sum += bindings.solved[left + k] * bindings.blocks[right + k * step];
+            }
+        }
+        bindings.partials[item] = sum;
+    }
+}
+
+/// Blocks of B, less the sums of their segments.
+pub fn complement<R: Real>(work: &Workgroups, args: kernels::reduced::Complement, bindings: kernels::reduced::ComplementSlices<R>) {
+    let [size, first, segments, origins] = [args.size, args.first, args.segments, args.origins].map(|word| word as usize);
+    for item in work.items() {
+        let (row, entry) = (item / size, item % size);
+        let value = match bindings.table[origins + row] {
+            _ if args.again != 0 => bindings.complement[first + item],
+            u32::MAX => R::ZERO,
+            origin => bindings.blocks[origin as usize + entry],
+        };
+        let mut sum = R::ZERO;
+        for segment in bindings.table[segments + row] as usize..bindings.table[segments + row + 1] as usize {
+            sum += bindings.partials[segment * size + entry];
+        }
+        bindings.complement[first + item] = value - sum;
+    }
+}

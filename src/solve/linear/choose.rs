@@ -1,84 +1,19 @@
 //! Which linear solver a problem gets: a pure function of its structure, its sizes and a table of thresholds.
 
 use super::super::assembly::{Structure, structure};
-use super::direct::{self, Direct};
+use super::direct::{self, Direct, Found};
+use super::eliminable::{eliminable_of, leaves_few, may_eliminate, why_schur};
+use super::reduced::formed::{self, Room};
+use super::thresholds::Thresholds;
 use super::two_level::{self, space::Space};
 use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
 use leastwise_base::task::{Pace, Stopped};
-use leastwise_device::{BufferId, Device, Profile};
+use leastwise_device::{BufferId, Device, Profile, Reals};
 use leastwise_error::Error;
 use leastwise_linear::elimination;
 use leastwise_linear::sparse::{Ordering, Unfactorised};
 use leastwise_linear::unblocked::{Masks, Unblocked};
 use leastwise_problem::{Batch, BlockRows, LinkedBatch, Links, Pattern, Problem, Registry, runs};
-
-/// Thresholds between linear solvers.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Thresholds {
-    /// Unknowns of a whole matrix.
-    pub dense: u32,
-    /// Unknowns and rows of a QR factorisation of J.
-    pub qr: u32,
-    /// Rows of J that a QR factorisation may have.
-    pub qr_rows: u32,
-    /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
-    pub host: u32,
-    /// Unknowns up to which a matrix is considered, for residuals on a GPU.
-    pub host_of_gpu: u32,
-    /// Entries of a sparse factor, and multiplications that it takes.
-    pub fill: f64,
-    /// Multiplications that a sparse factor may take.
-    pub work: f64,
-    /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
-    pub reduced: u32,
-    /// Least part of all unknowns that a Schur complement eliminates.
-    pub eliminated: f64,
-    /// Products of blocks that a Schur complement may take.
-    pub products: f64,
-    /// Unknowns of which conjugate gradients are worth a coarse space, where an iteration costs what it computes and where it costs its
-    /// launches.
-    pub two_level: u32,
-    /// Unknowns from which conjugate gradients get a coarse space, where an iteration costs its launches.
-    pub two_level_of_gpu: u32,
-    /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
-    pub redundancy: f64,
-}
-
-impl Default for Thresholds {
-    fn default() -> Self {
-        Self {
-            dense: 200,
-            qr: 64,
-            qr_rows: 100_000,
-            host: 2_000_000,
-            host_of_gpu: 20_000,
-            // A page has one thread, which a factorisation keeps from all else, and little memory (docs/SOLVERS.md).
-            fill: if cfg!(target_arch = "wasm32") { 2e6 } else { 1e8 },
-            work: if cfg!(target_arch = "wasm32") { 1e9 } else { 3e10 },
-            reduced: 3000,
-            eliminated: 0.6,
-            products: 2e7,
-            two_level: 20_000,
-            two_level_of_gpu: 200_000,
-            redundancy: 10.0,
-        }
-    }
-}
-
-impl Thresholds {
-    /// Unknowns from which on a step with two levels costs less on such a device, and why there.
-    ///
-    /// On a CPU, and on an adapter that is a program on one, a step costs what it computes: an iteration with two levels twice that of
-    /// block Jacobi, of which there are several times as many. On a GPU the cost up to some 10⁵ unknowns is that of launches and of
-    /// chains of loads, of which two levels have more, both in the set-up and in every iteration: on an H200 a step takes 9 to 16 ms
-    /// whatever the size, 300 to 500 iterations with block Jacobi, and steps of such problems take no more of them.
-    fn two_level_on(&self, profile: Profile) -> (u32, &'static str) {
-        match profile {
-            Profile::Cpu | Profile::Software => (self.two_level, "from which on fewer iterations are worth two levels"),
-            Profile::Gpu => (self.two_level_of_gpu, "from which on fewer iterations are worth the launches of two levels on a GPU"),
-        }
-    }
-}
 
 /// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, no loss bends W, and
 /// nothing is an energy.
@@ -155,13 +90,18 @@ pub struct Facts {
     elements: u64,
     /// Whether √W J of few unknowns can be brought back row by row.
     has_rows: bool,
+    /// Where Schur complements are formed on the device, its room for them.
+    forms: Option<Room>,
 }
 
 impl Facts {
     /// Facts about a problem on a device.
     pub fn new(device: &Device, problem: &Problem) -> Self {
-        let elements = device.limits().binding_bytes / device.precision().bytes();
-        Self { profile: device.profile(), elements, has_rows: has_rows(problem) }
+        let (limits, real) = (device.limits(), device.precision().bytes());
+        // On the CPU the host's own elimination is as near, and double-floats are better off in f64.
+        let forms = device.profile() != Profile::Cpu && device.reals() == Reals::Single;
+        let forms = forms.then_some(Room { binding: limits.binding_bytes.min(limits.buffer_bytes), real });
+        Self { profile: device.profile(), elements: limits.binding_bytes / real, has_rows: has_rows(problem), forms }
     }
 }
 
@@ -169,7 +109,7 @@ impl Facts {
 /// of the one that always does.
 pub fn on_host(
     wanted: &Wanted,
-    (mut choice, found): (Choice, Option<Structure>),
+    (mut choice, found): (Choice, Option<Found>),
     device: &mut Device,
     registry: &mut Registry,
     problem: &Problem,
@@ -242,7 +182,10 @@ fn preconditioner(
     device: &Device,
 ) -> Result<((Preconditioner, String), Option<Planning>), Error> {
     if linear == Linear::SchurPcg {
-        let usual = || (Preconditioner::SchurJacobi, "the usual one of a Schur complement".into());
+        let usual = || match wanted.linear {
+            Some(_) => (Preconditioner::SchurJacobi, "the usual one of a Schur complement".into()),
+            None => (Preconditioner::BlockJacobi, "no set-up: bundles came to a cost sooner than with the blocks of S".into()),
+        };
         let chosen = wanted.preconditioner.map_or_else(usual, |preconditioner| (preconditioner, "it was asked for".into()));
         let planning = reduced::plan(device, problem, wanted.eliminate.clone(), chosen.0);
         return Ok((chosen, Some(planning)));
@@ -323,7 +266,11 @@ pub fn at_once(wanted: &Wanted, links: &Links, facts: Facts) -> Option<Choice> {
         return Some(choice(Linear::Pcg, "a term sums over entries, so JᵀWJ can't be assembled".into()));
     }
     let most = most_on_host(facts.profile);
-    (unknowns > most).then(|| choice(Linear::Pcg, format!("{unknowns} unknowns, more than {most}")))
+    (unknowns > most && eliminable_of(links).is_empty()).then(|| too_many(unknowns, most))
+}
+
+fn too_many(unknowns: u32, most: u32) -> Choice {
+    choice(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"))
 }
 
 /// What a solve may come to besides conjugate gradients on the device, as far as it is known before anything is laid out.
@@ -342,9 +289,11 @@ impl Reach {
     pub fn new(wanted: &Wanted, problem: &Problem, profile: Profile) -> Self {
         let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
         let named = named_linear(wanted);
+        let eliminates = named.is_none() && may_eliminate(problem);
         Self {
-            reduced: named == Some(Linear::SchurPcg),
-            host: named.map_or(unknowns <= most_on_host(profile), Linear::is_on_host),
+            reduced: named == Some(Linear::SchurPcg) || named == Some(Linear::Schur) && profile != Profile::Cpu || eliminates,
+            // The choice itself is made there, too.
+            host: named.map_or(unknowns <= most_on_host(profile) || eliminates, Linear::is_on_host),
             two_level: match wanted.preconditioner {
                 Some(preconditioner) => preconditioner == Preconditioner::TwoLevel,
                 None => unknowns >= Thresholds::default().two_level_on(profile).0,
@@ -355,15 +304,79 @@ impl Reach {
 
 /// What solves this problem's systems: what was asked for, else the best for its structure and size. With the structure, where one is
 /// assembled.
-pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
-    let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
+pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Found>), Stopped> {
     if let Some(choice) = at_once(wanted, links, facts) {
         return Ok((choice, None));
     }
-    if let Some(choice) = named(wanted, links) {
-        return Ok((choice, structure(links, pace).await?));
+    let (gone, named) = (eliminable_of(links), named(wanted, links));
+    // Parts of a module that form a Schur complement are there where terms tell that it may be one.
+    let forms = facts.forms.filter(|_| named.is_some() || !gone.is_empty());
+    let (choice, structure) = match named {
+        Some(choice) => (choice, structure(links, pace).await?),
+        None => choose_by_structure(links, (&gone, facts), pace).await?,
+    };
+    match (choice.linear, structure, forms) {
+        (Linear::Schur, Some(structure), Some(room)) => choose_where_formed(wanted, links, (choice, structure), (facts, room), pace).await,
+        (Linear::Pcg, ..) if named_linear(wanted).is_none() => choose_reduced(choice, links, facts, pace).await,
+        (_, structure, _) => Ok((choice, structure.map(|structure| Found { structure, formed: None }))),
     }
+}
+
+/// Conjugate gradients on the Schur complement instead of those on the whole matrix, where they cost less.
+async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Found>), Stopped> {
+    let gone = eliminable_of(links);
+    // Elsewhere the part of a module that knows is not there.
+    if gone.is_empty() {
+        return Ok((instead, None));
+    }
+    let why = reduced::worth::why(links, &gone, of_jacobian(links), facts.profile, pace).await?;
+    Ok((why.map_or(instead, |why| choice(Linear::SchurPcg, why)), None))
+}
+
+/// Where the Schur complement is formed: by the device, unless its lists are too large. Where so many unknowns would not come to the host
+/// otherwise, its factor must be cheap.
+async fn choose_where_formed(
+    wanted: &Wanted,
+    links: &Links,
+    (mut choice, structure): (Choice, Structure),
+    (facts, room): (Facts, Room),
+    pace: &Pace,
+) -> Result<(Choice, Option<Found>), Stopped> {
+    let pattern = &structure.0;
+    let is_large = named_linear(wanted).is_none() && links.unknowns() > most_on_host(facts.profile);
+    // What is refused is refused when the solver is made.
+    let tables = eliminated(pattern, wanted).ok().filter(|tables| elimination::check(pattern, tables).is_ok());
+    let mut formed = None;
+    if let Some(tables) = tables {
+        match formed::Plan::new(links, pattern, &tables, room, pace).await? {
+            Ok(plan) if !is_large || plan.work <= Thresholds::default().reduced_work => {
+                choice.why = format!("{}, S is formed on the device", choice.why);
+                formed = Some(plan);
+            }
+            Ok(plan) => {
+                let instead = self::choice(Linear::Pcg, format!("about {:.1e} multiplications a factor of S", plan.work));
+                return choose_reduced(instead, links, facts, pace).await;
+            }
+            Err(why) if is_large => return choose_reduced(self::choice(Linear::Pcg, why), links, facts, pace).await,
+            Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
+        }
+    }
+    Ok((choice, Some(Found { structure, formed })))
+}
+
+/// The best of what takes the structure of the matrix, else conjugate gradients on the device. `gone` are the tables that terms let go.
+async fn choose_by_structure(links: &Links, (gone, facts): (&[u32], Facts), pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
+    let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
     let on_gpu = facts.profile != Profile::Cpu;
+    let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));
+    if unknowns > most {
+        if facts.forms.is_none() || !leaves_few(links, gone) {
+            return Ok((too_many(unknowns, most), None));
+        }
+        let found = structure(links, pace).await?.filter(|(pattern, _)| pattern.values <= facts.elements / 2);
+        let why = found.as_ref().and_then(|(pattern, _)| why_schur(pattern, unknowns));
+        return Ok(why.map_or_else(|| (too_many(unknowns, most), None), |why| (choice(Linear::Schur, why), found)));
+    }
     if let Some(why) = too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);
     }
@@ -443,13 +456,8 @@ async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace)
     if pattern.values > facts.elements / 2 {
         return chosen(Linear::Pcg, format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64));
     }
-    let groups = elimination::detect(pattern);
-    let of_groups: u32 = groups.iter().map(|&table| pattern.tables[table as usize].count * pattern.tables[table as usize].width).sum();
-    let left = unknowns - of_groups;
-    let worth = f64::from(of_groups) >= limits.eliminated * f64::from(unknowns) && left <= limits.reduced;
-    if worth && elimination::work(pattern, &groups) <= limits.products {
-        let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
-        return chosen(Linear::Schur, format!("{} ({of_groups} of {unknowns} unknowns) is block-diagonal", names.join(" and ")));
+    if let Some(why) = why_schur(pattern, unknowns) {
+        return chosen(Linear::Schur, why);
     }
     let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
     let unblocked = Unblocked::new(pattern, &masks(pattern, links));
@@ -471,18 +479,5 @@ async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace)
         }
         Ok(ordering) => chosen(Linear::Pcg, format!("about {:.1e} multiplications a factor, more than {:.0e}", ordering.work, limits.work)),
         Err(_) => chosen(Linear::Pcg, "a factor would be too large".into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_levels_are_taken_later_where_launches_are_what_a_step_costs() {
-        let thresholds = Thresholds::default();
-        let least = [Profile::Cpu, Profile::Software, Profile::Gpu].map(|profile| thresholds.two_level_on(profile).0);
-        assert_eq!(least, [20_000, 20_000, 200_000]);
-        assert!(thresholds.two_level_on(Profile::Gpu).1.ends_with("on a GPU"));
     }
 }

@@ -4,6 +4,7 @@
 use super::super::assembly::{Assembled, Assembly, Structure};
 use super::super::{Workspace, state};
 use super::choose::masks;
+use super::reduced::formed::{self, Arrived, Formed};
 use super::rows::Rows;
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
@@ -33,9 +34,19 @@ pub struct Direct {
     pub elements: u64,
 }
 
+/// Structures that the choice of a linear solver found.
+pub struct Found {
+    /// Structure of JᵀWJ.
+    pub structure: Structure,
+    /// Structure of a Schur complement that the device is to form.
+    pub formed: Option<formed::Plan>,
+}
+
 enum Source {
     Rows(Box<Rows>),
     Matrix(Box<Assembly>, Factor),
+    /// A Schur complement that the device forms of the matrix.
+    Formed(Box<Assembly>, Box<Formed>),
 }
 
 /// What solves with an assembled matrix.
@@ -68,6 +79,8 @@ enum Plan {
 /// Why there is no step.
 pub enum Unfinished {
     Stopped,
+    /// λ was raised, and the device is to form the system for it.
+    Damped,
     Refused(Error),
 }
 
@@ -127,9 +140,9 @@ impl DampingState {
     }
 }
 
-/// A step, as a vector of the device.
+/// A step, as parts of a vector of the device with their first elements.
 pub struct Step {
-    pub vector: Vec<f64>,
+    pub pieces: Vec<(u32, Vec<f64>)>,
     /// What it leaves of the system, if it does.
     pub residual: Option<Vec<f64>>,
     pub iterations: u32,
@@ -150,22 +163,23 @@ impl Direct {
         problem: &Problem,
         linear: Linear,
         wanted: &Wanted,
-        found: Option<Structure>,
+        found: Option<Found>,
     ) -> Result<Self, Error> {
-        let mut unblocked = None;
+        let (mut unblocked, mut formed) = (None, None);
         let source = if linear == Linear::Dense && super::choose::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
             if linear == Linear::Dense {
                 sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
             }
-            let (pattern, lists) = found.ok_or_else(|| not_assembled(linear))?;
+            let Found { structure: (pattern, lists), formed: plan } = found.ok_or_else(|| not_assembled(linear))?;
             let max_iterations = wanted.max_iterations.unwrap_or_else(|| pcg::max_iterations(problem));
             let factor = match linear {
                 Linear::Schur => {
                     let tables = super::choose::eliminated(&pattern, wanted)?;
                     elimination::check(&pattern, &tables).map_err(|Linked(a, b)| linked(&pattern, a, b))?;
                     sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
+                    formed = plan;
                     Factor::Planned(Plan::Schur(tables))
                 }
                 Linear::SparseCholesky => {
@@ -181,7 +195,12 @@ impl Direct {
                 }
                 Linear::Dense | Linear::Pcg | Linear::SchurPcg | Linear::None => Factor::Dense,
             };
-            Source::Matrix(Box::new(Assembly::new(device, registry, problem, (pattern, lists))?), factor)
+            let assembly = Box::new(Assembly::new(device, registry, problem, (pattern, lists))?);
+            match formed.map(|plan| Formed::new(device, problem, plan)) {
+                Some(Ok(formed)) => Source::Formed(assembly, Box::new(formed)),
+                // Where the device has no room for it the host forms it.
+                None | Some(Err(_)) => Source::Matrix(assembly, factor),
+            }
         };
         Ok(Self { source, unblocked, known: None, readbacks: 0, elements: 0 })
     }
@@ -222,6 +241,7 @@ impl Direct {
         match &self.source {
             Source::Rows(rows) => vec![rows.buffer()],
             Source::Matrix(assembly, _) => assembly.buffers().to_vec(),
+            Source::Formed(assembly, formed) => [assembly.buffers(), formed.buffers()].concat(),
         }
     }
 
@@ -229,13 +249,41 @@ impl Direct {
         match &self.source {
             Source::Rows(rows) => &rows.pattern,
             Source::Matrix(assembly, _) => &assembly.pattern,
+            Source::Formed(_, formed) => &formed.pattern,
+        }
+    }
+
+    /// Unknowns without gaps as parts of a vector of the device.
+    fn pieces(&self, step: &[f64]) -> Vec<(u32, Vec<f64>)> {
+        match &self.source {
+            Source::Formed(_, formed) => formed.pieces(step),
+            _ => vec![(0, self.pattern().spread(step))],
+        }
+    }
+
+    /// True if the system is formed on the device, for one λ.
+    pub fn is_formed(&self) -> bool {
+        matches!(self.source, Source::Formed(..))
+    }
+
+    /// Appends what forms the system for the λ of the state, and its readback, where the device does that.
+    pub fn form(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        if let Source::Formed(assembly, formed) = &self.source {
+            formed.form(work, problem, assembly, commands);
+        }
+    }
+
+    /// Appends what makes a whole step of what was solved for, where that is a part.
+    pub fn complete(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        if let Source::Formed(_, formed) = &self.source {
+            formed.complete(work, problem, commands);
         }
     }
 
     /// The assembly alone, where there is one: what prepares it once, and itself.
     pub fn assembly(&mut self, work: &Workspace, problem: &Problem) -> Result<[Vec<Command>; 2], Error> {
         let (mut uploads, mut commands) = (Vec::new(), Vec::new());
-        if let Source::Matrix(assembly, _) = &mut self.source {
+        if let Source::Matrix(assembly, _) | Source::Formed(assembly, _) = &mut self.source {
             uploads = assembly.take_uploads();
             assembly.assemble(work, problem, &mut commands)?;
         }
@@ -247,10 +295,11 @@ impl Direct {
         match &mut self.source {
             Source::Rows(_) => Vec::new(),
             Source::Matrix(assembly, _) => assembly.take_uploads(),
+            Source::Formed(assembly, formed) => [assembly.take_uploads(), formed.take_uploads()].concat(),
         }
     }
 
-    /// Appends the assembly and its readback, after [`Workspace::differentiate`].
+    /// Appends the assembly, after [`Workspace::differentiate`], and its readback unless something is [formed](Self::form) of it.
     pub fn assemble(&mut self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         match &mut self.source {
             Source::Rows(rows) => rows.read(work, problem, commands),
@@ -258,6 +307,7 @@ impl Direct {
                 assembly.assemble(work, problem, commands)?;
                 assembly.read(work, problem, commands);
             }
+            Source::Formed(assembly, _) => assembly.assemble(work, problem, commands)?,
         }
         Ok(())
     }
@@ -272,10 +322,14 @@ impl Direct {
     /// Takes the rest of it. `is_masked`: some unknowns may not move.
     pub async fn take(&mut self, readback: &[f64], is_masked: bool, pace: &Pace) -> Result<(), Unsolved> {
         let before = self.known.take();
+        if let Source::Formed(_, formed) = &self.source {
+            self.known = Some(known_of(formed.arrived(readback, is_masked), pace).await?);
+            return Ok(());
+        }
         let pattern = self.pattern();
         let Assembled { gradient, scale, peak, free, diagonal, lower, .. } = match &self.source {
             Source::Rows(rows) => rows.assembled(is_masked, readback),
-            Source::Matrix(assembly, _) => assembly.assembled(is_masked, readback),
+            Source::Matrix(assembly, _) | Source::Formed(assembly, _) => assembly.assembled(is_masked, readback),
         };
         let mut right = pattern.compact(gradient);
         right.iter_mut().for_each(|value| *value = -*value);
@@ -290,7 +344,7 @@ impl Direct {
                 };
                 Linearised::Triangle(rows.triangle(readback, free.as_deref(), empty, pace).await?)
             }
-            Source::Matrix(assembly, _) => {
+            Source::Matrix(assembly, _) | Source::Formed(assembly, _) => {
                 let whole = || BlockMatrix { pattern: assembly.pattern.clone(), diagonal: diagonal.to_vec(), lower: lower.to_vec() };
                 let mut matrix = self.unblocked.as_ref().map_or_else(whole, |unblocked| unblocked.matrix(diagonal, lower));
                 if let Some(free) = &free {
@@ -303,9 +357,9 @@ impl Direct {
         Ok(())
     }
 
-    /// D, which grows with φ as long as the point stays.
+    /// D, which grows with φ as long as the point stays; none where the device makes it.
     pub fn scale(&self) -> Option<&[f64]> {
-        self.known.as_ref().map(|known| &known.scale[..])
+        self.known.as_ref().filter(|_| !self.is_formed()).map(|known| &known.scale[..])
     }
 
     /// Puts back a D that was found before.
@@ -323,8 +377,8 @@ impl Direct {
         let gradient_max = known.gradient_max;
         // Without a gradient there is nowhere to go, whether or not there is a factor.
         if !gradient_max.is_finite() || gradient_max == 0.0 {
-            let vector = vec![0.0; self.pattern().vector_len as usize];
-            return Ok(Some(Step { vector, residual: None, iterations: 0, gradient_max }));
+            let pieces = self.pieces(&vec![0.0; self.pattern().scalars as usize]);
+            return Ok(Some(Step { pieces, residual: None, iterations: 0, gradient_max }));
         }
         self.plan(pace).await?;
         loop {
@@ -333,6 +387,9 @@ impl Direct {
                 Err(unsolved @ (Unsolved::Stopped | Unsolved::OutOfMemory(_))) => return Err(unsolved.into()),
                 Err(Unsolved::Singular) if may_raise && damping_state.damping < MOST_DAMPING => {
                     damping_state.damping = (10.0 * damping_state.damping).max(1e-15);
+                    if self.is_formed() {
+                        return Err(Unfinished::Damped);
+                    }
                 }
                 Err(Unsolved::Singular) => return Ok(None),
             }
@@ -370,6 +427,11 @@ impl Direct {
                 }
                 x
             }
+            (Linearised::Matrix(matrix), Source::Formed(_, formed)) => {
+                let mut x = known.right.clone();
+                formed.solve(&System { matrix, damping: &damping, right: &known.right }, &mut x, pace).await?;
+                x
+            }
             _ => return Err(Unsolved::Singular),
         };
         if step.iter().any(|value| !value.is_finite()) {
@@ -377,7 +439,7 @@ impl Direct {
         }
         let pattern = self.pattern();
         let residual = residual.map(|residual| pattern.spread(&residual));
-        Ok(Step { vector: pattern.spread(&step), residual, iterations, gradient_max })
+        Ok(Step { pieces: self.pieces(&step), residual, iterations, gradient_max })
     }
 
     /// How often a frozen factor was made, where there is one.
@@ -396,6 +458,18 @@ impl Direct {
             Linearised::Triangle(_) => None,
         }
     }
+}
+
+/// What is known of a system that was formed on the device.
+async fn known_of(arrived: Arrived, pace: &Pace) -> Result<Known, Unsolved> {
+    let Arrived { gradient, scale, free, mut matrix, gradient_max } = arrived;
+    let mut right: Vec<f64> = gradient.iter().map(|value| -value).collect();
+    if let Some(free) = &free {
+        matrix.mask(free, pace).await?;
+        right.iter_mut().zip(free).filter(|(_, free)| **free == 0.0).for_each(|(value, _)| *value = 0.0);
+    }
+    // The device made D for this φ.
+    Ok(Known { right, scale, peak: Vec::new(), gradient_max, system: Linearised::Matrix(matrix) })
 }
 
 pub(super) fn not_assembled(linear: Linear) -> Error {

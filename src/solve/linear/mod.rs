@@ -16,12 +16,14 @@
 pub mod choose;
 mod correction;
 pub(crate) mod direct;
+mod eliminable;
 pub mod merged;
 pub mod pcg;
 mod preconditioner;
 pub mod reduced;
 pub(crate) mod rows;
 mod sizes;
+mod thresholds;
 pub mod two_level;
 
 pub use correction::{Correction, DeviceSolver, Plan, Planning};

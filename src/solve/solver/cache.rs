@@ -14,12 +14,14 @@ pub(super) enum Kind {
     Live,
     /// The first half of a step whose system the host solves.
     Assembly,
+    /// What the device forms of an assembled matrix, for one λ.
+    Forming,
     /// The second half, and that after a rejected step.
     Solved,
     SolvedAgain,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 pub(super) struct StepCache {
     pub structure: u64,

@@ -22,14 +22,26 @@ impl Solver {
     }
 
     /// Ends the inner iterations of the step that is being played: what they have come to is a step downhill as well.
-    /// (Dogleg's flag guards another product, too; its steps are played to the end.)
     pub fn hurry(&mut self, device: &mut Device) -> Result<(), Error> {
-        if self.resources.choice.linear == Linear::Pcg && !matches!(self.settings.method, Method::Dogleg(_)) {
-            let solved = Command::UploadReals { buffer: self.resources.work.state.buffer, offset: state::SOLVED, data: vec![1.0] };
-            device.interject(Recording { commands: vec![solved] })?;
+        if let Some(flag) = self.flag_of_haste() {
+            let set = Command::UploadReals { buffer: self.resources.work.state.buffer, offset: flag, data: vec![1.0] };
+            device.interject(Recording { commands: vec![set] })?;
             self.stopping.truncated = true;
         }
         Ok(())
+    }
+
+    /// Element of the state that ends inner iterations from outside, if there is one.
+    ///
+    /// A Schur complement's products go on behind the iterations, where the eliminated variables follow from the others: `SOLVED` would
+    /// leave them out, so the test for the end looks at another flag. Dogleg's `SOLVED` guards another product, too: its steps by `"pcg"`
+    /// are played to the end.
+    fn flag_of_haste(&self) -> Option<u32> {
+        match (self.resources.choice.linear, self.settings.method) {
+            (Linear::SchurPcg, _) => Some(state::HURRIED),
+            (Linear::Pcg, method) => (!matches!(method, Method::Dogleg(_))).then_some(state::SOLVED),
+            _ => None,
+        }
     }
 
     /// Forgets how the last solve ended, were it in the midst of a step, so that the solver can go on.

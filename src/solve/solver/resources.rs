@@ -1,9 +1,8 @@
 //! Resources of a solver, and their set-up in time slices: the choice of a linear solver, and the structure of its matrices.
 //! Until its end a set-up is plain memory.
 
-use super::super::assembly::Structure;
 use super::super::descent::Descent;
-use super::super::linear::direct::Direct;
+use super::super::linear::direct::{Direct, Found};
 use super::super::linear::{Choice, DeviceSolver, Linear, Planning, Preconditioner, choose};
 use super::super::{Needs, Workspace};
 use super::{Settings, needs};
@@ -52,7 +51,7 @@ pub(super) struct SetUp {
     stage: Option<Stage>,
 }
 
-type Chosen = (Choice, Option<Structure>);
+type Chosen = (Choice, Option<Found>);
 
 /// The choice of a linear solver.
 enum Choosing {

@@ -131,7 +131,10 @@ impl Solver {
         let (again, restored) = (self.iterate.step_reused, self.iterate.checkpointed_system.is_some());
         let assembles = !again || restored && !self.settings.method.keeps_solution();
         match &mut self.resources.host {
-            Some(_) if !assembles && !self.settings.method.keeps_solution() => {
+            Some(host) if !assembles && !self.settings.method.keeps_solution() => {
+                if host.is_formed() {
+                    return self.form_system(problem, commands, started_ms);
+                }
                 let solving = self.solve_system(None, commands, started_ms)?;
                 self.go_on(problem, solving, deadline_ms)
             }
@@ -148,7 +151,15 @@ impl Solver {
                         self.cache.keep(Kind::Assembly, made)
                     }
                 };
+                let is_formed = host.is_formed();
                 append(&mut commands, cached, self.is_cpu());
+                if is_formed {
+                    // What a checkpoint has of a rejected step is there before its system is formed.
+                    if let Some(kept) = self.iterate.checkpointed_system.take().filter(|_| again) {
+                        commands.extend(kept.uploads);
+                    }
+                    self.append_forming(problem, &mut commands);
+                }
                 self.phase = Phase::Assembling { started_ms };
                 Ok(Next::Run(Recording { commands }))
             }

@@ -48,6 +48,31 @@ impl Solver {
         Ok(Solving { task, commands, started_ms })
     }
 
+    /// Has the device form a step's system for the damping as it is now, and bring it back.
+    pub(super) fn form_system(&mut self, problem: &mut Problem, mut commands: Vec<Command>, started_ms: f64) -> Result<Next, Error> {
+        let data = vec![self.iterate.damping.damping];
+        commands.push(Command::UploadReals { buffer: self.resources.work.state.buffer, offset: state::DAMPING, data });
+        self.append_forming(problem, &mut commands);
+        self.phase = Phase::Assembling { started_ms };
+        Ok(Next::Run(Recording { commands }))
+    }
+
+    /// Appends what forms a system of an assembled matrix, where the device does that.
+    pub(super) fn append_forming(&mut self, problem: &Problem, commands: &mut Vec<Command>) {
+        let Some(host) = self.resources.host.as_ref().filter(|host| host.is_formed()) else { return };
+        self.cache.follow(problem);
+        let cached = match self.cache.get(Kind::Forming) {
+            Some(cached) => cached,
+            None => {
+                let mut made = Vec::new();
+                self.resources.work.scale_damping(problem, &mut made);
+                host.form(&self.resources.work, problem, &mut made);
+                self.cache.keep(Kind::Forming, made)
+            }
+        };
+        append(commands, cached, self.is_cpu());
+    }
+
     /// Goes on with a system until the deadline, or until the solve is to end: then the step is given up.
     pub(super) fn go_on(&mut self, problem: &mut Problem, mut solving: Solving, deadline_ms: f64) -> Result<Next, Error> {
         let (host, damping, step) = if self.is_late() {
@@ -67,6 +92,10 @@ impl Solver {
             Ok(step) => {
                 self.iterate.damping = damping;
                 self.finish(problem, step, commands, started_ms)
+            }
+            Err(Unfinished::Damped) => {
+                self.iterate.damping = damping;
+                self.form_system(problem, commands, started_ms)
             }
             Err(Unfinished::Refused(error)) => Err(error),
             Err(Unfinished::Stopped) => {
@@ -109,7 +138,7 @@ impl Solver {
             return self.end_after(problem, (Termination::Singular, reason.into()), commands);
         };
         let upload = |buffer: BufferId, offset: u32, data: Vec<f64>| Command::UploadReals { buffer, offset, data };
-        commands.push(upload(work.step.buffer, 0, step.vector));
+        commands.extend(step.pieces.into_iter().map(|(first, values)| upload(work.step.buffer, first, values)));
         commands.push(match step.residual {
             Some(residual) => upload(work.residual.buffer, 0, residual),
             None => Command::Clear { slice: work.residual },
@@ -126,6 +155,9 @@ impl Solver {
             Some(cached) => cached,
             None => {
                 let mut made = Vec::new();
+                if let Some(host) = &self.resources.host {
+                    host.complete(work, problem, &mut made);
+                }
                 if again {
                     work.scale_damping(problem, &mut made);
                 }

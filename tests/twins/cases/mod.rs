@@ -114,6 +114,9 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
             let with = |&width: &usize| reduced::substitute(&Tables::new(size, width, group, Items::Variables, random), random);
             widths.iter().flat_map(with).collect()
         }
+        StaticKernel::ReducedSolvedBlocks => reduced::solved_blocks(size, random),
+        StaticKernel::ReducedPairProducts => reduced::pair_products(size, random),
+        StaticKernel::ReducedComplement => reduced::complement(size, random),
         StaticKernel::TwoLevelPatchCenters => patches::centers(size, random),
         StaticKernel::TwoLevelPatchModes => patches::modes(size, random),
         StaticKernel::TwoLevelPatchSpin => patches::spins(size, random),

@@ -49,7 +49,7 @@ pub fn begin(size: usize, random: &mut Random) -> Vec<Case> {
         let sum = total(&rz);
         let top = largest.iter().fold(0.0f64, |top, value| top.max(*value));
         case.expect_state(&[(RZ, sum), (RZ_START, sum), (GRADIENT_MAX, top.into())]);
-        case.expect_state(&[(BETA, 0.0.into()), (INNER, 0.0.into())]);
+        case.expect_state(&[(BETA, 0.0.into()), (INNER, 0.0.into()), (HURRIED, 0.0.into())]);
         case.expect_state(&[(SOLVED, if sum.value > 0.0 { 0.0 } else { 1.0 }.into())]);
         case
     };
@@ -167,13 +167,13 @@ fn update_along(tables: &Tables, group: usize, sign: f64, random: &mut Random) -
 
 pub fn beta(size: usize, random: &mut Random) -> Vec<Case> {
     // What the residual is of the first one, and the inner iterations before.
-    let one = |name: &str, sign: f64, along: f64, part: f64, random: &mut Random| {
+    let one = |name: &str, sign: f64, along: f64, part: f64, hurried: f64, random: &mut Random| {
         let partials: Vec<f64> = random.positive(size).iter().map(|value| sign * value).collect();
         let alongs: Vec<f64> = random.positive(size + 1).iter().map(|value| along * value).collect();
         let rz = total(&partials);
         let (before, inner) = (random.within(1.0, 2.0), 100.0);
         let first = f64::from((rz.value.abs() / part) as f32);
-        let set = [(SOLVED, 0.0), (RZ, before), (RZ_START, first), (INNER, inner), (FORCING, 0.125)];
+        let set = [(SOLVED, 0.0), (RZ, before), (RZ_START, first), (INNER, inner), (FORCING, 0.125), (HURRIED, hurried)];
         let mut case = Case::reduction(
             pcg::Beta { partial_count: size as u32, curvature: (size + 2) as u32, curvature_count: (size + 1) as u32 },
             name,
@@ -186,15 +186,16 @@ pub fn beta(size: usize, random: &mut Random) -> Vec<Case> {
             case.expect_state(&[(SOLVED, 1.0.into())]);
             return case;
         }
-        let solved = rz.value <= 0.0 || rz.value <= 0.125 * 0.125 * first;
+        let solved = rz.value <= 0.0 || rz.value <= 0.125 * 0.125 * first || hurried > 0.0;
         case.expect_state(&[(INNER, (inner + 1.0).into()), (BETA, rz / before.into()), (RZ, rz)]);
         case.expect_state(&[(SOLVED, if solved { 1.0 } else { 0.0 }.into())]);
         case
     };
     vec![
-        one("not solved", 1.0, 1.0, 0.5, random),
-        one("solved by its residual", 1.0, 1.0, 0.01, random),
-        one("not positive", -1.0, 1.0, 0.5, random),
-        one("no curvature", 1.0, -1.0, 0.5, random),
+        one("not solved", 1.0, 1.0, 0.5, 0.0, random),
+        one("hurried", 1.0, 1.0, 0.5, 1.0, random),
+        one("solved by its residual", 1.0, 1.0, 0.01, 0.0, random),
+        one("not positive", -1.0, 1.0, 0.5, 0.0, random),
+        one("no curvature", 1.0, -1.0, 0.5, 0.0, random),
     ]
 }

@@ -64,6 +64,7 @@ pub fn begin<R: Real>(work: &Workgroups, args: kernels::pcg::Begin, bindings: ke
     state[GRADIENT_MAX as usize] = if rz.is_finite() { top } else { rz };
     state[BETA as usize] = R::ZERO;
     state[INNER as usize] = R::ZERO;
+    state[HURRIED as usize] = R::ZERO;
     state[SOLVED as usize] = if rz.is_finite() && rz > R::ZERO { R::ZERO } else { R::ONE };
 }
 
@@ -186,7 +187,7 @@ pub fn beta<R: Real>(work: &Workgroups, args: kernels::pcg::Beta, bindings: kern
     }
     let before = state[RZ as usize];
     let forcing = state[FORCING as usize];
-    let solved = rz <= forcing * forcing * state[RZ_START as usize];
+    let solved = rz <= forcing * forcing * state[RZ_START as usize] || state[HURRIED as usize] != R::ZERO;
     state[INNER as usize] += R::ONE;
     state[BETA as usize] = rz / before;
     state[RZ as usize] = rz;

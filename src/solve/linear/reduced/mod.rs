@@ -11,16 +11,20 @@
 //! Preconditioned by the inverted diagonal blocks of S, or of B. The vectors z, p and q have their usual places, of which only those
 //! of the kept variables are used between two products.
 
+mod eliminated;
+pub mod formed;
 mod plan;
+pub mod worth;
 
+pub use eliminated::Eliminated;
 pub use plan::{Plan, plan};
 
 use super::super::workspace::{Gathered, launch};
 use super::super::{Workspace, state};
 use super::{DeviceSolver, pcg};
-use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, StaticKernel, binding::*};
+use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice, binding::*};
 use leastwise_error::Error;
-use leastwise_kernels::{pcg as kernels, reduced, system};
+use leastwise_kernels::{pcg as kernels, system};
 use leastwise_problem::{Batch, Incidence, ListWords, Problem, Registry, Table};
 use leastwise_program::{ReducedArguments, wgsl};
 use plan::{BatchPlan, DiagonalPlan, TilePlan, TileWords};
@@ -35,10 +39,7 @@ pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of va
 
 /// The Schur complement of a problem, while its structure stays.
 pub struct SchurComplement {
-    eliminated: Vec<bool>,
-    batches: Vec<BatchPlan>,
-    /// `invert` and `substitute`.
-    kernels: [KernelId; 2],
+    gone: Eliminated,
     tiled: Option<Vec<TiledProduct>>,
     diagonals: Option<Diagonals>,
     uploads: Vec<Command>,
@@ -75,18 +76,36 @@ struct DiagonalPass {
 
 /// Makes buffers: freed again where one of them can't be.
 struct Making<'a> {
+    /// Name of the linear solver.
+    linear: &'static str,
     device: &'a mut Device,
     buffers: Vec<BufferId>,
     uploads: Vec<Command>,
 }
 
-impl Making<'_> {
+impl<'a> Making<'a> {
+    fn new(linear: &'static str, device: &'a mut Device) -> Self {
+        Self { linear, device, buffers: Vec::new(), uploads: Vec::new() }
+    }
+
+    fn free(self) {
+        self.buffers.into_iter().for_each(|buffer| self.device.free(buffer));
+    }
+
+    /// Words in a buffer of their own.
+    fn words(&mut self, words: Vec<u32>, label: &str) -> Result<Slice, Error> {
+        let slice = self.slice(Kind::Index, words.len() as u64, label)?;
+        self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words });
+        Ok(slice)
+    }
+
     fn slice(&mut self, kind: Kind, len: u64, label: &str) -> Result<Slice, Error> {
         let limits = self.device.limits();
         let bytes = len * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };
         let len = u32::try_from(len.max(1)).ok().filter(|_| bytes <= limits.binding_bytes.min(limits.buffer_bytes));
         let len = len.ok_or_else(|| {
-            Error::Limits(format!("linear \"schur-pcg\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"pcg\""))
+            let linear = self.linear;
+            Error::Limits(format!("linear \"{linear}\": {label} need {bytes} bytes, more than a buffer of this device holds: use \"pcg\""))
         })?;
         let buffer = self.device.allocate(kind, len, label)?;
         self.buffers.push(buffer);
@@ -108,11 +127,10 @@ impl Making<'_> {
         let mut products = Vec::new();
         for (chunk, TileWords { words, tiles, starts, lists }) in chunks.into_iter().enumerate() {
             let instances = problem.batches()[batch.batch].chunks[chunk].count;
-            let slice = self.slice(Kind::Index, words.len() as u64, "tiles of eliminated variables")?;
-            self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words });
+            let words = self.words(words, "tiles of eliminated variables")?;
             let args = ReducedArguments { instances, starts, block: problem.tables()[batch.table as usize].block };
             let lists = self.lists(lists, "kept variables")?;
-            products.push(TiledProduct { batch: batch.batch, chunk, kernel, words: slice, tiles, args, lists });
+            products.push(TiledProduct { batch: batch.batch, chunk, kernel, words, tiles, args, lists });
         }
         Ok(products)
     }
@@ -142,9 +160,7 @@ impl Making<'_> {
 
     fn all(&mut self, problem: &Problem, plan: Plan) -> Result<SchurComplement, Error> {
         let Plan { eliminated, batches, tiled, diagonals } = plan;
-        let source = |kernel: StaticKernel| KernelSource::of_static(kernel).of_inner();
-        let numbers = self.device.kernels(&[source(reduced::Invert::KERNEL), source(reduced::Substitute::KERNEL)])?;
-        let kernels = [numbers[0], numbers[1]];
+        let gone = Eliminated::new(self.device, eliminated, batches.iter().map(|batch| batch.batch).collect())?;
         let tiled = match tiled {
             None => None,
             Some(plans) => {
@@ -156,17 +172,17 @@ impl Making<'_> {
             }
         };
         let diagonals = diagonals.map(|plans| self.diagonals(problem, &batches, plans)).transpose()?;
-        Ok(SchurComplement { eliminated, batches, kernels, tiled, diagonals, uploads: Vec::new(), buffers: Vec::new() })
+        Ok(SchurComplement { gone, tiled, diagonals, uploads: Vec::new(), buffers: Vec::new() })
     }
 }
 
 impl super::Plan for Plan {
     fn make(self: Box<Self>, device: &mut Device, _: &mut Registry, problem: &Problem) -> Result<Box<dyn DeviceSolver>, Error> {
-        let mut making = Making { device, buffers: Vec::new(), uploads: Vec::new() };
+        let mut making = Making::new("schur-pcg", device);
         match making.all(problem, *self) {
             Ok(made) => Ok(Box::new(SchurComplement { uploads: making.uploads, buffers: making.buffers, ..made })),
             Err(error) => {
-                making.buffers.into_iter().for_each(|buffer| making.device.free(buffer));
+                making.free();
                 Err(error)
             }
         }
@@ -179,57 +195,10 @@ fn part(of: Slice, (offset, len): (u32, u32)) -> Slice {
 }
 
 impl SchurComplement {
-    /// The tables that are eliminated, or those that are kept.
-    fn tables<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
-        problem
-            .tables()
-            .iter()
-            .zip(&self.eliminated)
-            .filter(move |(table, is_gone)| table.moving && **is_gone == gone)
-            .map(|(table, _)| table)
-    }
-
-    /// The parts of a vector that belong to these tables, as few as they are: tables next to each other are one.
-    fn ranges(&self, problem: &Problem, gone: bool) -> Vec<(u32, u32)> {
-        let mut ranges: Vec<(u32, u32)> = Vec::new();
-        let mut is_next = false;
-        for (table, is_gone) in problem.tables().iter().zip(&self.eliminated).filter(|(table, _)| table.moving) {
-            match ranges.last_mut() {
-                Some((first, len)) if is_next && *is_gone == gone => *len = table.vector + table.unknowns() - *first,
-                _ if *is_gone == gone => ranges.push((table.vector, table.unknowns())),
-                _ => {}
-            }
-            is_next = *is_gone == gone;
-        }
-        ranges
-    }
-
-    fn clear(&self, vector: Slice, ranges: &[(u32, u32)], commands: &mut Vec<Command>) {
-        commands.extend(ranges.iter().map(|&range| Command::Clear { slice: part(vector, range) }));
-    }
-
-    /// Inverts the blocks of some tables.
-    fn invert(&self, work: &Workspace, problem: &Problem, gone: bool, blocks: Slice, commands: &mut Vec<Command>) {
-        let free = work.free();
-        for table in self.tables(problem, gone) {
-            let (vector, width, block) = (table.vector, table.tangent, table.block);
-            let args = reduced::Invert { vector, width, block, masked: u32::from(free.is_some()) };
-            let bindings = reduced::InvertBindings {
-                scale: work.scale,
-                free: free.unwrap_or(work.scale),
-                floors: work.blocks,
-                blocks,
-                inverse: work.inverse,
-                state: work.state,
-            };
-            commands.push(Command::Dispatch(Dispatch::of(self.kernels[0], args, table.count, bindings)));
-        }
-    }
-
     /// The diagonal blocks of S, and M⁻¹ of these or of B's.
     fn precondition(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let Some(Diagonals { blocks, columns, passes }) = &self.diagonals else {
-            self.invert(work, problem, false, work.blocks, commands);
+            self.gone.invert(work, problem, false, work.blocks, commands);
             return Ok(());
         };
         let point = problem.arenas()?.0;
@@ -244,25 +213,14 @@ impl SchurComplement {
             commands.push(Command::Dispatch(launch(pass.kernel, chunk.count, &bindings)));
             work.gather_lists(&pass.lists, chunk.count, Gathered::BlocksIn { blocks: *blocks, columns }, state::ALWAYS, commands);
         }
-        self.invert(work, problem, false, *blocks, commands);
+        self.gone.invert(work, problem, false, *blocks, commands);
         Ok(())
-    }
-
-    /// x = −C⁻¹(product + gradient) of what is eliminated.
-    fn substitute(&self, work: &Workspace, problem: &Problem, [product, x]: [Slice; 2], whole: bool, commands: &mut Vec<Command>) {
-        let guard = if whole { state::ALWAYS } else { state::SOLVED };
-        for table in self.tables(problem, true) {
-            let (vector, width, block) = (table.vector, table.tangent, table.block);
-            let args = reduced::Substitute { vector, width, block, whole: u32::from(whole), guard };
-            let bindings = reduced::SubstituteBindings { product, gradient: work.gradient, x, inverse: work.inverse, state: work.state };
-            commands.push(Command::Dispatch(Dispatch::of(self.kernels[1], args, table.count, bindings)));
-        }
     }
 
     /// q += S p − λDp for what is kept.
     fn multiply(&self, work: &Workspace, problem: &Problem, kept: &[(u32, u32)], commands: &mut Vec<Command>) {
-        let gone = self.ranges(problem, true);
-        let is_linking = |number: usize| self.batches.iter().any(|batch| batch.batch == number);
+        let gone = self.gone.ranges(problem, true);
+        let is_linking = |number: usize| self.gone.batches.contains(&number);
         match &self.tiled {
             Some(products) => {
                 for product in products {
@@ -283,22 +241,19 @@ impl SchurComplement {
             }
             None => {
                 // z is made anew behind every product: until then it has Eᵀp.
-                self.clear(work.z, &[(0, problem.vector_len())], commands);
-                self.clear(work.p, &gone, commands);
-                for batch in &self.batches {
-                    work.multiply_batch(&problem.batches()[batch.batch], work.z, commands);
-                }
-                self.substitute(work, problem, [work.z, work.p], false, commands);
-                for batch in &self.batches {
-                    work.multiply_batch(&problem.batches()[batch.batch], work.q, commands);
-                }
+                self.gone.clear(work.z, &[(0, problem.vector_len())], commands);
+                self.gone.clear(work.p, &gone, commands);
+                let linking = || self.gone.batches.iter().map(|&batch| &problem.batches()[batch]);
+                linking().for_each(|batch| work.multiply_batch(batch, work.z, commands));
+                self.gone.substitute(work, problem, [work.z, work.p], false, commands);
+                linking().for_each(|batch| work.multiply_batch(batch, work.q, commands));
             }
         }
         // What only eliminated variables are in is in C alone.
         let keeps = |batch: &Batch| {
             (0..)
                 .zip(&batch.signature().slots)
-                .any(|(slot, shape)| shape.vector.is_some() && !self.eliminated[problem.slot_of(batch, slot).0 as usize])
+                .any(|(slot, shape)| shape.vector.is_some() && !self.gone.is_gone(problem.slot_of(batch, slot).0))
         };
         let others = problem.batches().iter().enumerate().filter(|(number, batch)| batch.enabled && !is_linking(*number) && keeps(batch));
         others.for_each(|(_, batch)| work.multiply_batch(batch, work.q, commands));
@@ -311,7 +266,7 @@ impl SchurComplement {
     }
 
     fn iteration(&self, work: &Workspace, problem: &Problem) -> Vec<Command> {
-        let (kept, mut body) = (self.ranges(problem, false), Vec::new());
+        let (kept, mut body) = (self.gone.ranges(problem, false), Vec::new());
         for &range in &kept {
             let of = |vector: Slice| part(vector, range);
             let bindings =
@@ -330,27 +285,10 @@ impl SchurComplement {
             body.push(curvature);
             alongs += more;
         }
-        let tables: Vec<&Table> = self.tables(problem, false).collect();
+        let tables: Vec<&Table> = self.gone.tables(problem, false).collect();
         let partials = pcg::update(work, &tables, alongs, &mut body);
         body.push(work.reduce_inner(kernels::Beta { partial_count: partials, curvature: work.partial_distance, curvature_count: alongs }));
         body
-    }
-
-    /// s = 0, r = −gradient and z = M⁻¹r of a table; gives the number of partial sums.
-    fn start(&self, work: &Workspace, table: &Table, [gradient, z]: [Slice; 2], partial: u32, commands: &mut Vec<Command>) -> u32 {
-        let Table { vector, tangent: width, block, count: variables, .. } = *table;
-        let args = kernels::Start { vector, width, block, partial, distance: work.partial_distance, variables };
-        let bindings = kernels::StartBindings {
-            residual: work.residual,
-            step: work.step,
-            gradient,
-            z,
-            inverse: work.inverse,
-            partials: work.inner_partials,
-        };
-        let (command, partials) = work.partial(args, variables, bindings);
-        commands.push(command);
-        partials
     }
 }
 
@@ -364,34 +302,30 @@ impl DeviceSolver for SchurComplement {
     }
 
     fn solve(&self, work: &Workspace, problem: &Problem, most: u32, commands: &mut Vec<Command>) -> Result<(), Error> {
-        let (kept, gone) = (self.ranges(problem, false), self.ranges(problem, true));
+        let (gone, kept) = (&self.gone, self.gone.ranges(problem, false));
         let whole = (0, problem.vector_len());
-        let unsolved = || Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } };
-        self.invert(work, problem, true, work.blocks, commands);
+        gone.invert(work, problem, true, work.blocks, commands);
         self.precondition(work, problem, commands)?;
 
         // The gradient of what is left: g_b + E y with y = −C⁻¹g_c, which is in p. The greatest |g| is that of all.
-        commands.push(unsolved());
-        self.clear(work.p, &kept, commands);
+        commands.push(Eliminated::unsolved(work));
+        gone.clear(work.p, &kept, commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
         let mut first = 0;
         for (table, z) in
-            self.tables(problem, true).map(|table| (table, work.p)).chain(self.tables(problem, false).map(|table| (table, work.z)))
+            gone.tables(problem, true).map(|table| (table, work.p)).chain(gone.tables(problem, false).map(|table| (table, work.z)))
         {
-            first += self.start(work, table, [work.gradient, z], first, commands);
+            first += gone.start(work, table, [work.gradient, z], first, commands);
         }
         // The forcing term is a part of what the whole system's residual is at first: rᵀz with M⁻¹ and C⁻¹.
         commands.push(work.reduce_inner(kernels::Begin { partial_count: first, distance: work.partial_distance }));
         let (begun, kept_aside) = (part(work.state, (state::RZ_START, 1)), part(work.inner_partials, (2 * work.partial_distance, 1)));
         commands.push(Command::Copy { from: begun, to: kept_aside });
         commands.push(Command::Clear { slice: part(work.inner_partials, (0, first)) });
-        for batch in &self.batches {
-            work.multiply_batch(&problem.batches()[batch.batch], work.q, commands);
-        }
-        work.mask(work.q, state::SOLVED, problem, commands);
+        gone.reduce_gradient(work, problem, commands);
         let mut last = first;
-        for table in self.tables(problem, false) {
-            last += self.start(work, table, [work.q, work.z], last, commands);
+        for table in gone.tables(problem, false) {
+            last += gone.start(work, table, [work.q, work.z], last, commands);
         }
         commands.push(Command::Clear { slice: part(work.inner_partials, (work.partial_distance + first, last - first)) });
         commands.push(work.reduce_inner(kernels::Begin { partial_count: last, distance: work.partial_distance }));
@@ -399,16 +333,10 @@ impl DeviceSolver for SchurComplement {
 
         commands.push(Command::Repeat { body: self.iteration(work, problem), max: most, until: (work.state.buffer, state::SOLVED) });
 
-        // Back: s_c = −C⁻¹(g_c + Eᵀ s_b), which leaves nothing of its rows.
-        commands.push(unsolved());
-        self.clear(work.step, &gone, commands);
-        commands.push(Command::Copy { from: part(work.step, whole), to: part(work.p, whole) });
-        self.clear(work.q, &gone, commands);
-        for batch in &self.batches {
-            work.multiply_batch(&problem.batches()[batch.batch], work.q, commands);
-        }
-        self.substitute(work, problem, [work.q, work.step], true, commands);
-        self.clear(work.residual, &gone, commands);
+        // Nothing is left of the rows of what was eliminated.
+        gone.back(work, problem, commands);
+        let rows = gone.ranges(problem, true);
+        gone.clear(work.residual, &rows, commands);
         Ok(())
     }
 }
