@@ -224,7 +224,7 @@ test("options that the engine reads are those that are declared", () => {
   const readers = {
     NativeOptions: (given) => native.solver(problem, given), NativeClusterOptions: (given) => native.cluster(points, given),
     NativeCompressOptions: (given) => native.compress(points, given), NativeTensorSettings: (given) => native.tensorSettings(given),
-    NativeFitOptions: (given) => native.runFit(0, 1, 1, new Float64Array(1), new Float64Array(1), new Float64Array(0), new Uint32Array(0), given),
+    NativeFitOptions: (given) => native.runFits(0, false, new Float64Array(0), 0, false, given),
   };
   const given = Object.entries(records).filter(([name, { isGiven }]) => isGiven && name !== "NativeLimits").map(([name]) => name);
   assert.deepEqual(Object.keys(readers).sort(), given.sort());

@@ -28,7 +28,7 @@ const RULES = [
   ["rare", /^engine_(graduated|backward|tune|tuning|setTuning|termCosts|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)\b/],
   ["tensors", /^engine_tensor\w+/],
   ["normals", /^engine_(normals|\w+Normals)\b/],
-  ["fits", /^engine_(newFit|fitCapacity|runFit|freeFit)\b/],
+  ["fits", /^engine_(newFits?|fitCapacity|\w+Fits?)\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches)\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["fits", /leastwise_fits::|leastwise_session::(fits|wire::term::fit)\b|leastwise_program::(wgsl::)?fit\b|leastwise_cpu::(block::fit|twins::(fits|(of|in_single)::Fits\w+))\b/],
