@@ -271,6 +271,7 @@ const TAKES_OPTIONS = {
   "cluster": ["cluster", "clusters", (o) => lw.cluster(new Float32Array(4), o)],
   "cluster({ mean })": ["trm", "trim", (o) => lw.cluster(new Float32Array(4), { dim: 2, clusters: 1, method: "lloyd", mean: o })],
   "fit": ["weihgts", "weights", (o) => lw.fit(o)],
+  "fitSet": ["strat", "start", (o) => lw.fitSet(o)],
   "compress": ["ration", "ratio", (o) => lw.compress(new Float32Array(4), o)],
   "search": ["prbes", "probes", (o) => index.search(new Float32Array(2), o)],
   "searchRange": ["maxDistnce", "maxDistance", (o) => index.searchRange(new Float32Array(2), o)],

@@ -206,6 +206,12 @@ test("vectors", async () => {
 test("fits", async () => {
   const { values } = await lw.fit({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 }, maxIterations: 10, costTolerance: 1e-6, stepTolerance: 1e-6 });
   assert.deepEqual([...values.a].map(Math.round), [2, 3]);
+  const set = await lw.fitSet({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 } });
+  await set.run();
+  await set.write([5, 5, 6, 6]);
+  await set.run();
+  assert.deepEqual([...await set.values("a")].map(Math.round), [5, 6]);
+  set.dispose();
 });
 
 test("tensors", async () => {
