@@ -101,7 +101,10 @@ fn sets_stay_on_the_device() {
     let scene = &scenes()[4];
     let (fitting, sample, other) = (scene.fitting(), scene.sample(600, &mut Noise::new(5)), scene.sample(600, &mut Noise::new(6)));
     for (name, mut device) in [("cpu", cpu(Precision::F32).into()), ("webgpu", shared_device(None))] {
-        let (alone, changed) = (device.run_fits(&fitting, &sample), device.run_fits(&fitting, &Sample { data: other.data.clone(), ..scene.sample(600, &mut Noise::new(5)) }));
+        let (alone, changed) = (
+            device.run_fits(&fitting, &sample),
+            device.run_fits(&fitting, &Sample { data: other.data.clone(), ..scene.sample(600, &mut Noise::new(5)) }),
+        );
         let before = device.counters();
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         set.upload(&mut device).unwrap();
@@ -144,12 +147,17 @@ fn the_best_of_several_starts_is_kept() {
     let mut noise = Noise::new(8);
     let heights: Vec<[f64; 2]> = (0..count).map(|k| if k % 2 == 0 { [50.0, 30.0] } else { [30.0, 50.0] }).collect();
     let two = |[a, b]: [f64; 2], x: f64| bell_at([a, 2.5, 0.6, 1.0], x) + bell_at([b, 9.0, 0.6, 0.0], x);
-    let rows = heights.iter().flat_map(|heights| grid.iter().map(|x| f64::from((two(*heights, *x) + 0.1 * noise.normal()) as f32)).collect::<Vec<_>>());
+    let rows = heights
+        .iter()
+        .flat_map(|heights| grid.iter().map(|x| f64::from((two(*heights, *x) + 0.1 * noise.normal()) as f32)).collect::<Vec<_>>());
     let data: Vec<f64> = grid.iter().copied().chain(rows).collect();
-    let sample = Sample { count, points: 24, data, start: vec![20.0, 6.0, 0.8, 1.0], bounds: Vec::new(), offsets: Vec::new(), each: Vec::new() };
+    let sample =
+        Sample { count, points: 24, data, start: vec![20.0, 6.0, 0.8, 1.0], bounds: Vec::new(), offsets: Vec::new(), each: Vec::new() };
     // Two centres, each with the heights that fits begin at.
     let rows = [0.0, 2.0, 0.0, 0.0, 0.0, 9.5, 0.0, 0.0];
-    for (name, mut device) in [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))] {
+    for (name, mut device) in
+        [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
+    {
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         let mut each = Vec::new();
         for row in rows.chunks(4) {
@@ -174,7 +182,12 @@ fn the_best_of_several_starts_is_kept() {
             // A start by its objective alone is one evaluation; the best one of all is fitted.
             assert!(fitted || dispatches <= 2 * 2 + 1 + 4 * 2, "{name}: {dispatches} dispatches");
         }
-        assert_eq!(set.begin(&mut device, From::Start, &Candidates { rows: &rows[1..], given: 2, fitted: true }, &Options::default()).unwrap_err().code(), "invalid-option");
+        assert_eq!(
+            set.begin(&mut device, From::Start, &Candidates { rows: &rows[1..], given: 2, fitted: true }, &Options::default())
+                .unwrap_err()
+                .code(),
+            "invalid-option"
+        );
         set.free(&mut device);
     }
 }

@@ -90,7 +90,7 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
  * - `grid`: values of some parameters. The objective is evaluated at every combination, and each fit begins at its lowest, as
  *   `scipy.optimize.brute` does with a `finish`. At most 65,536 combinations.
  * - `random`: that many fits from each, and the best is kept. Starts are a Latin hypercube within the bounds of all fitted parameters that
- *   have a lower and an upper one, the same for all fits; at most 1,000. `seed` is an integer. @defaultValue seed 0
+ *   have a lower and an upper one, the same for all fits; at most 1,000. `seed` is an integer, by default 0.
  *
  * @example
  * const starts: FitStarts<"x0" | "y0"> = { grid: { x0: [1, 2, 3], y0: [1, 2, 3] } };

@@ -234,13 +234,7 @@ impl FitBlocks {
     }
 
     /// Standard errors of the fits that are at their end, whose states become final.
-    fn end<R: Real>(
-        &self,
-        system: &System<R>,
-        block: &mut Block<R>,
-        over: &[bool; LANES],
-        regular: &[bool; LANES],
-    ) -> Vec<Lanes<R>> {
+    fn end<R: Real>(&self, system: &System<R>, block: &mut Block<R>, over: &[bool; LANES], regular: &[bool; LANES]) -> Vec<Lanes<R>> {
         let mut regular = *regular;
         let mut at_bound = [false; LANES];
         for (j, &number) in self.layout.free.iter().enumerate() {
