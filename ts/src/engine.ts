@@ -3,8 +3,8 @@ import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { isA, LeastwiseError } from "./errors.js";
-import { fit, type FitOptions, type Fits } from "./fit.js";
-import { fitSet, type FitSet } from "./fit-set.js";
+import type { FitOptions, Fits } from "./fit.js";
+import type { FitSet } from "./fit-set.js";
 import type { ByteStream } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
@@ -402,13 +402,14 @@ export class EngineOf implements Engine {
   async fit<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
     takesNoMore("lw.fit(options)", 1, arguments);
     this.#alive();
-    return fit(this.#tasks, options);
+    // Few programs fit: what does is not in their first download.
+    return (await import("./fit.js")).fit(this.#tasks, options);
   }
 
   async fitSet<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<FitSet<Names[number]>> {
     takesNoMore("lw.fitSet(options)", 1, arguments);
     this.#alive();
-    return fitSet(this.#tasks, options);
+    return (await import("./fit-set.js")).fitSet(this.#tasks, options);
   }
 
   async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {
