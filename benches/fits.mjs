@@ -1,10 +1,11 @@
 // `npm run bench -- fits [--count=100000] [--backends=cpu,webgpu,cuda] [--resident=1000000]`: fits a second of a Gaussian spot of five parameters on 5 × 5 pixels, 20 iterations at most:
 // lw.fit on each backend and npm ml-levenberg-marquardt in the same run, with exact derivatives. Medians of calls; the first call of an engine, which compiles, is apart.
 // Besides: how the time grows with the number of fits, and what of it is the engine's (`run`), without packing and copying in JavaScript.
-// `--resident=1000000,10000000,100000000`: fits a second of `lw.fitSet` with so many fits, whose data are on the device before the clock starts, and what
+// `--resident=1000000,10000000,100000000`: fits a second of `fitSet` with so many fits, whose data are on the device before the clock starts, and what
 // crossed meanwhile. More than `--each` (10,000,000) are sets of so many, one after the other, all of them on the device at once.
 import { performance } from "node:perf_hooks";
 import { exp, init } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { levenbergMarquardt } from "ml-levenberg-marquardt";
 import { machine } from "./lib/machine.mjs";
 
@@ -33,7 +34,7 @@ async function resident(lw, options, data, count, each) {
   for (let place = 0; place < all.length; place += data.length) all.set(data.subarray(0, Math.min(data.length, all.length - place)), place);
   try {
     const uploading = performance.now();
-    for (let begin = 0; begin < count; begin += one) sets.push(await lw.fitSet({ ...options, data: all.subarray(0, 25 * Math.min(one, count - begin)) }));
+    for (let begin = 0; begin < count; begin += one) sets.push(await fitSet(lw, { ...options, data: all.subarray(0, 25 * Math.min(one, count - begin)) }));
     const uploadMs = performance.now() - uploading, times = [];
     let crossed;
     for (let k = 0; k < 4; k++) {

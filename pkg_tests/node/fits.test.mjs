@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cauchy, exp, fitModels, huber, init, LeastwiseError, sin, sqrt } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { digits, fitOf, NIST, readNist } from "../problems/nist.mjs";
 import { gaussians, spots } from "../problems/fits.mjs";
 import { Random } from "../problems/random.mjs";
@@ -146,8 +147,9 @@ for (const backend of BACKENDS) {
     const options = { model: spot, parameters: SPOT, variables: { x, y }, points: 25, start: { a: 100, x0: 2, y0: 2, s: 1, b: 5 } };
     const right = await lw.fit({ ...options, data: one.data }), next = await lw.fit({ ...options, data: other.data });
     const same = (a, b) => assert.deepEqual([a.values, a.standardErrors, a.chiSquared, a.iterations, a.states], [b.values, b.standardErrors, b.chiSquared, b.iterations, b.states]);
-    const before = lw.counters(), set = await lw.fitSet({ ...options, data: one.data }), uploaded = lw.counters(), size = lw.precision === "f64" && lw.backend !== "webgpu" ? 8 : 4;
+    const before = lw.counters(), set = await fitSet(lw, { ...options, data: one.data }), uploaded = lw.counters(), size = lw.precision === "f64" && lw.backend !== "webgpu" ? 8 : 4;
     assert.deepEqual([uploaded.bytesUploaded - before.bytesUploaded, uploaded.readbacks - before.readbacks, uploaded.dispatches - before.dispatches], [size * (25 * fits + 50 + 5), 0, 0]);
+    await rejects(fitSet({}, options), "invalid-option", /must be an engine/);
     await rejects(set.read(), "invalid-option", /nothing was fitted/);
     await rejects(set.run({ from: "values" }), "invalid-option", /nothing was fitted/);
     await set.run();
@@ -181,7 +183,7 @@ for (const backend of BACKENDS) {
     await rejects(set.run(), "disposed", /disposed/);
     assert.equal(lw.memory().live, 0);
     // In several sets.
-    const small = await open(t, room), cut = await small.fitSet({ ...options, data: one.data });
+    const small = await open(t, room), cut = await fitSet(small, { ...options, data: one.data });
     await cut.run();
     same(await cut.read(), right);
     await cut.write(other.data);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { init, log, quaternion } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { ADDON, wanted } from "./support.mjs";
 
 const { words, types, records, methods } = JSON.parse(readFileSync(new URL("surface.json", import.meta.url), "utf8"));
@@ -206,7 +207,7 @@ test("vectors", async () => {
 test("fits", async () => {
   const { values } = await lw.fit({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 }, maxIterations: 10, costTolerance: 1e-6, stepTolerance: 1e-6 });
   assert.deepEqual([...values.a].map(Math.round), [2, 3]);
-  const set = await lw.fitSet({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 } });
+  const set = await fitSet(lw, { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 } });
   await set.run();
   await set.write([5, 5, 6, 6]);
   await set.run();

@@ -1,6 +1,8 @@
 // Compiled, never run: `lw.fit`.
 import { exp, huber, init } from "leastwise";
-import type { Engine, FitOptions, Fits, FitSet, FitState, Scalar, Values } from "leastwise";
+import type { Engine, FitOptions, Fits, FitState, Scalar, Values } from "leastwise";
+import { fitSet } from "leastwise/fits";
+import type { FitSet } from "leastwise/fits";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -34,7 +36,7 @@ export async function fits(lw: Engine, data: Float64Array, x: Float64Array, each
   await lw.fit({ ...given, starts: { grid: { c: [1] } } });
   // @ts-expect-error one or the other
   await lw.fit({ ...given, starts: { grid: { a: [1] }, random: 3 } });
-  using set = await lw.fitSet(given);
+  using set = await fitSet(lw, given);
   is<Same<typeof set, FitSet<"a" | "b">>>();
   await set.run({ from: "values", signal, onProgress: (done: number, total: number) => void (done / total) });
   await set.write(data);

@@ -3,8 +3,7 @@ import type { Device, Floats } from "./arrays.js";
 import { cluster, type Clustering, type ClusterOptions } from "./cluster.js";
 import { compress, openIndex, type CompressOptions, type PublishedFiles } from "./compress.js";
 import { isA, LeastwiseError } from "./errors.js";
-import type { FitOptions, Fits } from "./fit.js";
-import type { FitSet } from "./fit-set.js";
+import { fit, type FitOptions, type Fits } from "./fit.js";
 import type { ByteStream } from "./host.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine } from "./native.js";
@@ -176,18 +175,6 @@ export interface Engine extends Disposable, TensorEngine {
    * console.log(values.k, standardErrors.k);  // ln 2, twice
    */
   fit<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<Fits<Names[number]>>;
-  /**
-   * Uploads data of many fits, which stay on the device with all that fits come to: they are fitted by {@link FitSet.run}, again and again,
-   * and read when they are asked for. Options are those of {@link fit}.
-   *
-   * @throws As {@link fit} does
-   * @example
-   * const set = await lw.fitSet({ model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } });
-   * await set.run();
-   * console.log(await set.values("mean"));  // 2 and 5
-   * set.dispose();
-   */
-  fitSet<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<FitSet<Names[number]>>;
   /**
    * Finds `clusters` centroids for vectors, and the nearest of them for each vector: k-means, by default annealed. Fewer
    * vectors than clusters, and equal ones, are fine. An aborted call gives the best so far.
@@ -402,14 +389,7 @@ export class EngineOf implements Engine {
   async fit<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
     takesNoMore("lw.fit(options)", 1, arguments);
     this.#alive();
-    // Few programs fit: what does is not in their first download.
-    return (await import("./fit.js")).fit(this.#tasks, options);
-  }
-
-  async fitSet<const Names extends readonly string[], Variable extends string = never>(options: FitOptions<Names, Variable>): Promise<FitSet<Names[number]>> {
-    takesNoMore("lw.fitSet(options)", 1, arguments);
-    this.#alive();
-    return (await import("./fit-set.js")).fitSet(this.#tasks, options);
+    return fit(this.#tasks, options);
   }
 
   async cluster(points: Points, options: ClusterOptions): Promise<Clustering> {

@@ -1,8 +1,9 @@
 /** Many small fits whose data stay on the device. */
 import { taken, type Values } from "./arrays.js";
+import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
 import { Model, type FitOptions, type Fits } from "./fit.js";
-import { shownValue } from "./instruction.js";
+import { describe, shownValue } from "./instruction.js";
 import { checked, oneOf, REPORTING, takesNoMore, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 
@@ -18,10 +19,10 @@ export interface FitRunOptions extends Reporting {
 }
 
 /**
- * Fits whose data, parameters and standard errors stay on the device: see {@link Engine.fitSet}.
+ * Fits whose data, parameters and standard errors stay on the device: see {@link fitSet}.
  *
  * @example
- * const set: FitSet<"mean"> = await lw.fitSet({ model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } });
+ * const set: FitSet<"mean"> = await fitSet(lw, { model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } });
  * await set.run();
  * console.log(await set.values("mean"));  // 2 and 5
  * set.dispose();
@@ -165,9 +166,22 @@ async function together<T>(items: readonly T[], work: (item: T, k: number) => Pr
   for (const each of ended) if (each.status === "rejected") throw each.reason;
 }
 
-/** @internal */
-export async function fitSet<const Names extends readonly string[], Variable extends string>(tasks: Tasks, given: FitOptions<Names, Variable>): Promise<FitSet<Names[number]>> {
-  const [model, { signal, onProgress }] = await Model.of<Names>(tasks, given), sets: number[] = [];
+/**
+ * Uploads data of many fits, which stay on the device with all that fits come to: they are fitted by {@link FitSet.run}, again and again, and
+ * read when they are asked for. Options are those of `lw.fit`; of these `signal` and `onProgress` are about the upload.
+ *
+ * @throws As `lw.fit` does; the signal's reason after an abort
+ * @example
+ * const means = await fitSet(lw, { model: ([mean]) => mean, parameters: ["mean"], points: 3, data: [1, 2, 3, 4, 5, 6], start: { mean: 0 } });
+ * await means.run();
+ * console.log(await means.values("mean"));  // 2 and 5
+ * means.dispose();
+ */
+export async function fitSet<const Names extends readonly string[], Variable extends string = never>(lw: Engine, options: FitOptions<Names, Variable>): Promise<FitSet<Names[number]>> {
+  takesNoMore("fitSet(lw, options)", 2, arguments);
+  const { tasks } = (lw ?? {}) as { readonly tasks?: Tasks };
+  if (typeof tasks?.call !== "function") throw new LeastwiseError("invalid-option", `fitSet(lw, options): lw must be an engine, not ${describe(lw)}`);
+  const [model, { signal, onProgress }] = await Model.of<Names>(tasks, options), sets: number[] = [];
   try {
     const { sets: parts } = model;
     for (const part of parts) {
