@@ -104,7 +104,7 @@ impl Job for FitJob {
 }
 
 /// Numbers of either precision.
-fn values<'a>(reals: Reals<'a>) -> Values<'a> {
+fn values(reals: Reals<'_>) -> Values<'_> {
     match reals {
         Reals::F32(values) => Values::Singles(values),
         Reals::F64(values) => Values::Doubles(values),
