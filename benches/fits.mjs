@@ -1,8 +1,11 @@
-// `npm run bench -- fits [--count=100000] [--backends=cpu,webgpu,cuda]`: fits a second of a Gaussian spot of five parameters on 5 × 5 pixels, 20 iterations at most:
+// `npm run bench -- fits [--count=100000] [--backends=cpu,webgpu,cuda] [--resident=1000000]`: fits a second of a Gaussian spot of five parameters on 5 × 5 pixels, 20 iterations at most:
 // lw.fit on each backend and npm ml-levenberg-marquardt in the same run, with exact derivatives. Medians of calls; the first call of an engine, which compiles, is apart.
 // Besides: how the time grows with the number of fits, and what of it is the engine's (`run`), without packing and copying in JavaScript.
+// `--resident=1000000,10000000,100000000`: fits a second of `fitSet` with so many fits, whose data are on the device before the clock starts, and what
+// crossed meanwhile. More than `--each` (10,000,000) are sets of so many, one after the other, all of them on the device at once.
 import { performance } from "node:perf_hooks";
 import { exp, init } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { levenbergMarquardt } from "ml-levenberg-marquardt";
 import { machine } from "./lib/machine.mjs";
 
@@ -24,6 +27,35 @@ function spots(count) {
   }
   return data;
 }
+
+/** Fits a second of fits that are on the device. */
+async function resident(lw, options, data, count, each) {
+  const one = Math.min(count, each), all = new Float32Array(25 * one), sets = [];
+  for (let place = 0; place < all.length; place += data.length) all.set(data.subarray(0, Math.min(data.length, all.length - place)), place);
+  try {
+    const uploading = performance.now();
+    for (let begin = 0; begin < count; begin += one) sets.push(await fitSet(lw, { ...options, data: all.subarray(0, 25 * Math.min(one, count - begin)) }));
+    const uploadMs = performance.now() - uploading, times = [];
+    let crossed;
+    for (let k = 0; k < 4; k++) {
+      const before = lw.counters(), began = performance.now();
+      for (const set of sets) await set.run();
+      // The first one compiles, and warms up.
+      if (k > 0) times.push(performance.now() - began);
+      const after = lw.counters();
+      crossed = Object.fromEntries(["submissions", "dispatches", "readbacks", "bytesReadBack", "bytesUploaded"].map((name) => [name, after[name] - before[name]]));
+    }
+    const ms = median(times), { ended, iterations } = await sets[0].read(), made = iterations.reduce((sum, steps) => sum + steps, 0) / iterations.length;
+    const flops = FLOPS * (made + 1);
+    console.log(`  resident, ${count.toLocaleString("en")} fits in ${sets.length} sets: ${per(count, ms)} (${ms.toFixed(1)} ms; ${times.map((each) => each.toFixed(1)).join(", ")}); upload ${uploadMs.toFixed(0)} ms; ${made.toFixed(1)} iterations a fit, some ${((flops * count) / ms / 1e9).toFixed(2)} Tflop/s`);
+    console.log(`    a run: ${Object.entries(crossed).map(([name, number]) => `${number} ${name}`).join(", ")}; of the first set ${Object.entries(ended).filter(([, number]) => number).map(([state, number]) => `${number} ${state}`).join(", ")}`);
+  } finally {
+    for (const set of sets) set.dispose();
+  }
+}
+
+/** Operations of an evaluation: 25 points of a model with its five derivatives (30), an exponential (20), six compensated sums (30) and a normal matrix (35). */
+const FLOPS = 25 * 115;
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
 const per = (count, ms) => `${Math.round((1000 * count) / ms).toLocaleString("en")} fits/s`;
@@ -63,7 +95,8 @@ export async function fits(args) {
       console.log(`${backend} ${precision}: none here (${error.code})`);
       continue;
     }
-    const call = (of) => lw.fit({ model, parameters: NAMES, variables: { x, y }, points: 25, data: data.subarray(0, 25 * of), start: Object.fromEntries(NAMES.map((name, k) => [name, START[k]])), maxIterations: ITERATIONS });
+    const options = { model, parameters: NAMES, variables: { x, y }, points: 25, start: Object.fromEntries(NAMES.map((name, k) => [name, START[k]])), maxIterations: ITERATIONS };
+    const call = (of) => lw.fit({ ...options, data: data.subarray(0, 25 * of) });
     const first = performance.now();
     const { ended, iterations } = await call(count);
     const firstMs = performance.now() - first;
@@ -91,6 +124,7 @@ export async function fits(args) {
     }
     const made = iterations.reduce((sum, each) => sum + each, 0) / count;
     console.log(`  ${lw.adapter}; first call ${firstMs.toFixed(0)} ms; ${made.toFixed(1)} iterations a fit; ${Object.entries(ended).filter(([, each]) => each).map(([state, each]) => `${each} ${state}`).join(", ")}`);
+    for (const of of (given.resident ?? "").split(",").filter(Boolean).map(Number)) await resident(lw, options, data, of, Number(given.each ?? 10_000_000));
     lw.dispose();
   }
 }

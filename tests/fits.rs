@@ -5,7 +5,7 @@ use crate::support::{Tape, repeated, shared_device};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Playing, Precision, Recording, Slice, binding};
 use leastwise::expr::{Graph, Opcode};
-use leastwise::fits::{FitData, Fitting, Options, Values};
+use leastwise::fits::{Candidates, FitData, Fitting, From, Options, Values};
 use leastwise::problem::Reals;
 use leastwise::program::fit::{fit_parameter, fit_state, fit_variable};
 use leastwise::program::{FitArguments, FitLayout, FitModel, FitWeights, Likelihood};
@@ -74,7 +74,7 @@ fn webgpu_of_small_limits_agrees_with_the_cpu_in_f64() {
 #[test]
 fn bits_are_the_same_however_the_work_is_cut() {
     let scene = &scenes()[2];
-    let (fitting, sample) = (scene.fitting(), scene.sample(700, &mut Noise::new(3)));
+    let (fitting, sample) = (scene.fitting(), scene.sample(7000, &mut Noise::new(3)));
     let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     for precision in [Precision::F32, Precision::F64] {
         let whole = pool(1).install(|| cpu(precision).run_fits(&fitting, &sample));
@@ -82,25 +82,113 @@ fn bits_are_the_same_however_the_work_is_cut() {
         assert!(whole.iter().zip(&threaded).all(|(a, b)| a.to_bits() == b.to_bits()), "threads");
         // One fit alone is what it is among others.
         let mut device = Device::Cpu(CpuDevice::new(precision, Limits { group_size: 16, ..CpuDevice::default_limits() }));
-        let data = FitData {
-            count: sample.count,
-            points: sample.points,
-            data: Values::Doubles(&sample.data),
-            start: &sample.start,
-            bounds: &sample.bounds,
-            offsets: &sample.offsets,
-        };
-        let mut run = fitting.start(&mut device, &data, &Options::default()).unwrap();
+        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+        set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();
         let mut slices = 0;
-        let sliced = loop {
-            if let Some(Playing::Finished(values)) = run.resume(&mut device, 0.0).unwrap() {
-                break values;
-            }
+        while !matches!(set.resume(&mut device, 0.0).unwrap(), Some(Playing::Finished(_))) {
             slices += 1;
-        };
-        run.free(&mut device);
+        }
+        let sliced = fields(&mut device, &mut set);
+        set.free(&mut device);
         assert!(slices > 20 && device.counters().bytes_live == 0, "{slices} slices");
         assert!(whole.iter().zip(&sliced).all(|(a, b)| a.to_bits() == b.to_bits()), "slices");
+    }
+}
+
+/// Data that stay on the device: what is uploaded, launched and read back, and that another run finds the same.
+#[test]
+fn sets_stay_on_the_device() {
+    let scene = &scenes()[4];
+    let (fitting, sample, other) = (scene.fitting(), scene.sample(600, &mut Noise::new(5)), scene.sample(600, &mut Noise::new(6)));
+    for (name, mut device) in [("cpu", cpu(Precision::F32).into()), ("webgpu", shared_device(None))] {
+        let (alone, changed) = (
+            device.run_fits(&fitting, &sample),
+            device.run_fits(&fitting, &Sample { data: other.data.clone(), ..scene.sample(600, &mut Noise::new(5)) }),
+        );
+        let before = device.counters();
+        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+        set.upload(&mut device).unwrap();
+        assert!(finished(&mut device, &mut set).is_empty());
+        let uploaded = device.counters().since(&before);
+        // Grid, data, starts of all fits, and bounds.
+        assert_eq!((uploaded.bytes_uploaded, uploaded.dispatches, uploaded.readbacks), (4 * (24 + 24 * 600 + 4 * 600 + 8), 0, 0), "{name}");
+        let mut launches = 0;
+        for _ in 0..2 {
+            let before = device.counters();
+            set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();
+            finished(&mut device, &mut set);
+            let run = device.counters().since(&before);
+            // Tolerances go there; of each launch one number comes back, of how many fits run on.
+            launches = run.readbacks;
+            assert_eq!((run.bytes_uploaded, run.bytes_read_back, run.submissions), (16, 4 * launches, launches), "{name}");
+            assert_eq!(run.dispatches, 1 + 4 * launches, "{name}");
+            assert!(launches <= 7, "{name}: {launches} launches");
+            let found = fields(&mut device, &mut set);
+            assert!(found.iter().zip(&alone).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}");
+        }
+        // From where they are, fits end at once.
+        let again = run(&mut device, &mut set, From::Values, &Candidates::NONE, &Options::default());
+        let iterations = |fields: &[f64]| -> f64 { fields[(scene.layout().iterations() * 600) as usize..][..600].iter().sum() };
+        assert!(iterations(&again) < 0.6 * iterations(&alone), "{name}: {} iterations, then {}", iterations(&alone), iterations(&again));
+        set.write(Values::Doubles(&other.data[24..])).unwrap();
+        assert_eq!(set.write(Values::Doubles(&other.data)).unwrap_err().code(), "data-length");
+        let found = run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
+        assert!(found.iter().zip(&changed).all(|(a, b)| a.to_bits() == b.to_bits()), "{name}: other data");
+        set.free(&mut device);
+    }
+}
+
+/// Two peaks, and fits of one: whichever a start is nearer to is found, and the best of several starts is the higher one.
+#[test]
+fn the_best_of_several_starts_is_kept() {
+    let scene = &scenes()[0];
+    let (fitting, layout, count) = (scene.fitting(), scene.layout(), 90u32);
+    let grid: Vec<f64> = (0..24).map(|k| f64::from(k) / 2.0).collect();
+    let mut noise = Noise::new(8);
+    let heights: Vec<[f64; 2]> = (0..count).map(|k| if k % 2 == 0 { [50.0, 30.0] } else { [30.0, 50.0] }).collect();
+    let two = |[a, b]: [f64; 2], x: f64| bell_at([a, 2.5, 0.6, 1.0], x) + bell_at([b, 9.0, 0.6, 0.0], x);
+    let rows = heights
+        .iter()
+        .flat_map(|heights| grid.iter().map(|x| f64::from((two(*heights, *x) + 0.1 * noise.normal()) as f32)).collect::<Vec<_>>());
+    let data: Vec<f64> = grid.iter().copied().chain(rows).collect();
+    let sample =
+        Sample { count, points: 24, data, start: vec![20.0, 6.0, 0.8, 1.0], bounds: Vec::new(), offsets: Vec::new(), each: Vec::new() };
+    // Two centres, each with the heights that fits begin at.
+    let rows = [0.0, 2.0, 0.0, 0.0, 0.0, 9.5, 0.0, 0.0];
+    for (name, mut device) in
+        [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
+    {
+        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+        let mut each = Vec::new();
+        for row in rows.chunks(4) {
+            let candidates = Candidates { rows: row, given: 0b10, fitted: true };
+            each.push(run(&mut device, &mut set, From::Start, &candidates, &Options::default()));
+        }
+        for fitted in [true, false] {
+            let before = device.counters();
+            let candidates = Candidates { rows: &rows, given: 0b10, fitted };
+            let best = run(&mut device, &mut set, From::Start, &candidates, &Options::default());
+            let dispatches = device.counters().since(&before).dispatches;
+            for fit in 0..count {
+                let at = |values: &[f64], field: u32| values[(field * count + fit) as usize];
+                let costs = [0, 1].map(|start: usize| at(&each[start], layout.cost()));
+                let better = usize::from(costs[1] < costs[0]);
+                assert_eq!(better, (fit % 2) as usize, "{name}: {costs:?}");
+                for field in 0..layout.damping() {
+                    assert_eq!(at(&best, field), at(&each[better], field), "{name}, {fitted}: field {field} of fit {fit}");
+                }
+                assert_eq!(at(&best, layout.state()) as u32, fit_state::CONVERGED, "{name}");
+            }
+            // A start by its objective alone is one evaluation; the best one of all is fitted.
+            assert!(fitted || dispatches <= 2 * 2 + 1 + 4 * 2, "{name}: {dispatches} dispatches");
+        }
+        assert_eq!(
+            set.begin(&mut device, From::Start, &Candidates { rows: &rows[1..], given: 2, fitted: true }, &Options::default())
+                .unwrap_err()
+                .code(),
+            "invalid-option"
+        );
+        set.free(&mut device);
     }
 }
 
@@ -119,7 +207,7 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
         let mut state: Vec<f64> = (0..fields * count + 64).map(|i| poison(i as usize)).collect();
         state[..sample.start.len()].copy_from_slice(&sample.start);
         // Of a fit that was not begun, damping and iterations are 0.
-        for field in [layout.cost() + 1, layout.iterations()] {
+        for field in [layout.damping(), layout.iterations()] {
             state[(field * count) as usize..((field + 1) * count) as usize].fill(0.0);
         }
         let kernel = device.kernels(&[fitting.source()]).unwrap()[0];
@@ -228,12 +316,8 @@ fn standard_errors_of_a_line_are_the_known_ones() {
     let data: Vec<f64> = xs.iter().copied().chain([1.0, 3.1, 4.9, 7.0, 9.0]).collect();
     let data = FitData { count: 1, points: 5, data: Values::Doubles(&data), start: &[0.0, 0.0], bounds: &[], offsets: &[] };
     let mut device = cpu(Precision::F64);
-    let mut run = fitting.start(&mut device, &data, &Options::default()).unwrap();
-    let found = loop {
-        if let Some(Playing::Finished(values)) = run.resume(&mut device, f64::INFINITY).unwrap() {
-            break values;
-        }
-    };
+    let mut set = fitting.set(&mut device, &data).unwrap();
+    let found = run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
     // Σ (x − x̄)² is 10, and x̄ is 2.
     let right = [1.02, 1.99, (1.0f64 / 5.0 + 4.0 / 10.0).sqrt(), (1.0f64 / 10.0).sqrt()];
     for (k, right) in right.into_iter().enumerate() {
@@ -264,15 +348,22 @@ fn a_traced_line_is_fitted() {
     let fit = session.add_fit(&spec).unwrap();
     assert!(session.fit_capacity(fit, 3).unwrap() > 1000);
     let data = Reals::F64(&[0.0, 1.0, 2.0, 1.0, 3.0, 5.0, 4.0, 3.0, 2.0]);
-    let task = session.run_fit(fit, 2, 3, data, &[0.0; 4], &[], &[], &Options::default()).unwrap();
-    let values = loop {
+    let set = session.new_fits(fit, 2, 3, data, &[0.0; 2], &[], &[]).unwrap();
+    let values = |session: &mut Session, task: u32| loop {
         if let Progress::Values(values) = session.resume(task, f64::INFINITY).unwrap() {
             break values;
         }
     };
+    let task = session.run_fits(set, false, &[], 0, false, &Options::default()).unwrap();
+    assert_eq!(session.read_fits(set, 0, 2).unwrap_err().code(), "invalid-option", "it is at work");
+    values(&mut session, task);
+    let task = session.read_fits(set, 0, 2).unwrap();
+    let values = values(&mut session, task);
     for (value, right) in values.iter().zip([1.0, 4.0, 2.0, -1.0]) {
         assert!((value - right).abs() < 1e-9, "{values:?}");
     }
+    session.free_fits(set);
+    assert_eq!(session.read_fits(set, 0, 2).unwrap_err().code(), "disposed");
     session.free_fit(fit);
     assert_eq!(session.fit_capacity(fit, 3).unwrap_err().code(), "disposed");
     let refused = |spec: FitSpec| cpu_session().add_fit(&spec).unwrap_err().code();
@@ -299,13 +390,13 @@ fn too_many_parameters_and_wrong_sizes_are_refused() {
     let start = [0.0; 26];
     let mut code = |data: &[f64], start: &[f64], bounds: &[f64], options: Options| {
         let data = FitData { count: 2, points: 3, data: Values::Doubles(data), start, bounds, offsets: &[] };
-        match fitting.start(&mut device, &data, &options) {
-            Ok(run) => {
-                run.free(&mut device);
-                None
-            }
-            Err(error) => Some(error.code()),
-        }
+        let mut set = match fitting.set(&mut device, &data) {
+            Ok(set) => set,
+            Err(error) => return Some(error.code()),
+        };
+        let begun = set.begin(&mut device, From::Start, &Candidates::NONE, &options);
+        set.free(&mut device);
+        begun.err().map(|error| error.code())
     };
     let usual = Options::default();
     assert_eq!(code(&[0.0; 6], &start, &[], usual), None);

@@ -12,6 +12,21 @@ export function curveFit({ curve, t, truth, y }) {
   return picture.legend([["observed", { colour: C.ink, dot: true }], ["fitted, ± 2 standard errors", { colour: C.blue }], ["truth", { colour: C.grey, dash: "5 5" }]], [400, 50]);
 }
 
+export function spots({ found, image, size, truth }) {
+  const picture = new Picture(), [columns, rows, scale] = [48, 27, 13], inside = ({ x, y }) => x < columns - 0.5 && y < rows - 0.5;
+  const at = ({ x, y }) => [8 + scale * (x + 0.5), 4 + scale * (y + 0.5)];
+  picture.rect(8, 4, scale * columns, scale * rows, "#111827");
+  for (let y = 0; y < rows; y++) for (let x = 0; x < columns; x++) {
+    const count = image[y * size + x];
+    if (count < 16) continue;
+    const level = Math.min(255, 40 + Math.round(1.2 * count)).toString(16).padStart(2, "0");
+    picture.rect(8 + scale * x, 4 + scale * y, scale, scale, `#${level}${level}${level}`);
+  }
+  for (const spot of truth.filter(inside)) picture.dot(at(spot), { colour: C.orange, fill: "none", radius: 9, width: 2 });
+  for (const spot of found.filter(inside)) picture.dot(at(spot), { colour: C.blue, radius: 3.5 });
+  return picture;
+}
+
 export function nnls({ amounts, b, pure, truth }) {
   const picture = new Picture();
   const spectra = picture.axes({ x: [0, 80], y: [0, 1.6], in: [50, 20, 380, 316], names: { x: "band" } });

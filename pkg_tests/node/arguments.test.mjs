@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { LeastwiseError } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { edges, stars, weld } from "leastwise/mesh";
 import { closeTo, open, refuses, rejects } from "./support.mjs";
 
@@ -25,6 +26,7 @@ test("options that a call does not take are refused, with where they belong", as
   refuses(() => weld([0, 0, 0], { tolerance: 1 }), "invalid-option", "weld(positions) takes one argument, but argument 2 is an Object: vertices become one where they are at exactly the same place");
   refuses(() => x.fix([0], [0], true), "invalid-option", '"x".fix(which, components) takes 2 arguments, but argument 3 is a boolean');
 
+  const set = await fitSet(lw, { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 2], start: { a: 0 } });
   // Every call, given all that it takes and one thing more.
   const calls = {
     "solver.report": [(...a) => solver.report(...a)], "solver.save": [(...a) => solver.save(...a)], "solver.advance": [(...a) => solver.advance(...a), {}], "solver.restore": [(...a) => solver.restore(...a), undefined],
@@ -35,7 +37,8 @@ test("options that a call does not take are refused, with where they belong", as
     "problem.solve": [(...a) => problem.solve(...a), {}], "problem.solver": [(...a) => problem.solver(...a), {}], "multiStart": [(...a) => problem.multiStart(...a), { starts: [] }],
     "solveGraduated": [(...a) => problem.solveGraduated(...a), { suspects: [] }], "marginals": [(...a) => problem.marginals(...a), {}], "covariance": [(...a) => problem.covariance(...a), x, [0], {}], "backward": [(...a) => problem.backward(...a), [], {}],
     "lw.tune": [(...a) => lw.tune(...a), problem], "lw.setTuning": [(...a) => lw.setTuning(...a), lw.tuning], "lw.measureTensors": [(...a) => lw.measureTensors(...a)], "lw.trim": [(...a) => lw.trim(...a)],
-    "lw.cluster": [(...a) => lw.cluster(...a), new Float32Array(4), { dim: 2, clusters: 1 }], "lw.fit": [(...a) => lw.fit(...a), { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 2], start: { a: 0 } }], "lw.compress": [(...a) => lw.compress(...a), new Float32Array(4), { dim: 2 }], "lw.openIndex": [(...a) => lw.openIndex(...a), new Uint8Array(4)], "lw.scope": [(...a) => lw.scope(...a), () => 1],
+    "lw.cluster": [(...a) => lw.cluster(...a), new Float32Array(4), { dim: 2, clusters: 1 }], "lw.fit": [(...a) => lw.fit(...a), { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 2], start: { a: 0 } }], "fitSet": [(...a) => fitSet(...a), lw, { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 2], start: { a: 0 } }], "set.run": [(...a) => set.run(...a), {}], "set.write": [(...a) => set.write(...a), [1, 2]], "set.read": [(...a) => set.read(...a)], "set.values": [(...a) => set.values(...a), "a"],
+    "lw.compress": [(...a) => lw.compress(...a), new Float32Array(4), { dim: 2 }], "lw.openIndex": [(...a) => lw.openIndex(...a), new Uint8Array(4)], "lw.scope": [(...a) => lw.scope(...a), () => 1],
     "index.search": [(...a) => index.search(...a), new Float32Array(2), { k: 1 }], "index.add": [(...a) => index.add(...a), new Float32Array(2), {}], "index.evaluate": [(...a) => index.evaluate(...a), new Float32Array(2), { k: 1 }],
     "index.searchRange": [(...a) => index.searchRange(...a), new Float32Array(2), { maxDistance: 1 }], "index.upsert": [(...a) => index.upsert(...a), new Float32Array(2), { keys: ["a"] }], "index.has": [(...a) => index.has(...a), "a"],
     "index.idsOf": [(...a) => index.idsOf(...a), ["a"]],

@@ -2,7 +2,8 @@
 // be made, layouts, progress, and what is refused.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cauchy, exp, fitModels, huber, init, LeastwiseError, sqrt } from "leastwise";
+import { cauchy, exp, fitModels, huber, init, LeastwiseError, sin, sqrt } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { digits, fitOf, NIST, readNist } from "../problems/nist.mjs";
 import { gaussians, spots } from "../problems/fits.mjs";
 import { Random } from "../problems/random.mjs";
@@ -139,6 +140,87 @@ for (const backend of BACKENDS) {
   });
 }
 
+for (const backend of BACKENDS) {
+  test(`sets stay on the device: counts, other data, and the same bits as at once, on ${backend}`, async (t) => {
+    const lw = await open(t, engineOf(backend), { fresh: true }), fits = 3000, room = { ...engineOf(backend), limits: { bindingBytes: 1 << 17, groupSize: 64 } };
+    const [one, other] = [5, 6].map((seed) => spots([120, 2.1, 1.9, 1.1, 4], fits, seed)), { x, y } = one;
+    const options = { model: spot, parameters: SPOT, variables: { x, y }, points: 25, start: { a: 100, x0: 2, y0: 2, s: 1, b: 5 } };
+    const right = await lw.fit({ ...options, data: one.data }), next = await lw.fit({ ...options, data: other.data });
+    const same = (a, b) => assert.deepEqual([a.values, a.standardErrors, a.chiSquared, a.iterations, a.states], [b.values, b.standardErrors, b.chiSquared, b.iterations, b.states]);
+    const before = lw.counters(), set = await fitSet(lw, { ...options, data: one.data }), uploaded = lw.counters(), size = lw.precision === "f64" && lw.backend !== "webgpu" ? 8 : 4;
+    assert.deepEqual([uploaded.bytesUploaded - before.bytesUploaded, uploaded.readbacks - before.readbacks, uploaded.dispatches - before.dispatches], [size * (25 * fits + 50 + 5), 0, 0]);
+    await rejects(fitSet({}, options), "invalid-option", /must be an engine/);
+    await rejects(set.read(), "invalid-option", /nothing was fitted/);
+    await rejects(set.run({ from: "values" }), "invalid-option", /nothing was fitted/);
+    await set.run();
+    const ran = lw.counters(), launches = ran.readbacks - uploaded.readbacks;
+    assert.deepEqual([ran.bytesUploaded - uploaded.bytesUploaded, ran.bytesReadBack - uploaded.bytesReadBack, ran.dispatches - uploaded.dispatches], [4 * size, launches * size, 1 + 4 * launches]);
+    assert.ok(launches <= 7, `${launches} launches`);
+    same(await set.read(), right);
+    assert.deepEqual(await set.values("x0"), right.values.x0);
+    await set.run();
+    same(await set.read(), right);
+    await set.run({ from: "values" });
+    const again = await set.read(), sum = ({ iterations }) => iterations.reduce((total, each) => total + each, 0);
+    assert.ok(sum(again) < 0.6 * sum(right), `${sum(again)} iterations after ${sum(right)}`);
+    await set.write(other.data);
+    const told = [];
+    await set.run({ onProgress: (done, of) => told.push([done, of]) });
+    same(await set.read(), next);
+    assert.ok(told.every(([done, of], k) => of === fits && (k === 0 || done >= told[k - 1][0])) && told.at(-1)[0] === fits, JSON.stringify(told));
+    await rejects(set.write([1, 2]), "data-length", /2 values/);
+    await rejects(set.values("c"), "invalid-option", /no parameter/);
+    const running = set.run();
+    await rejects(set.read(), "busy", /at work/);
+    await running;
+    const controller = new AbortController(), why = new Error("enough");
+    controller.abort(why);
+    await assert.rejects(set.run({ signal: controller.signal }), (error) => error === why);
+    await set.run();
+    same(await set.read(), next);
+    set.dispose();
+    set.dispose();
+    await rejects(set.run(), "disposed", /disposed/);
+    assert.equal(lw.memory().live, 0);
+    // In several sets.
+    const small = await open(t, room), cut = await fitSet(small, { ...options, data: one.data });
+    await cut.run();
+    same(await cut.read(), right);
+    await cut.write(other.data);
+    await cut.run();
+    same(await cut.read(), next);
+    cut.dispose();
+    assert.equal(small.memory().live, 0);
+  });
+
+  test(`several starts: the lowest objective is kept, on ${backend}`, async (t) => {
+    const lw = await open(t, engineOf(backend)), x = Float64Array.from({ length: 40 }, (_, k) => k / 4), fits = 40, random = new Random(3);
+    // A wave has a minimum near each multiple of its frequency.
+    const wave = ([a, w, p], { x }) => a.mul(sin(w.mul(x).add(p))), truth = Array.from({ length: fits }, () => [random.between(1, 2), random.between(1, 5), random.between(-1, 1)]);
+    const data = Float64Array.from({ length: 40 * fits }, (_, i) => { const [a, w, p] = truth[Math.floor(i / 40)]; return a * Math.sin(w * x[i % 40] + p) + 0.05 * random.normal(); });
+    const options = { model: wave, parameters: ["a", "w", "p"], variables: { x }, points: 40, data, start: { a: 1.5, w: 3, p: 0 } };
+    const alone = await lw.fit(options), found = (fits) => truth.filter(([, w], fit) => Math.abs(Math.abs(fits.values.w[fit]) - w) < 0.05).length;
+    assert.ok(found(alone) < 0.7 * fits, `${found(alone)} of ${fits} from one start`);
+    const grid = { w: Float32Array.from({ length: 21 }, (_, k) => 1 + k / 5), p: [-0.7, 0, 0.7] };
+    const best = await lw.fit({ ...options, starts: { grid } });
+    assert.equal(found(best), fits);
+    // A grid of one point is a start.
+    const one = await lw.fit({ ...options, starts: { grid: { w: [2], p: [0.5] } } }), given = await lw.fit({ ...options, start: { a: 1.5, w: 2, p: 0.5 } });
+    assert.deepEqual([one.values, one.iterations, one.states], [given.values, given.iterations, given.states]);
+    const bounds = { lower: { w: 0.5, p: -1.5 }, upper: { w: 5.5, p: 1.5 } };
+    const many = await lw.fit({ ...options, ...bounds, starts: { random: 24, seed: 5 } });
+    assert.ok(found(many) >= 0.9 * fits, `${found(many)} of ${fits} from random starts`);
+    const again = await lw.fit({ ...options, ...bounds, starts: { random: 24, seed: 5 } }), others = await lw.fit({ ...options, ...bounds, starts: { random: 2, seed: 6 } });
+    assert.deepEqual([again.values, again.chiSquared], [many.values, many.chiSquared]);
+    assert.ok(many.chiSquared.every((chi, fit) => chi <= others.chiSquared[fit] * (1 + 1e-3)));
+    assert.equal(lw.memory().live, 0);
+    for (const [starts, message] of [
+      [3, /must be \{ grid \}/], [{}, /must be/], [{ grid: {} }, /combinations/], [{ grid: { c: [1] } }, /no parameter/], [{ grid: { w: [] } }, /finite/], [{ grid: { w: [NaN] } }, /finite/],
+      [{ grid: { w: new Float32Array(300), p: new Float32Array(300) } }, /combinations/], [{ random: 0 }, /random/], [{ random: 3 }, /bound/], [{ random: 3, seed: -1 }, /seed/],
+    ]) await rejects(lw.fit({ ...options, starts }), "invalid-option", message);
+  });
+}
+
 test("losses hold against outliers, as the general solver's do", async (t) => {
   const lw = await open(t, { backend: "cpu" }), random = new Random(9), x = Float64Array.from({ length: 30 }, (_, k) => k / 10);
   const data = Float64Array.from({ length: 90 }, (_, k) => 1 + 2 * x[k % 30] + 0.1 * random.normal() + (k % 7 === 0 ? 5 : 0));
@@ -157,11 +239,20 @@ test("losses hold against outliers, as the general solver's do", async (t) => {
   }
 });
 
+/** Voigt's profile: a Gaussian's convolution with a Lorentzian, by a sum over the Gaussian whose error is below 10⁻¹² for such widths. */
+function profile(x, sigma, gamma) {
+  let sum = 0;
+  const step = Math.min(sigma, gamma) / 8, reach = Math.ceil((9 * sigma) / step);
+  for (let k = -reach; k <= reach; k++) sum += (Math.exp(-0.5 * ((k * step) / sigma) ** 2) * gamma) / ((x - k * step) ** 2 + gamma ** 2);
+  return (sum * step) / (sigma * Math.sqrt(2 * Math.PI) * Math.PI);
+}
+
 /** Curves of each built-in model: values at x, and how parameters are drawn. */
 const CURVES = {
   gaussian: [([a, m, s, b], x) => a * Math.exp(-0.5 * ((x - m) / s) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
   lorentzian: [([a, m, g, b], x) => a / (1 + ((x - m) / g) ** 2) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(0.5, 1.5), r.between(-5, 5)]],
   pseudoVoigt: [([a, m, w, eta, b], x) => { const q = 4 * ((x - m) / w) ** 2; return a * (eta / (1 + q) + (1 - eta) * Math.exp(-Math.LN2 * q)) + b; }, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 3), r.between(0.2, 0.8), r.between(-5, 5)]],
+  voigt: [([a, m, s, g, b], x) => a * profile(x - m, s, g) + b, (r) => [r.between(60, 90), r.between(4, 6), r.between(0.4, 0.8), r.between(0.3, 0.6), r.between(-5, 5)]],
   exponential: [([a, k, b], x) => a * Math.exp(-k * x) + b, (r) => [r.between(20, 60), r.between(0.2, 2), r.between(-5, 5)]],
   logistic: [([a, m, k, b], x) => a / (1 + Math.exp(-k * (x - m))) + b, (r) => [r.between(20, 60), r.between(3, 7), r.between(1, 4), r.between(-5, 5)]],
   polynomial: [(c, x) => c.reduceRight((sum, each) => sum * x + each, 0), (r) => [r.between(-9, 9), r.between(-3, 3), r.between(-1, 1), r.between(-0.1, 0.1)], { degree: 3 }],
@@ -180,6 +271,35 @@ test("built-in models find what made the data, from starting values of their own
       assert.ok(error < 5, `${name}: ${each} of fit ${fit} is ${found.values[each][fit]}, not ${truth[fit][k]}, ${error} standard errors off`);
     }
   }
+});
+
+test("Voigt's profile is right to rounding errors, from narrow to wide", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  // Values of scipy.special.voigt_profile are sums as well; those of the centre are erfcx, known in closed form: γ = σ√2 gives e·erfc(1).
+  for (const [sigma, gamma] of [[1, 0.5], [0.5, 2], [1, Math.SQRT2], [2, 0.3]]) {
+    const x = Float64Array.from({ length: 41 }, (_, k) => (k - 20) / 2), data = x.map((x) => 3 * profile(x - 0.25, sigma, gamma) + 1);
+    const { model, parameters } = fitModels.voigt({ x, data });
+    const { chiSquared } = await lw.fit({ model, parameters, variables: { x }, points: x.length, data, start: { area: 3, center: 0.25, sigma, gamma, offset: 1 }, fixed: ["center", "sigma", "gamma", "offset"] });
+    assert.ok(chiSquared[0] < 1e-22, `σ = ${sigma}, γ = ${gamma}: χ² is ${chiSquared[0]}`);
+  }
+  closeTo(profile(0, 1, Math.SQRT2), 0.427583576155807 / Math.sqrt(2 * Math.PI), 1e-12, "the reference");
+});
+
+test("splines are those of least squares, on knots", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = Float64Array.from({ length: 50 }, (_, k) => k / 49), random = new Random(12);
+  const cubic = Float64Array.from({ length: 100 }, (_, i) => { const u = x[i % 50]; return i < 50 ? 1 - u + 2 * u ** 2 - u ** 3 : Math.max(u - 0.4, 0) ** 3 + u; });
+  const options = fitModels.spline({ x, data: cubic, knots: [0.2, 0.4, 0.7] }), found = await lw.fit(options);
+  assert.deepEqual([options.parameters.length, found.ended.converged], [7, 2]);
+  // Both are splines on these knots, and the basis adds up to 1 everywhere.
+  assert.ok(found.chiSquared.every((chi) => chi < 1e-20), `${found.chiSquared}`);
+  for (let k = 0; k < 50; k++) closeTo(options.parameters.reduce((sum, _, j) => sum + options.variables[`b${j}`][k], 0), 1, 1e-14, "the basis' sum");
+  // Ends are the first and the last coefficient.
+  closeTo(found.values.c0[0], 1, 1e-9, "c0");
+  closeTo(found.values.c6[0], 1, 1e-9, "c6");
+  const noisy = cubic.map((y) => y + 0.1 * random.normal()), { chiSquared } = await lw.fit(fitModels.spline({ x, data: noisy, knots: [0.3, 0.6], degree: 2 }));
+  const coarse = await lw.fit(fitModels.spline({ x, data: noisy, knots: [], degree: 2 })), polynomial = await lw.fit(fitModels.polynomial({ x, data: noisy, degree: 2 }));
+  coarse.chiSquared.forEach((chi, fit) => { closeTo(chi, polynomial.chiSquared[fit], 1e-9, "a polynomial"); assert.ok(chiSquared[fit] < chi); });
+  for (const knots of [[0.5, 0.4], [0], [1.5], [NaN]]) assert.throws(() => fitModels.spline({ x, data: cubic, knots }), { code: "invalid-option" });
 });
 
 test("spots of every shape are found, wherever they are turned", async (t) => {
@@ -204,8 +324,10 @@ test("spots of every shape are found, wherever they are turned", async (t) => {
 });
 
 test("an abort rejects with the signal's reason, and leaves nothing behind", async (t) => {
-  const lw = await open(t, { backend: "cpu" }, { fresh: true }), fits = 60_000;
-  const { data, x, y } = spots([120, 2.1, 1.9, 1.1, 4], fits, 3), controller = new AbortController(), why = new Error("enough");
+  const lw = await open(t, { backend: "cpu" }, { fresh: true }), fits = 140_000;
+  // Several sets, since one tells of its progress when a launch is over.
+  const { data: some, x, y } = spots([120, 2.1, 1.9, 1.1, 4], fits / 20, 3), data = new Float32Array(25 * fits), controller = new AbortController(), why = new Error("enough");
+  for (let k = 0; k < 20; k++) data.set(some, k * some.length);
   const call = lw.fit({
     model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, start: { a: 100, x0: 2, y0: 2, s: 1, b: 5 }, signal: controller.signal,
     onProgress: () => controller.abort(why),

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { isProxy } from "node:util/types";
 import { column, init, LeastwiseError, perEntry } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { edges, stars, weld } from "leastwise/mesh";
 import { adam, adamW, conv, linear, mlp, sgd } from "leastwise/nn";
 import { sketch } from "leastwise/sketch";
@@ -271,6 +272,7 @@ const TAKES_OPTIONS = {
   "cluster": ["cluster", "clusters", (o) => lw.cluster(new Float32Array(4), o)],
   "cluster({ mean })": ["trm", "trim", (o) => lw.cluster(new Float32Array(4), { dim: 2, clusters: 1, method: "lloyd", mean: o })],
   "fit": ["weihgts", "weights", (o) => lw.fit(o)],
+  "fitSet": ["strat", "start", (o) => fitSet(lw, o)],
   "compress": ["ration", "ratio", (o) => lw.compress(new Float32Array(4), o)],
   "search": ["prbes", "probes", (o) => index.search(new Float32Array(2), o)],
   "searchRange": ["maxDistnce", "maxDistance", (o) => index.searchRange(new Float32Array(2), o)],

@@ -8,6 +8,7 @@ import { brotliCompressSync } from "node:zlib";
 import * as leastwise from "leastwise";
 import * as autograd from "leastwise/autograd";
 import * as energies from "leastwise/energies";
+import * as fits from "leastwise/fits";
 import * as mesh from "leastwise/mesh";
 import * as meshFiles from "leastwise/mesh/files";
 import * as inline from "leastwise/inline";
@@ -36,7 +37,7 @@ test("each part of the module, the whole, and the module with threads have their
 });
 
 test("nothing but leastwise/threads leads to the module with threads", () => {
-  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/autograd.js", "dist/energies.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
+  const reached = new Set(), next = ["dist/main.js", "dist/inline.js", "dist/node.js", "dist/autograd.js", "dist/energies.js", "dist/fits.js", "dist/mesh.js", "dist/mesh/files.js", "dist/nn.js", "dist/sketch.js", "dist/three.js", "dist/vectors.js"];
   while (next.length) {
     const name = next.pop();
     if (reached.has(name)) continue;
@@ -97,9 +98,10 @@ test("what is exported", () => {
     "Adam", "AdamW", "CompiledFunctions", "CompiledResiduals", "Geometry", "GraphBuilder", "Losses", "Matrix3x3", "Optimizer", "Parser", "SGD", "V", "Value", "Vec2", "Vec3", "Vec4", "computeGradients", "differentiate", "generateCode", "generateGradientCode", "generateGradientFunction",
     "generateMathNotation", "lbfgs", "lbfgsAsync", "nonlinearLeastSquares", "nonlinearLeastSquaresAsync", "parse", "simplify",
   ]);
+  assert.deepEqual(Object.keys(fits), ["fitSet"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch", "sketchFromJSON"]);
   assert.deepEqual(Object.keys(vectors).sort(), ["Half", "encodeNpy", "exactSearch", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "predict", "toHalf"]);
-  assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
+  assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./fits", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);
   for (const entry of Object.values(manifest.exports)) {

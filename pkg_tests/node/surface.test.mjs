@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { init, log, quaternion } from "leastwise";
+import { fitSet } from "leastwise/fits";
 import { ADDON, wanted } from "./support.mjs";
 
 const { words, types, records, methods } = JSON.parse(readFileSync(new URL("surface.json", import.meta.url), "utf8"));
@@ -206,6 +207,12 @@ test("vectors", async () => {
 test("fits", async () => {
   const { values } = await lw.fit({ model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 }, maxIterations: 10, costTolerance: 1e-6, stepTolerance: 1e-6 });
   assert.deepEqual([...values.a].map(Math.round), [2, 3]);
+  const set = await fitSet(lw, { model: ([a]) => a, parameters: ["a"], points: 2, data: [1, 3, 2, 4], start: { a: 0 } });
+  await set.run();
+  await set.write([5, 5, 6, 6]);
+  await set.run();
+  assert.deepEqual([...await set.values("a")].map(Math.round), [5, 6]);
+  set.dispose();
 });
 
 test("tensors", async () => {
@@ -224,7 +231,7 @@ test("options that the engine reads are those that are declared", () => {
   const readers = {
     NativeOptions: (given) => native.solver(problem, given), NativeClusterOptions: (given) => native.cluster(points, given),
     NativeCompressOptions: (given) => native.compress(points, given), NativeTensorSettings: (given) => native.tensorSettings(given),
-    NativeFitOptions: (given) => native.runFit(0, 1, 1, new Float64Array(1), new Float64Array(1), new Float64Array(0), new Uint32Array(0), given),
+    NativeFitOptions: (given) => native.runFits(0, false, new Float64Array(0), 0, false, given),
   };
   const given = Object.entries(records).filter(([name, { isGiven }]) => isGiven && name !== "NativeLimits").map(([name]) => name);
   assert.deepEqual(Object.keys(readers).sort(), given.sort());

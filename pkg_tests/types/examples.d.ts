@@ -1,5 +1,6 @@
 // Declarations for the examples of exports: an engine `lw`, a `problem` with tables and a term, and the expressions of a residual function.
 declare const lw: import("leastwise").Engine;
+declare const set: import("leastwise/fits").FitSet<"mean">;
 declare const problem: import("leastwise").Problem;
 declare const report: import("leastwise").Report;
 declare const x: import("leastwise").Variables<import("leastwise").Vec3>;

@@ -1,6 +1,8 @@
 // Compiled, never run: `lw.fit`.
 import { exp, huber, init } from "leastwise";
 import type { Engine, FitOptions, Fits, FitState, Scalar, Values } from "leastwise";
+import { fitSet } from "leastwise/fits";
+import type { FitSet } from "leastwise/fits";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -28,6 +30,23 @@ export async function fits(lw: Engine, data: Float64Array, x: Float64Array, each
   await lw.fit({ model: ([a]) => a, parameters: ["a"], points: 3, data, start: { a: 0 } });
   const options: FitOptions<readonly ["a", "b"], "x"> = given;
   await lw.fit(options);
+  await lw.fit({ ...given, starts: { grid: { a: [1, 2], b: each } } });
+  await lw.fit({ ...given, starts: { random: 4, seed: 1 } });
+  // @ts-expect-error c is no parameter
+  await lw.fit({ ...given, starts: { grid: { c: [1] } } });
+  // @ts-expect-error one or the other
+  await lw.fit({ ...given, starts: { grid: { a: [1] }, random: 3 } });
+  using set = await fitSet(lw, given);
+  is<Same<typeof set, FitSet<"a" | "b">>>();
+  await set.run({ from: "values", signal, onProgress: (done: number, total: number) => void (done / total) });
+  await set.write(data);
+  const column = await set.values("b"), all = await set.read();
+  is<Same<typeof column, Values>>();
+  is<Same<typeof all, Fits<"a" | "b">>>();
+  // @ts-expect-error c is no parameter
+  await set.values("c");
+  // @ts-expect-error fits begin at one or the other
+  await set.run({ from: "best" });
   // @ts-expect-error a third parameter that is not there
   await lw.fit({ model: ([a, b, c], { x }) => a.add(b.mul(x)).add(c), parameters: ["a", "b"], variables: { x }, points: 4, data, start: { a: 0, b: 0 } });
   // @ts-expect-error a variable that is not there

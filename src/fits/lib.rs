@@ -1,12 +1,13 @@
 //! Many small fits: one model, and thousands to millions of independent data sets, each fitted by its own Levenberg–Marquardt.
 //!
-//! A [`Fitting`] is a model, compiled once for a device. A [`FitRun`] is one set of fits on its way: launches of a few iterations
-//! each, between which fits that are at their end are taken from the list of those that run. It knows no problem and no solver.
+//! A [`Fitting`] is a model, compiled once for a device. A [`FitSet`] is fits whose data stay there. A run of it is launches of a
+//! few iterations each, between which fits that are at their end are taken from the list of those that run. It knows no problem
+//! and no solver.
 //!
 //! ```
 //! use leastwise_device::{Device, Limits, Playing, Precision, cpu::CpuDevice};
 //! use leastwise_expr::Graph;
-//! use leastwise_fits::{FitData, Fitting, Options, Values};
+//! use leastwise_fits::{Candidates, FitData, Fitting, From, Options, Values};
 //! use leastwise_program::{FitLayout, FitModel, FitWeights, Likelihood, fit::fit_parameter};
 //!
 //! // Two fits of a constant, of three points each.
@@ -19,22 +20,22 @@
 //! let mut device = Device::Cpu(CpuDevice::new(Precision::F64, Limits::SMALL));
 //! let points = Values::Doubles(&[1.0, 2.0, 3.0, 4.0, 5.0, 9.0]);
 //! let data = FitData { count: 2, points: 3, data: points, start: &[0.0, 0.0], bounds: &[], offsets: &[] };
-//! let mut run = fitting.start(&mut device, &data, &Options::default())?;
-//! let found = loop {
-//!     if let Some(Playing::Finished(values)) = run.resume(&mut device, f64::INFINITY)? {
-//!         break values;
-//!     }
-//! };
+//! let mut set = fitting.set(&mut device, &data)?;
+//! set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default())?;
+//! while !matches!(set.resume(&mut device, f64::INFINITY)?, Some(Playing::Finished(_))) {}
+//! set.read(&mut device, 0, 1)?;
+//! let Some(Playing::Finished(found)) = set.resume(&mut device, f64::INFINITY)? else { unreachable!() };
 //! // As near as the tolerance of costs asks.
 //! assert!((found[0] - 2.0).abs() < 1e-3 && (found[1] - 6.0).abs() < 1e-3);
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
+mod layout;
 mod options;
-mod run;
+mod set;
 
 pub use options::Options;
-pub use run::FitRun;
+pub use set::{Candidates, FitSet, From};
 
 use leastwise_device::{Device, KernelSource, Profile};
 use leastwise_error::Error;
@@ -63,15 +64,15 @@ impl Values<'_> {
     }
 }
 
-/// The fits of a run.
+/// The fits of a set.
 pub struct FitData<'a> {
     /// Fits.
     pub count: u32,
     /// Points of a fit; the most where they differ.
     pub points: u32,
-    /// Shared variables, data, weights and the other variables, as [`FitLayout::places`] has them.
+    /// Shared variables, data, weights and the other variables, in the order of [`FitLayout::places`], but fit by fit.
     pub data: Values<'a>,
-    /// Starting values: a column for each parameter.
+    /// Starting values: one for each parameter, or a column for each.
     pub start: &'a [f64],
     /// Lower, then upper bounds of the free parameters: one each, or a column each; empty where there are none.
     pub bounds: &'a [f64],
@@ -114,7 +115,7 @@ impl Fitting {
         KernelSource::of_fit(&self.program)
     }
 
-    /// Fits of so many points each that one run may have on a device, at least 1.
+    /// Fits of so many points each that one set may have on a device, at least 1.
     pub fn capacity(&self, device: &Device, points: u32) -> u32 {
         let limits = device.limits();
         let numbers = limits.binding_bytes.min(limits.buffer_bytes) / 8;
@@ -130,22 +131,22 @@ impl Fitting {
     }
 
     /// Operations of a point, about.
-    fn work(&self) -> u64 {
+    pub(crate) fn work(&self) -> u64 {
         let free = u64::from(self.layout().free_count());
         self.program.program.instructions.len() as u64 + 4 * free + free * (free + 1)
     }
 
-    /// Begins a run.
+    /// Fits on a device. Their data are uploaded with what is done first.
     ///
     /// # Errors
     /// [`Error`] for another number of values than the layout says, and for buffers that can't be had.
-    pub fn start(&self, device: &mut Device, data: &FitData, options: &Options) -> Result<FitRun, Error> {
-        FitRun::new(self, device, data, options)
+    pub fn set(&self, device: &mut Device, data: &FitData) -> Result<FitSet, Error> {
+        FitSet::new(self, device, data)
     }
 }
 
-/// Fits of a run at most: on the CPU what a run has is in main memory twice.
+/// Fits of a set at most: on the CPU what one has is in main memory twice.
 const MOST: u64 = 1 << 20;
 const MOST_ON_CPU: u64 = 1 << 16;
-/// Operations of one evaluation of all fits of a run at most.
+/// Operations of one evaluation of all fits of a set at most.
 const WORK: u64 = 1 << 36;

@@ -369,16 +369,21 @@ impl Engine {
         self.call(|session| session.new_fit(words, reals))
     }
 
-    /// Fits of so many points each that one run may have.
+    /// Fits of so many points each that one set may have.
     #[wasm_bindgen(js_name = fitCapacity)]
     pub fn fit_capacity(&mut self, fit: u32, points: u32) -> Result<u32, JsValue> {
         self.call(|session| session.fit_capacity(fit, points))
     }
 
-    /// A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
-    /// growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
-    #[wasm_bindgen(js_name = runFit)]
-    pub fn run_fit(
+    #[wasm_bindgen(js_name = freeFit)]
+    pub fn free_fit(&mut self, fit: u32) {
+        self.post(|session| session.free_fit(fit));
+    }
+
+    /// A set of fits, whose data go to the device with its first task, and stay. `start` has one value for each parameter, or a column for each; `bounds` lower
+    /// ones, then upper ones.
+    #[wasm_bindgen(js_name = newFits)]
+    pub fn new_fits(
         &mut self,
         fit: u32,
         count: u32,
@@ -387,18 +392,52 @@ impl Engine {
         start: &[f64],
         bounds: &[f64],
         offsets: &[u32],
-        options: JsValue,
     ) -> Result<u32, JsValue> {
         let data = read_reals(&data)?;
         let data = data.reals();
-        let options: leastwise_fits::Options = read_record(options)?;
-        let options = &options;
-        self.call(|session| session.run_fit(fit, count, points, data, start, bounds, offsets, options))
+        self.call(|session| session.new_fits(fit, count, points, data, start, bounds, offsets))
     }
 
-    #[wasm_bindgen(js_name = freeFit)]
-    pub fn free_fit(&mut self, fit: u32) {
-        self.post(|session| session.free_fit(fit));
+    /// A task: uploads what is not on the device yet.
+    #[wasm_bindgen(js_name = uploadFits)]
+    pub fn upload_fits(&mut self, set: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.upload_fits(set))
+    }
+
+    /// A task: other data of as many points.
+    #[wasm_bindgen(js_name = writeFits)]
+    pub fn write_fits(&mut self, set: u32, data: JsValue) -> Result<u32, JsValue> {
+        let data = read_reals(&data)?;
+        let data = data.reals();
+        self.call(|session| session.write_fits(set, data))
+    }
+
+    /// A task: fits, from starting values, or from the parameters that there are (`keeps`). `candidates` has rows of all parameters, of which those with bits in
+    /// `given` are taken; fits are made from every one and the best is kept (`fitted`), or from the one with the lowest objective.
+    #[wasm_bindgen(js_name = runFits)]
+    pub fn run_fits(
+        &mut self,
+        set: u32,
+        keeps: bool,
+        candidates: &[f64],
+        given: u32,
+        fitted: bool,
+        options: JsValue,
+    ) -> Result<u32, JsValue> {
+        let options: leastwise_fits::Options = read_record(options)?;
+        let options = &options;
+        self.call(|session| session.run_fits(set, keeps, candidates, given, fitted, options))
+    }
+
+    /// A task whose `values` are fields of all fits, a column each: of parameters, standard errors of the free ones (0 where there are none), F, iterations, state.
+    #[wasm_bindgen(js_name = readFits)]
+    pub fn read_fits(&mut self, set: u32, first: u32, fields: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.read_fits(set, first, fields))
+    }
+
+    #[wasm_bindgen(js_name = freeFits)]
+    pub fn free_fits(&mut self, set: u32) {
+        self.post(|session| session.free_fits(set));
     }
 
     /// A task whose `done` carries the clustering.

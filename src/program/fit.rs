@@ -116,19 +116,24 @@ impl FitLayout {
         self.parameters
     }
 
-    /// Field with F. Damping, its growth, iterations and state follow.
+    /// Field with F. Iterations, state, damping and its growth follow.
     pub fn cost(&self) -> u32 {
         self.parameters + self.free_count()
     }
 
     /// Field with the iterations.
     pub fn iterations(&self) -> u32 {
-        self.cost() + 3
+        self.cost() + 1
     }
 
-    /// Field with the state.
+    /// Field with the state: the last one of what fits came to.
     pub fn state(&self) -> u32 {
-        self.cost() + 4
+        self.cost() + 2
+    }
+
+    /// Field with the damping, before its growth. 0 for a fit that was not begun.
+    pub fn damping(&self) -> u32 {
+        self.cost() + 3
     }
 
     /// Fields of a fit, each a column of as many numbers as there are fits.
@@ -137,7 +142,8 @@ impl FitLayout {
     }
 
     /// Numbers of the data's buffer: tolerances, shared variables, then data, weights, and the other variables. `total` points in all,
-    /// `points` the most of a fit.
+    /// `points` the most of a fit. What is not shared is point by point, all fits of a point together, so that neighbouring threads
+    /// read neighbouring numbers; of fits that differ in their points, it is fit by fit.
     pub fn data(&self, points: u64, total: u64) -> u64 {
         self.places(points, total).end
     }

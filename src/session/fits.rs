@@ -3,10 +3,10 @@
 use super::Session;
 use super::job::{Job, Progress, Step};
 use super::wire;
-use leastwise_device::Playing;
+use leastwise_device::{Device, Playing};
 use leastwise_error::Error;
 use leastwise_expr::{Expr, Graph, Leaf, tape};
-use leastwise_fits::{FitData, FitRun, Fitting, Options, Values};
+use leastwise_fits::{Candidates, FitData, FitSet, Fitting, From, Options, Values};
 use leastwise_problem::{Loss, Reals};
 use leastwise_program::fit::{fit_parameter, fit_variable};
 use leastwise_program::{FitLayout, FitModel, FitWeights, Likelihood, LossKind};
@@ -76,27 +76,38 @@ fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
     Fitting::new(&FitModel { graph: &graph, value, likelihood: &likelihood }, layout)
 }
 
-struct FitJob(Option<FitRun>);
+/// What a set of fits is at.
+struct FitJob(u32);
 
 impl Job for FitJob {
     fn resume(&mut self, session: &mut Session, _: u32, deadline: f64) -> Result<Step, Error> {
-        let run = self.0.as_mut().ok_or(Error::Internal("a run of fits that is over was resumed"))?;
-        let progress = match run.resume(&mut session.devices.main, deadline)? {
+        let Session { fit_sets, devices, .. } = session;
+        let set = fit_sets.get_mut(self.0).ok_or(Error::Disposed("fits"))?;
+        let progress = match set.resume(&mut devices.main, deadline)? {
             Some(Playing::Yielded) => Progress::Yielded,
             Some(Playing::Waiting(signal)) => Progress::Waiting(signal),
             Some(Playing::Finished(values)) => Progress::Values(values),
             None => {
-                let (done, total) = run.progress();
-                Progress::Partly { done: done.into(), total: total.into() }
+                let (done, total) = set.progress();
+                Progress::Partly { done, total }
             }
         };
         Ok(progress.into())
     }
 
     fn free(self: Box<Self>, session: &mut Session, _: u32) {
-        if let Some(run) = self.0 {
-            run.free(&mut session.devices.main);
+        let Session { fit_sets, devices, .. } = session;
+        if let Some(set) = fit_sets.get_mut(self.0) {
+            set.abandon(&mut devices.main);
         }
+    }
+}
+
+/// Numbers of either precision.
+fn values(reals: Reals<'_>) -> Values<'_> {
+    match reals {
+        Reals::F32(values) => Values::Singles(values),
+        Reals::F64(values) => Values::Doubles(values),
     }
 }
 
@@ -114,15 +125,15 @@ impl Session {
         Ok(self.fits.insert(Box::new(fitting)))
     }
 
-    /// Fits of so many points each that one run may have.
+    /// Fits of so many points each that one set may have.
     pub fn fit_capacity(&self, fit: u32, points: u32) -> Result<u32, Error> {
         let fitting = self.fits.get(fit).ok_or(Error::Disposed("fit"))?;
         Ok(fitting.capacity(&self.devices.main, points))
     }
 
-    /// A task: fits data, and gives the fields of all fits ([`FitLayout`]).
+    /// Fits with data of their own on the device, which go there with the first task.
     #[expect(clippy::too_many_arguments, reason = "they cross one by one")]
-    pub fn run_fit(
+    pub fn new_fits(
         &mut self,
         fit: u32,
         count: u32,
@@ -131,16 +142,59 @@ impl Session {
         start: &[f64],
         bounds: &[f64],
         offsets: &[u32],
+    ) -> Result<u32, Error> {
+        let Self { fits, fit_sets, devices, .. } = self;
+        let fitting = fits.get(fit).ok_or(Error::Disposed("fit"))?;
+        let set = fitting.set(&mut devices.main, &FitData { count, points, data: values(data), start, bounds, offsets })?;
+        Ok(fit_sets.insert(Box::new(set)))
+    }
+
+    /// A task of a set of fits, once it is begun.
+    fn fits_task(&mut self, set: u32, begin: impl FnOnce(&mut FitSet, &mut Device) -> Result<(), Error>) -> Result<u32, Error> {
+        let Self { fit_sets, devices, .. } = self;
+        begin(fit_sets.get_mut(set).ok_or(Error::Disposed("fits"))?, &mut devices.main)?;
+        Ok(self.add_task(FitJob(set)))
+    }
+
+    /// A task: uploads what is not on the device yet.
+    pub fn upload_fits(&mut self, set: u32) -> Result<u32, Error> {
+        self.fits_task(set, FitSet::upload)
+    }
+
+    /// A task: other data of as many points.
+    pub fn write_fits(&mut self, set: u32, data: Reals) -> Result<u32, Error> {
+        self.fits_task(set, |set, device| {
+            set.write(values(data))?;
+            set.upload(device)
+        })
+    }
+
+    /// A task: fits, from starting values or (`keeps`) from the parameters that there are. `candidates` are rows of all parameters, of
+    /// which those with bits in `given` are taken; fits are made from each and the best kept (`fitted`), or from the lowest objective.
+    pub fn run_fits(
+        &mut self,
+        set: u32,
+        keeps: bool,
+        candidates: &[f64],
+        given: u32,
+        fitted: bool,
         options: &Options,
     ) -> Result<u32, Error> {
-        let Self { fits, devices, .. } = self;
-        let fitting = fits.get(fit).ok_or(Error::Disposed("fit"))?;
-        let data = match data {
-            Reals::F32(values) => Values::Singles(values),
-            Reals::F64(values) => Values::Doubles(values),
-        };
-        let run = fitting.start(&mut devices.main, &FitData { count, points, data, start, bounds, offsets }, options)?;
-        Ok(self.add_task(FitJob(Some(run))))
+        let from = if keeps { From::Values } else { From::Start };
+        let candidates = Candidates { rows: candidates, given, fitted };
+        self.fits_task(set, |set, device| set.begin(device, from, &candidates, options))
+    }
+
+    /// A task: fields of all fits, a column each ([`FitLayout`]).
+    pub fn read_fits(&mut self, set: u32, first: u32, fields: u32) -> Result<u32, Error> {
+        self.fits_task(set, |set, device| set.read(device, first, fields))
+    }
+
+    /// Frees fits and their data.
+    pub fn free_fits(&mut self, set: u32) {
+        if let Some(set) = self.fit_sets.remove(set) {
+            set.free(&mut self.devices.main);
+        }
     }
 
     /// Frees a model.

@@ -97,6 +97,7 @@ pub struct Session {
     next_covariance: u32,
     normals: Slab<Box<normals::Normals>>,
     fits: Slab<Box<leastwise_fits::Fitting>>,
+    fit_sets: Slab<Box<leastwise_fits::FitSet>>,
     /// Tensors of f32, and of f64.
     tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
 }
@@ -137,6 +138,7 @@ impl Session {
             next_covariance: 0,
             normals: Slab::default(),
             fits: Slab::default(),
+            fit_sets: Slab::default(),
             tensor_contexts: [None, None],
         }
     }

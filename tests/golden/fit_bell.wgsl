@@ -50,8 +50,9 @@ fn evaluate(first: u32, points: u32, g0: real, g1: real, g2: real, g3: real) -> 
     let data_at = 4u + 1u * params.args.points;
     let weights_at = data_at + params.args.total;
     for (var k = 0u; k < points; k++) {
+        let own = first + k;
         let g4: real = data[4u + 0u * params.args.points + k];
-        let g5: real = data[data_at + first + k];
+        let g5: real = data[data_at + own];
         let g6: real = data[weights_at + k];
         let v0: real = g1;
         let v1: real = g4;
@@ -213,10 +214,6 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let step_tolerance: real = data[1];
     let noise: real = data[2];
     let rank: real = data[3];
-    var g0: real = vector_out[0u * fits + fit];
-    var g1: real = vector_out[1u * fits + fit];
-    var g2: real = vector_out[2u * fits + fit];
-    let g3: real = vector_out[3u * fits + fit];
     let bound_stride = select(1u, fits, params.args.each != 0u);
     let bound = fit * params.args.each;
     let lower0: real = vector_in[0u * bound_stride + bound];
@@ -225,13 +222,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let upper1: real = vector_in[4u * bound_stride + bound];
     let lower2: real = vector_in[2u * bound_stride + bound];
     let upper2: real = vector_in[5u * bound_stride + bound];
-    var damping: real = vector_out[8u * fits + fit];
-    var growth: real = vector_out[9u * fits + fit];
+    var g0: real = clamp(vector_out[0u * fits + fit], lower0, upper0);
+    var g1: real = clamp(vector_out[1u * fits + fit], lower1, upper1);
+    var g2: real = clamp(vector_out[2u * fits + fit], lower2, upper2);
+    let g3: real = vector_out[3u * fits + fit];
+    var damping: real = vector_out[10u * fits + fit];
+    var growth: real = vector_out[11u * fits + fit];
     if (damping == 0.0) {
         damping = 1e-3;
         growth = 2.0;
     }
-    var iterations = u32(vector_out[10u * fits + fit]);
+    var iterations = u32(vector_out[8u * fits + fit]);
     var status = 0u;
     var q0 = g0;
     var error0: real = 0.0;
@@ -368,8 +369,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     vector_out[2u * fits + fit] = g2;
     vector_out[6u * fits + fit] = error2;
     vector_out[7u * fits + fit] = select(flagged(), at.cost, at.usable);
-    vector_out[8u * fits + fit] = damping;
-    vector_out[9u * fits + fit] = growth;
-    vector_out[10u * fits + fit] = real(iterations);
-    vector_out[11u * fits + fit] = real(status);
+    vector_out[10u * fits + fit] = damping;
+    vector_out[11u * fits + fit] = growth;
+    vector_out[8u * fits + fit] = real(iterations);
+    vector_out[9u * fits + fit] = real(status);
 }

@@ -39,9 +39,10 @@ fn evaluate(first: u32, points: u32, g0: real, g1: real) -> Sums {
     let weights_at = data_at + params.args.total;
     let variables_at = weights_at + params.args.total;
     for (var k = 0u; k < points; k++) {
-        let g2: real = data[variables_at + 0u * params.args.total + first + k];
-        let g3: real = data[data_at + first + k];
-        let g4: real = data[weights_at + first + k];
+        let own = first + k * params.args.fits;
+        let g2: real = data[variables_at + 0u * params.args.total + own];
+        let g3: real = data[data_at + own];
+        let g4: real = data[weights_at + own];
         let v0: real = g3;
         let v1: real = 0.0;
         let v2: real = select(real(0), real(1), v1 < v0);
@@ -129,7 +130,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let fit = index[i];
     let fits = params.args.fits;
     let points = params.args.points;
-    let first = fit * points;
+    let first = fit;
     let least_curvature = real(1e-30);
     let cost_tolerance: real = data[0];
     let step_tolerance: real = data[1];
@@ -137,13 +138,13 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let rank: real = data[3];
     var g0: real = vector_out[0u * fits + fit];
     var g1: real = vector_out[1u * fits + fit];
-    var damping: real = vector_out[5u * fits + fit];
-    var growth: real = vector_out[6u * fits + fit];
+    var damping: real = vector_out[7u * fits + fit];
+    var growth: real = vector_out[8u * fits + fit];
     if (damping == 0.0) {
         damping = 1e-3;
         growth = 2.0;
     }
-    var iterations = u32(vector_out[7u * fits + fit]);
+    var iterations = u32(vector_out[5u * fits + fit]);
     var status = 0u;
     var q0 = g0;
     var error0: real = 0.0;
@@ -251,8 +252,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     vector_out[1u * fits + fit] = g1;
     vector_out[3u * fits + fit] = error1;
     vector_out[4u * fits + fit] = select(flagged(), at.cost, at.usable);
-    vector_out[5u * fits + fit] = damping;
-    vector_out[6u * fits + fit] = growth;
-    vector_out[7u * fits + fit] = real(iterations);
-    vector_out[8u * fits + fit] = real(status);
+    vector_out[7u * fits + fit] = damping;
+    vector_out[8u * fits + fit] = growth;
+    vector_out[5u * fits + fit] = real(iterations);
+    vector_out[6u * fits + fit] = real(status);
 }

@@ -2,7 +2,7 @@
 
 use leastwise::device::{Device, Playing, Signal};
 use leastwise::expr::{Expr, Graph, Unary};
-use leastwise::fits::{FitData, Fitting, Options, Values};
+use leastwise::fits::{Candidates, FitData, FitSet, Fitting, From, Options, Values};
 use leastwise::problem::Loss;
 use leastwise::program::fit::{fit_parameter, fit_state, fit_variable};
 use leastwise::program::{FitLayout, FitModel, FitWeights, Likelihood};
@@ -222,19 +222,42 @@ impl Scene {
     }
 }
 
-/// Fields of all fits.
-pub fn fitted(device: &mut Device, fitting: &Fitting, sample: &Sample, options: &Options) -> Vec<f64> {
-    let Sample { count, points, data, start, bounds, offsets, .. } = sample;
-    let data = FitData { count: *count, points: *points, data: Values::Doubles(data), start, bounds, offsets };
-    let mut run = fitting.start(device, &data, options).unwrap();
-    let values = loop {
-        match run.resume(device, f64::INFINITY).unwrap() {
+impl Sample {
+    pub fn data(&self) -> FitData<'_> {
+        let Sample { count, points, data, start, bounds, offsets, .. } = self;
+        FitData { count: *count, points: *points, data: Values::Doubles(data), start, bounds, offsets }
+    }
+}
+
+/// Goes on to the end of what is on its way.
+pub fn finished(device: &mut Device, set: &mut FitSet) -> Vec<f64> {
+    loop {
+        match set.resume(device, f64::INFINITY).unwrap() {
             Some(Playing::Finished(values)) => break values,
             Some(Playing::Waiting(signal)) => wait(device, &signal),
             Some(Playing::Yielded) | None => {}
         }
-    };
-    run.free(device);
+    }
+}
+
+/// Fields of all fits after a run.
+pub fn run(device: &mut Device, set: &mut FitSet, from: From, candidates: &Candidates, options: &Options) -> Vec<f64> {
+    set.begin(device, from, candidates, options).unwrap();
+    assert!(finished(device, set).is_empty());
+    fields(device, set)
+}
+
+/// Fields of all fits.
+pub fn fields(device: &mut Device, set: &mut FitSet) -> Vec<f64> {
+    set.read(device, 0, set.fields()).unwrap();
+    finished(device, set)
+}
+
+/// Fields of all fits.
+pub fn fitted(device: &mut Device, fitting: &Fitting, sample: &Sample, options: &Options) -> Vec<f64> {
+    let mut set = fitting.set(device, &sample.data()).unwrap();
+    let values = run(device, &mut set, From::Start, &Candidates::NONE, options);
+    set.free(device);
     values
 }
 

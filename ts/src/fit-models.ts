@@ -30,10 +30,11 @@ export interface FitImages { readonly width: number; readonly height: number; re
  * const decays: FitModel<readonly ["amplitude", "rate", "offset"], "x"> = fitModels.exponential({ x: [0, 1, 2, 3], data: [9, 5, 3, 2] });
  * const { values } = await lw.fit({ ...decays, maxIterations: 30 });
  */
-export type FitModel<Names extends readonly string[], Variable extends string> = Pick<FitBase<Names, Variable>, "model" | "parameters" | "points" | "data" | "start"> & {
+export type FitModel<Names extends readonly string[], Variable extends string> = Pick<FitBase<Names, Variable>, "model" | "parameters" | "points" | "data" | "start" | "lower"> & {
   readonly variables: { readonly [V in Variable]: ArrayLike<number> };
 };
 
+const PROFILE = ["area", "center", "sigma", "gamma", "offset"] as const;
 const PEAK = ["amplitude", "center", "width", "offset"] as const, VOIGT = ["amplitude", "center", "width", "mixing", "offset"] as const;
 const DECAY = ["amplitude", "rate", "offset"] as const, STEP = ["amplitude", "center", "rate", "offset"] as const;
 const ROUND = ["amplitude", "x", "y", "width", "offset"] as const, ELLIPTIC = ["amplitude", "x", "y", "widthX", "widthY", "offset"] as const;
@@ -120,6 +121,85 @@ function pseudoVoigt(options: FitCurves): FitModel<typeof VOIGT, "x"> {
       return a.mul(bell.add(eta.mul(reciprocal(square.add(1)).sub(bell)))).add(b);
     },
   };
+}
+
+/** Terms of {@link faddeeva}. */
+const TERMS = 32;
+
+/** Its scale and coefficients, the highest first: Fourier coefficients of exp(−t²) (L² + t²) on a circle. */
+function coefficients(): { readonly scale: number; readonly terms: readonly number[] } {
+  const half = 2 * TERMS, scale = Math.sqrt(TERMS / Math.SQRT2), terms: number[] = [];
+  for (let n = TERMS; n >= 1; n--) {
+    let sum = 0;
+    for (let k = 1 - half; k < half; k++) {
+      const t = scale * Math.tan((k * Math.PI) / half / 2);
+      sum += Math.exp(-t * t) * (scale * scale + t * t) * Math.cos((n * k * Math.PI) / half);
+    }
+    terms.push(sum / (2 * half));
+  }
+  return { scale, terms };
+}
+
+/** Re w(x + iy), y ≥ 0, of Faddeeva's function w(z) = exp(−z²) erfc(−iz), to 4·10⁻¹⁴ (Weideman, SIAM J. Numer. Anal. 31, 1994, with 32 terms). */
+function faddeeva(x: Scalar, y: Scalar): Scalar {
+  const { scale, terms } = coefficients(), above = y.add(scale), below = y.neg().add(scale);
+  // 1/(L − iz), and Z = (L + iz)/(L − iz).
+  const size = above.square().add(x.square()), r = above.div(size), s = x.div(size);
+  const [zr, zi] = [below.mul(r).sub(x.mul(s)), below.mul(s).add(x.mul(r))];
+  let [pr, pi] = [zr.mul(terms[0]!).add(terms[1]!), zi.mul(terms[0]!)];
+  for (const term of terms.slice(2)) [pr, pi] = [pr.mul(zr).sub(pi.mul(zi)).add(term), pr.mul(zi).add(pi.mul(zr))];
+  return pr.mul(r.square().sub(s.square())).sub(pi.mul(r).mul(s).mul(2)).mul(2).add(r.mul(1 / Math.sqrt(Math.PI)));
+}
+
+/** Width of Voigt's profile over that of its parts, where these are equal (Olivero & Longbothum 1977); and Re w(iγ/(σ√2)) there. */
+const EQUAL = 0.5346 + Math.sqrt(1.2166), AT_CENTER = 0.478064;
+
+function voigt(options: FitCurves): FitModel<typeof PROFILE, "x"> {
+  const made = curves("fitModels.voigt(options)", PROFILE, options, (x, y) => {
+    const { amplitude, center, full, offset } = peak(x, y), each = full / EQUAL, sigma = each / FWHM;
+    return [(amplitude * sigma * Math.sqrt(2 * Math.PI)) / AT_CENTER, center, sigma, each / 2, offset];
+  });
+  const { x } = made.variables, { low, high } = range(x);
+  return {
+    ...made, lower: { sigma: (1e-4 * (high - low)) / x.length, gamma: 0 },
+    model: ([a, m, s, g, b], { x }) => {
+      const scale = reciprocal(s.mul(Math.SQRT2));
+      return a.mul(faddeeva(x.sub(m).mul(scale), g.mul(scale))).mul(scale.mul(1 / Math.sqrt(Math.PI))).add(b);
+    },
+  };
+}
+
+/** Values of all B-splines of a degree on knots at x (de Boor 1972). */
+function basis(knots: readonly number[], degree: number, x: number): number[] {
+  const last = knots.length - degree - 2;
+  let span = degree;
+  while (span < last && x >= knots[span + 1]!) span++;
+  const values = new Array<number>(last + 1).fill(0), part = [1];
+  for (let k = 1; k <= degree; k++) {
+    let left = 0;
+    for (let j = 0; j < k; j++) {
+      const [low, high] = [knots[span + 1 + j - k]!, knots[span + 1 + j]!], share = part[j]! / (high - low);
+      part[j] = left + (high - x) * share;
+      left = (x - low) * share;
+    }
+    part.push(left);
+  }
+  part.forEach((value, j) => { values[span - degree + j] = value; });
+  return values;
+}
+
+function spline(options: FitCurves & { readonly knots: ArrayLike<number>; readonly degree?: number }): FitModel<readonly string[], string> {
+  const call = "fitModels.spline(options)", { degree = 3, knots: given, ...rest } = checked(`${call}: options`, options, { ...CURVES, knots: any(), degree: whole(1, 5) });
+  const inner = Array.from(taken(`${call}: knots`, given).values), x = taken(`${call}: x`, rest.x).values;
+  const { low, high } = range(x), count = inner.length + degree + 1;
+  if (!inner.every((knot, k) => knot > (inner[k - 1] ?? low) && knot < high)) throw new LeastwiseError("invalid-option", `${call}: knots must ascend between the least x (${low}) and the greatest (${high})`);
+  const knots = [...new Array<number>(degree + 1).fill(low), ...inner, ...new Array<number>(degree + 1).fill(high)];
+  const names = Array.from({ length: count }, (_, k) => `c${k}`), variables: { [name: string]: Float64Array } = {};
+  const rows = Array.from(x, (x) => basis(knots, degree, x));
+  for (let k = 0; k < count; k++) variables[`b${k}`] = Float64Array.from(rows, (row) => row[k]!);
+  // Linear in all parameters: one step from anywhere is the solution.
+  const made = curves(call, names, rest as FitCurves, () => names.map(() => 0));
+  return { ...made, variables, model: (c, b) => c.map((each, k) => each.mul(b[`b${k}`]!)).reduce((sum, each) => sum.add(each)) };
 }
 
 /** y = y₀ + A (x − x₀) + B ∫y, of which the rate is −B (Jacquelin, *Régressions et équations intégrales*, 2009). */
@@ -238,7 +318,11 @@ function gaussian2d<S extends Shape = "round">(options: FitImages & { readonly s
  * - `gaussian`: a exp(−½ ((x − center)/width)²) + offset; `lorentzian`: a / (1 + ((x − center)/width)²) + offset;
  * - `pseudoVoigt`: a (η L + (1 − η) G) + offset, where L and G have the full width at half maximum `width`, and η is `mixing` (Thompson, Cox
  *   & Hastings 1987): an approximation of Voigt's profile;
+ * - `voigt`: area V(x − center; sigma, gamma) + offset, with Voigt's profile as `scipy.special.voigt_profile` has it, to 4·10⁻¹⁴ of its height
+ *   (Weideman 1994); `lower` keeps sigma positive and gamma at 0 or above;
  * - `exponential`: a exp(−rate x) + offset; `logistic`: a / (1 + exp(−rate (x − center))) + offset; `polynomial`: Σ cₖ xᵏ of a `degree`;
+ * - `spline`: Σ cₖ Bₖ(x), B-splines of a `degree` (default: 3) with inner `knots`, as `scipy.interpolate.LSQUnivariateSpline` takes them: c0 … are the
+ *   coefficients of `BSpline` on knots that begin and end with degree + 1 times the least and the greatest x; at most 12;
  * - `gaussian2d`: spots of a `shape`, `"round"`, `"elliptic"` or `"rotated"` (by `angle`, from x to y).
  *
  * @throws `invalid-option` for other options; `data-length` where data are no whole number of curves or images
@@ -246,4 +330,4 @@ function gaussian2d<S extends Shape = "round">(options: FitImages & { readonly s
  * const spots = await lw.fit({ ...fitModels.gaussian2d({ width: 5, height: 5, data: new Float32Array(50).fill(1) }), likelihood: "poisson" });
  * console.log(spots.values.x, spots.values.y, spots.standardErrors.x);
  */
-export const fitModels = /* @__PURE__ */ Object.freeze({ gaussian, lorentzian, pseudoVoigt, exponential, logistic, polynomial, gaussian2d });
+export const fitModels = /* @__PURE__ */ Object.freeze({ gaussian, lorentzian, pseudoVoigt, voigt, exponential, logistic, polynomial, spline, gaussian2d });

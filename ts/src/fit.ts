@@ -8,7 +8,7 @@ import { callback, checked, entriesOf, given as any, oneOf, real, REPORTING, who
 import { packFitModel, type FitWeights } from "./packed.js";
 import { NEEDS } from "./parts.js";
 import { Scalar } from "./scalar.js";
-import type { Tasks } from "./tasks.js";
+import type { Tasks, Watch } from "./tasks.js";
 import { Trace } from "./trace.js";
 import { joined } from "./wire.js";
 import { Words } from "./words.js";
@@ -74,6 +74,8 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
   readonly upper?: { readonly [N in Names[number]]?: EachFit };
   /** Parameters that stay at their starting values. @defaultValue none */
   readonly fixed?: readonly Names[number][];
+  /** Further starts, of which the best is kept. @defaultValue none: fits begin at `start` */
+  readonly starts?: FitStarts<Names[number]>;
   /** Greatest number of iterations of a fit. @defaultValue 100 */
   readonly maxIterations?: number;
   /** Converged if a step is predicted to reduce the objective by less than this part. @defaultValue 1e-12; 1e-7 in f32 */
@@ -81,6 +83,22 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
   /** Converged if a step changes every parameter by less than this part. @defaultValue 1e-11; 1e-6 in f32 */
   readonly stepTolerance?: number;
 }
+
+/**
+ * Starts besides `start`, the same for all fits. Parameters that they do not name begin at `start`.
+ *
+ * - `grid`: values of some parameters. The objective is evaluated at every combination, and each fit begins at its lowest, as
+ *   `scipy.optimize.brute` does with a `finish`. At most 65,536 combinations.
+ * - `random`: that many fits from each, and the best is kept. Starts are a Latin hypercube within the bounds of all fitted parameters that
+ *   have a lower and an upper one, the same for all fits; at most 1,000. `seed` is an integer, by default 0.
+ *
+ * @example
+ * const starts: FitStarts<"x0" | "y0"> = { grid: { x0: [1, 2, 3], y0: [1, 2, 3] } };
+ * const others: FitStarts<"x0" | "y0"> = { random: 8, seed: 1 };
+ */
+export type FitStarts<Name extends string> =
+  | { readonly grid: { readonly [N in Name]?: ArrayLike<number> }; readonly random?: never; readonly seed?: never }
+  | { readonly random: number; readonly seed?: number; readonly grid?: never };
 
 /**
  * Least squares: ½ Σ w ρ((f − y)²).
@@ -157,7 +175,7 @@ export interface Fits<Name extends string> {
 
 const KINDS = {
   model: callback<(parameters: never, variables: never) => unknown>(), parameters: any(), variables: any(), points: any(), data: any(), weights: any(), start: any(),
-  lower: any(), upper: any(), fixed: any(), maxIterations: whole(1, 1e6), costTolerance: real(0, 1), stepTolerance: real(0, 1),
+  lower: any(), upper: any(), fixed: any(), starts: any(), maxIterations: whole(1, 1e6), costTolerance: real(0, 1), stepTolerance: real(0, 1),
   likelihood: oneOf("least-squares", "poisson"), loss: any(), variance: any(), ...REPORTING,
 } as const;
 
@@ -190,6 +208,70 @@ interface Looked {
   /** Bounds of free parameters; undefined where there are none. */
   readonly lower: readonly Column[] | undefined;
   readonly upper: readonly Column[] | undefined;
+  readonly candidates: Candidates;
+}
+
+/** Starts to be tried: rows of all parameters, bits of those that they give, and true where fits are made from every one. */
+interface Candidates { readonly rows: Float64Array; readonly given: number; readonly fitted: boolean }
+
+const GRID = { grid: any() } as const, RANDOM = { random: whole(1, 1000), seed: whole(0) } as const;
+
+/** Starts in the engine's terms. */
+function candidatesOf(asked: unknown, { names, free, lower, upper }: Pick<Looked, "names" | "free" | "lower" | "upper">): Candidates {
+  if (asked === undefined) return { rows: new Float64Array(0), given: 0, fitted: false };
+  if (typeof asked !== "object" || asked === null) refuse(`starts must be { grid } or { random }, not ${describe(asked)}`);
+  const columns = new Map<number, ArrayLike<number>>(), isGrid = "grid" in asked;
+  let rows = 1;
+  if (isGrid) {
+    for (const [name, given] of entriesOf("fit(): starts: grid", checked("fit(): starts", asked, GRID).grid)) {
+      const k = names.indexOf(name);
+      if (!free.includes(k)) refuse(`starts: "${name}" is no parameter that is fitted`);
+      const { values } = taken(`fit(): starts: "${name}"`, given);
+      if (values.length === 0 || !Array.from(values).every(Number.isFinite)) refuse(`starts: "${name}" must list finite values`);
+      columns.set(k, values);
+      rows *= values.length;
+    }
+    if (columns.size === 0 || rows > 0x10000) refuse(`starts: a grid has 1 to 65,536 combinations, not ${columns.size === 0 ? 0 : rows}`);
+  } else {
+    const { random, seed = 0 } = checked("fit(): starts", asked, RANDOM);
+    if (random === undefined) refuse("starts must be { grid } or { random }");
+    rows = random;
+    const uniform = generator(seed);
+    for (const k of free) {
+      const [low, high] = [lower?.[k], upper?.[k]];
+      if (typeof low !== "number" || typeof high !== "number" || !Number.isFinite(high - low)) continue;
+      // One start in each of so many strata, in random order.
+      const order = Array.from({ length: rows }, (_, i) => i);
+      for (let i = rows - 1; i > 0; i--) {
+        const j = Math.floor(uniform() * (i + 1));
+        [order[i], order[j]] = [order[j]!, order[i]!];
+      }
+      columns.set(k, order.map((stratum) => low + ((high - low) * (stratum + uniform())) / rows));
+    }
+    if (columns.size === 0) refuse("starts: random ones are within bounds, so give a fitted parameter a lower and an upper bound that all fits share");
+  }
+  let given = 0;
+  const table = new Float64Array(rows * names.length);
+  // The last parameter of a grid changes fastest.
+  let after = rows;
+  for (const [k, values] of columns) {
+    if (k > 31) throw new LeastwiseError("limits", `fit(): starts: "${names[k]}" is parameter ${k}, but starts are of the first 32`);
+    given |= 1 << k;
+    after /= isGrid ? values.length : 1;
+    for (let row = 0; row < rows; row++) table[row * names.length + k] = values[isGrid ? Math.floor(row / after) % values.length : row]!;
+  }
+  return { rows: table, given: given >>> 0, fitted: !isGrid };
+}
+
+/** Uniform numbers in [0, 1) (Mulberry32). */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let z = Math.imul(state ^ (state >>> 15), state | 1);
+    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
+    return ((z ^ (z >>> 14)) >>> 0) / 2 ** 32;
+  };
 }
 
 function look(options: ReturnType<typeof check>): Looked {
@@ -234,7 +316,8 @@ function look(options: ReturnType<typeof check>): Looked {
   const limits = (what: "lower" | "upper", none: number) => columns(what, options[what] ?? {}).map((column) => column ?? none);
   const [lower, upper] = bounded ? [limits("lower", -Infinity), limits("upper", Infinity)] : [undefined, undefined];
   if (lower && upper) mustBeOrdered(known, free, lower, upper, count);
-  return { names: known, free, ...layout, data, variables, weights, start, lower, upper };
+  const candidates = candidatesOf(options.starts, { names: known, free, lower, upper });
+  return { names: known, free, ...layout, data, variables, weights, start, lower, upper, candidates };
 }
 
 /** Refuses bounds that are not in their order. */
@@ -315,71 +398,82 @@ function chunkOf(looked: Looked, first: number, count: number, single: boolean) 
     all.set(column, place);
     place += column.length;
   }
-  const starts = new Float64Array(names.length * count);
-  start.forEach((column, k) => {
-    const isFree = lower && free.includes(k);
-    for (let fit = 0; fit < count; fit++) {
-      const value = at(column, first + fit);
-      starts[k * count + fit] = isFree ? Math.min(Math.max(value, at(lower[k]!, first + fit)), at(upper![k]!, first + fit)) : value;
-    }
-  });
+  // What is the same for all fits crosses once.
+  const own = start.some((column) => typeof column === "object") ? count : 1;
+  const starts = new Float64Array(names.length * own);
+  start.forEach((column, k) => { for (let fit = 0; fit < own; fit++) starts[k * own + fit] = at(column, first + fit); });
   const bounds = [...free.map((k) => lower?.[k]), ...free.map((k) => upper?.[k])];
   const each = bounds.some((column) => typeof column === "object");
   const rows = lower ? (each ? count : 1) : 0;
   const limits = new Float64Array(bounds.length * rows);
   bounds.forEach((column, k) => { for (let fit = 0; fit < rows; fit++) limits[k * rows + fit] = at(column!, first + fit); });
-  const own = offsets ? Uint32Array.from(offsets.subarray(first, first + count + 1), (offset) => offset - begin) : new Uint32Array(0);
-  return { all, starts, limits, own };
+  const begins = offsets ? Uint32Array.from(offsets.subarray(first, first + count + 1), (offset) => offset - begin) : new Uint32Array(0);
+  return { all, starts, limits, begins };
 }
 
-/** @internal */
-export async function fit<const Names extends readonly string[], Variable extends string>(tasks: Tasks, given: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
-  const began = performance.now();
-  const options = check(given);
-  const looked = reading(WHAT, () => look(options));
-  const { names, free, count, points, offsets } = looked;
-  const variance = options.likelihood === "poisson" ? poissonVariance(options.variance) : varianceOf(options.variance);
-  const { words, reals } = packed(looked, options, tasks.largest);
-  const native = {
-    ...(options.maxIterations !== undefined && { maxIterations: options.maxIterations }),
-    ...(options.costTolerance !== undefined && { costTolerance: options.costTolerance }),
-    ...(options.stepTolerance !== undefined && { stepTolerance: options.stepTolerance }),
-  };
-  const { signal, onProgress } = options;
-  await tasks.parts.need(NEEDS.fits);
-  const handle = tasks.call((engine) => engine.newFit(words, reals));
-  try {
-    const capacity = tasks.call((engine) => engine.fitCapacity(handle, points));
-    const isSingle = tasks.valuesAs === "f32", Made = isSingle ? Float32Array : Float64Array;
-    const single = isSingle || [looked.data, ...looked.variables.map(({ values }) => values), ...(looked.weights ? [looked.weights.values] : [])].every((values) => isFloats(values) && values instanceof Float32Array);
-    const made = (): Values => new Made(count) as Values;
-    const results = { values: names.map(made), errors: names.map(made), chiSquared: made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
-    for (let first = 0; first < count; first += capacity) {
-      const here = Math.min(capacity, count - first);
-      const { all, starts, limits, own } = chunkOf(looked, first, here, single);
-      const task = tasks.call((engine) => engine.runFit(handle, here, points, all, starts, limits, own, native));
-      const { values } = await tasks.run(task, {
-        signal, onAbort: "reject", onProgress: onProgress && ((done, total) => { if (done < total) onProgress(first + (done / total) * here, count); }),
-      });
-      if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
-      take(values, first, here);
-      onProgress?.(first + here, count);
-    }
-    const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
-    for (const state of results.states) ended[STATES[state]!] += 1;
-    const byName = (columns: readonly Values[]) => Object.fromEntries(names.map((name, k) => [name, columns[k]!])) as Fits<Names[number]>["values"];
-    return {
-      count, values: byName(results.values), standardErrors: byName(results.errors), chiSquared: results.chiSquared, iterations: results.iterations, states: results.states, ended,
-      state: (number) => STATES[results.states[number]!] ?? refuse(`state(fit): there are ${count} fits, and no fit ${shownValue(number)}`),
-      ms: performance.now() - began,
-    };
+/** Numbers of the options that are the engine's. */
+const NATIVE = ["maxIterations", "costTolerance", "stepTolerance"] as const;
 
-    /** Takes over the fields of some fits. */
-    function take(fields: Float64Array, first: number, here: number): void {
+/** Fits that were looked at, and their model in the engine, which whoever asked for it frees. @internal */
+export class Model<Name extends string> {
+  private constructor(private readonly tasks: Tasks, public looked: Looked, private readonly variance: number | "estimated", private readonly native: { readonly [K in (typeof NATIVE)[number]]?: number }, readonly handle: number, private readonly single: boolean) {}
+
+  /** Of options, and what of them reports. */
+  static async of<const Names extends readonly string[]>(tasks: Tasks, given: unknown): Promise<[Model<Names[number]>, Pick<Reporting, "signal" | "onProgress">]> {
+    const options = check(given);
+    const looked = reading(WHAT, () => look(options));
+    const variance = options.likelihood === "poisson" ? poissonVariance(options.variance) : varianceOf(options.variance);
+    const { words, reals } = packed(looked, options, tasks.largest);
+    const native = Object.fromEntries(NATIVE.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
+    await tasks.parts.need(NEEDS.fits);
+    const { data, variables, weights } = looked;
+    const single = tasks.valuesAs === "f32" || [data, ...variables.map(({ values }) => values), ...(weights ? [weights.values] : [])].every((values) => isFloats(values) && values instanceof Float32Array);
+    return [new Model(tasks, looked, variance, native, tasks.call((engine) => engine.newFit(words, reals)), single), options];
+  }
+
+  /** The fits in sets that the device has room for: the first of each, and how many. */
+  get sets(): readonly (readonly [first: number, count: number])[] {
+    const { count, points } = this.looked, most = this.tasks.call((engine) => engine.fitCapacity(this.handle, points));
+    return Array.from({ length: Math.ceil(count / most) }, (_, k) => [k * most, Math.min(most, count - k * most)] as const);
+  }
+
+  /** Forgets all arrays that are in the engine. */
+  forget(): void {
+    const none = new Float64Array(0);
+    this.looked = { ...this.looked, data: none, variables: [], weights: undefined, start: [], lower: undefined, upper: undefined };
+  }
+
+  /** A set. */
+  begin([first, count]: readonly [number, number]): number {
+    const { all, starts, limits, begins } = chunkOf(this.looked, first, count, this.single);
+    return this.tasks.call((engine) => engine.newFits(this.handle, count, this.looked.points, all, starts, limits, begins));
+  }
+
+  /** Fits a set. */
+  async run(set: number, keeps: boolean, watch: Watch): Promise<void> {
+    const { rows, given, fitted } = keeps ? NO_STARTS : this.looked.candidates;
+    await this.tasks.run(this.tasks.call((engine) => engine.runFits(set, keeps, rows, given, fitted, this.native)), { ...watch, onAbort: "reject" });
+  }
+
+  /** Fields of a set, a column each: from `first` on, or parameters, errors, F, iterations and states. */
+  async fields(set: number, signal?: AbortSignal, first = 0, count = this.looked.names.length + this.looked.free.length + 3): Promise<Float64Array> {
+    const { values } = await this.tasks.run(this.tasks.call((engine) => engine.readFits(set, first, count)), { signal, onAbort: "reject" });
+    if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
+    return values;
+  }
+
+  /** A number for each fit. */
+  made(): Values { return new (this.tasks.valuesAs === "f32" ? Float32Array : Float64Array)(this.looked.count) as Values; }
+
+  /** What fits came to, by fields of sets that are taken over one after the other; and the result. */
+  collector(): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
+    const { names, free, count, points, offsets } = this.looked, { variance } = this;
+    const results = { values: names.map(() => this.made()), errors: names.map(() => this.made()), chiSquared: this.made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
+    const take = (fields: Float64Array, [first, here]: readonly [number, number]) => {
       const field = (number: number) => fields.subarray(number * here, (number + 1) * here);
       names.forEach((_, k) => results.values[k]!.set(field(k), first));
       const after = names.length + free.length;
-      const [costs, iterations, states] = [field(after), field(after + 3), field(after + 4)];
+      const [costs, iterations, states] = [field(after), field(after + 1), field(after + 2)];
       const scales = new Float64Array(here);
       for (let fit = 0; fit < here; fit++) {
         const chiSquared = 2 * costs[fit]!, state = states[fit]! - 1;
@@ -394,9 +488,41 @@ export async function fit<const Names extends readonly string[], Variable extend
         const errors = field(names.length + j), to = results.errors[k]!;
         for (let fit = 0; fit < here; fit++) to[first + fit] = errors[fit]! * scales[fit]!;
       });
+    };
+    const fits = (ms: number): Fits<Name> => {
+      const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
+      for (const state of results.states) ended[STATES[state]!] += 1;
+      const byName = (columns: readonly Values[]) => Object.fromEntries(names.map((name, k) => [name, columns[k]!])) as Fits<Name>["values"];
+      return {
+        count, values: byName(results.values), standardErrors: byName(results.errors), chiSquared: results.chiSquared, iterations: results.iterations, states: results.states, ended,
+        state: (number) => STATES[results.states[number]!] ?? refuse(`state(fit): there are ${count} fits, and no fit ${shownValue(number)}`), ms,
+      };
+    };
+    return { take, fits };
+  }
+}
+
+const NO_STARTS: Candidates = { rows: new Float64Array(0), given: 0, fitted: false };
+
+/** @internal */
+export async function fit<const Names extends readonly string[], Variable extends string>(tasks: Tasks, given: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
+  const began = performance.now();
+  const [model, { signal, onProgress }] = await Model.of<Names>(tasks, given), { count } = model.looked;
+  try {
+    const { take, fits } = model.collector();
+    for (const part of model.sets) {
+      const [first, here] = part, set = model.begin(part);
+      try {
+        await model.run(set, false, { signal, onProgress: onProgress && ((done, total) => { if (done < total) onProgress(first + (done / total) * here, count); }) });
+        take(await model.fields(set, signal), part);
+      } finally {
+        tasks.release((engine) => engine.freeFits(set));
+      }
+      onProgress?.(first + here, count);
     }
+    return fits(performance.now() - began);
   } finally {
-    tasks.release((engine) => engine.freeFit(handle));
+    tasks.release((engine) => engine.freeFit(model.handle));
   }
 }
 

@@ -16,7 +16,7 @@ export {
 export * from "./functions.js";
 export type { Bool, Eigen, Mat, Mat2, Mat3, MatOf, Num, Quat, Scalar, Value, Vec, Vec2, Vec3, Vec4, VecOf } from "./expression.js";
 export { fitModels, type FitCurves, type FitImages, type FitModel } from "./fit-models.js";
-export type { FitBase, FitLeastSquares, FitOptions, FitParameters, FitPoisson, Fits, FitState } from "./fit.js";
+export type { FitBase, FitLeastSquares, FitOptions, FitParameters, FitPoisson, Fits, FitStarts, FitState } from "./fit.js";
 export type { GraduatedEnding, GraduatedOptions, GraduatedReport, Suspect } from "./graduated.js";
 export type { BackwardOptions, Cotangent, Gradients, TermGradients } from "./gradients.js";
 export { composed, loss, scaled, trivial, type Loss, type LossParameters } from "./loss.js";

@@ -569,14 +569,26 @@ export interface NativeEngine {
   traffic(solver: number): NativeTraffic;
   /** A model of many small fits, as `packed.ts` packs it. */
   newFit(words: Uint32Array, reals: Float64Array): number;
-  /** Fits of so many points each that one run may have. */
+  /** Fits of so many points each that one set may have. */
   fitCapacity(fit: number, points: number): number;
-  /**
-   * A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
-   * growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
-   */
-  runFit(fit: number, count: number, points: number, data: Float64Array | Float32Array, start: Float64Array, bounds: Float64Array, offsets: Uint32Array, options: NativeFitOptions): number;
   freeFit(fit: number): void;
+  /**
+   * A set of fits, whose data go to the device with its first task, and stay. `start` has one value for each parameter, or a column for each; `bounds` lower
+   * ones, then upper ones.
+   */
+  newFits(fit: number, count: number, points: number, data: Float64Array | Float32Array, start: Float64Array, bounds: Float64Array, offsets: Uint32Array): number;
+  /** A task: uploads what is not on the device yet. */
+  uploadFits(set: number): number;
+  /** A task: other data of as many points. */
+  writeFits(set: number, data: Float64Array | Float32Array): number;
+  /**
+   * A task: fits, from starting values, or from the parameters that there are (`keeps`). `candidates` has rows of all parameters, of which those with bits in
+   * `given` are taken; fits are made from every one and the best is kept (`fitted`), or from the one with the lowest objective.
+   */
+  runFits(set: number, keeps: boolean, candidates: Float64Array, given: number, fitted: boolean, options: NativeFitOptions): number;
+  /** A task whose `values` are fields of all fits, a column each: of parameters, standard errors of the free ones (0 where there are none), F, iterations, state. */
+  readFits(set: number, first: number, fields: number): number;
+  freeFits(set: number): void;
   /** A task whose `done` carries the clustering. */
   cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;
   /** A task whose `done` carries a new index: clusters, then codes. */

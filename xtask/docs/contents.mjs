@@ -21,7 +21,7 @@ export const SECTIONS = [
 ];
 
 export const RECIPES = [
-  { text: "Curves and data", items: ["curve-fit", "time-series", "ode-fit", "multi-start", "custom-loss"] },
+  { text: "Curves and data", items: ["curve-fit", "spots", "time-series", "ode-fit", "multi-start", "custom-loss"] },
   { text: "Linear models", items: ["nnls", "sparse-regression"] },
   { text: "Cameras and scans", items: ["calibration", "pnp", "bundle-adjustment", "icp", "registration"] },
   { text: "Robots", items: ["pose-graph", "inverse-kinematics"] },

@@ -28,7 +28,7 @@ const RULES = [
   ["rare", /^engine_(graduated|backward|tune|tuning|setTuning|termCosts|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)\b/],
   ["tensors", /^engine_tensor\w+/],
   ["normals", /^engine_(normals|\w+Normals)\b/],
-  ["fits", /^engine_(newFit|fitCapacity|runFit|freeFit)\b/],
+  ["fits", /^engine_(newFits?|fitCapacity|\w+Fits?)\b/],
   ["graph", /leastwise_anneal::(index::graphed|graph::(bits|build|walk|whole))\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches|wire::progress::(found|measured|Evaluated|Searched))\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],

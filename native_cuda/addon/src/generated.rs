@@ -411,16 +411,21 @@ impl Engine {
         self.call(env, |session| session.new_fit(words, reals))
     }
 
-    /// Fits of so many points each that one run may have.
+    /// Fits of so many points each that one set may have.
     #[napi]
     pub fn fit_capacity(&self, env: &Env, fit: u32, points: u32) -> Result<u32> {
         self.call(env, |session| session.fit_capacity(fit, points))
     }
 
-    /// A task whose `values` are the fields of all fits, a column each: parameters, standard errors of the free ones (0 where there are none), F, damping, its
-    /// growth, iterations, state. `start` has a column for each parameter; `bounds` lower ones, then upper ones.
     #[napi]
-    pub fn run_fit(
+    pub fn free_fit(&self, fit: u32) {
+        self.post(move |session| session.free_fit(fit));
+    }
+
+    /// A set of fits, whose data go to the device with its first task, and stay. `start` has one value for each parameter, or a column for each; `bounds` lower
+    /// ones, then upper ones.
+    #[napi]
+    pub fn new_fits(
         &self,
         env: &Env,
         fit: u32,
@@ -430,18 +435,53 @@ impl Engine {
         start: &[f64],
         bounds: &[f64],
         offsets: &[u32],
-        options: Unknown,
     ) -> Result<u32> {
         let data = read_reals(env, data)?;
         let data = data.reals();
+        self.call(env, |session| session.new_fits(fit, count, points, data, start, bounds, offsets))
+    }
+
+    /// A task: uploads what is not on the device yet.
+    #[napi]
+    pub fn upload_fits(&self, env: &Env, set: u32) -> Result<u32> {
+        self.call(env, |session| session.upload_fits(set))
+    }
+
+    /// A task: other data of as many points.
+    #[napi]
+    pub fn write_fits(&self, env: &Env, set: u32, data: Unknown) -> Result<u32> {
+        let data = read_reals(env, data)?;
+        let data = data.reals();
+        self.call(env, |session| session.write_fits(set, data))
+    }
+
+    /// A task: fits, from starting values, or from the parameters that there are (`keeps`). `candidates` has rows of all parameters, of which those with bits in
+    /// `given` are taken; fits are made from every one and the best is kept (`fitted`), or from the one with the lowest objective.
+    #[napi]
+    pub fn run_fits(
+        &self,
+        env: &Env,
+        set: u32,
+        keeps: bool,
+        candidates: &[f64],
+        given: u32,
+        fitted: bool,
+        options: Unknown,
+    ) -> Result<u32> {
         let options: leastwise::fits::Options = read_record(env, options)?;
         let options = &options;
-        self.call(env, |session| session.run_fit(fit, count, points, data, start, bounds, offsets, options))
+        self.call(env, |session| session.run_fits(set, keeps, candidates, given, fitted, options))
+    }
+
+    /// A task whose `values` are fields of all fits, a column each: of parameters, standard errors of the free ones (0 where there are none), F, iterations, state.
+    #[napi]
+    pub fn read_fits(&self, env: &Env, set: u32, first: u32, fields: u32) -> Result<u32> {
+        self.call(env, |session| session.read_fits(set, first, fields))
     }
 
     #[napi]
-    pub fn free_fit(&self, fit: u32) {
-        self.post(move |session| session.free_fit(fit));
+    pub fn free_fits(&self, set: u32) {
+        self.post(move |session| session.free_fits(set));
     }
 
     /// A task whose `done` carries the clustering.

@@ -1,4 +1,4 @@
-//! Twins of the compaction of fits: `tally`, `offsets`, `compact`.
+//! Twins of what is done around fits: `tally`, `offsets`, `compact`, `begin`, `keep`.
 
 use crate::Workgroups;
 use crate::real::Real;
@@ -41,6 +41,34 @@ pub fn compact<R: Real>(work: &Workgroups, args: kernels::fits::Compact, binding
             if states[fit as usize] == R::ZERO {
                 bindings.table[place] = fit;
                 place += 1;
+            }
+        }
+    }
+}
+
+/// Starting values, and the list of all fits.
+pub fn begin<R: Real>(work: &Workgroups, args: kernels::fits::Begin, bindings: kernels::fits::BeginSlices<R>) {
+    let fits = args.fits as usize;
+    let (stride, each) = if args.each == 0 { (1, 0) } else { (fits, 1) };
+    for fit in work.items() {
+        for number in 0..if args.keeps == 0 { args.parameters } else { 0 } {
+            let is_given = number < 32 && args.given >> number & 1 != 0;
+            let place = if is_given { (args.candidate + number) as usize } else { number as usize * stride + each * fit };
+            bindings.fields[number as usize * fits + fit] = bindings.starts[place];
+        }
+        (args.parameters..args.fields).for_each(|field| bindings.fields[field as usize * fits + fit] = R::ZERO);
+        bindings.table[fit] = fit as u32;
+    }
+}
+
+/// The better of two outcomes of every fit.
+pub fn keep<R: Real>(work: &Workgroups, args: kernels::fits::Keep, bindings: kernels::fits::KeepSlices<R>) {
+    let fits = args.fits as usize;
+    for fit in work.items() {
+        let (found, kept) = (bindings.fields[args.cost as usize + fit], bindings.best[args.cost as usize + fit]);
+        if found.is_finite() && (!kept.is_finite() || found < kept) {
+            for field in 0..args.fields as usize {
+                bindings.best[field * fits + fit] = bindings.fields[field * fits + fit];
             }
         }
     }

@@ -81,13 +81,17 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
         FitWeights::Each => {
             writeln!(text, "    let weights_at = {next};")?;
             next = "weights_at + params.args.total".into();
-            Some("weights_at + first + k")
+            Some("weights_at + own")
         }
     };
     if shared < variables {
         writeln!(text, "    let variables_at = {next};")?;
     }
     writeln!(text, "    for (var k = 0u; k < points; k++) {{")?;
+    match layout.ragged {
+        true => writeln!(text, "        let own = first + k;")?,
+        false => writeln!(text, "        let own = first + k * params.args.fits;")?,
+    }
     let (mut of_shared, mut of_each) = (0, 0);
     for (number, is_shared) in layout.variables.iter().enumerate() {
         let place = if *is_shared {
@@ -95,11 +99,11 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
             format!("{}u + {}u * params.args.points + k", FitTolerances::COUNT, of_shared - 1)
         } else {
             of_each += 1;
-            format!("variables_at + {}u * params.args.total + first + k", of_each - 1)
+            format!("variables_at + {}u * params.args.total + own", of_each - 1)
         };
         writeln!(text, "        let g{}: real = data[{place}];", parameters + number)?;
     }
-    writeln!(text, "        let g{}: real = data[data_at + first + k];", parameters + variables)?;
+    writeln!(text, "        let g{}: real = data[data_at + own];", parameters + variables)?;
     if let Some(place) = weights {
         writeln!(text, "        let g{}: real = data[{place}];", parameters + variables + 1)?;
     }
@@ -161,16 +165,12 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
     writeln!(text, "    let fit = index[i];\n    let fits = params.args.fits;")?;
     match layout.ragged {
         true => writeln!(text, "    let first = arena[fit];\n    let points = arena[fit + 1u] - first;")?,
-        false => writeln!(text, "    let points = params.args.points;\n    let first = fit * points;")?,
+        false => writeln!(text, "    let points = params.args.points;\n    let first = fit;")?,
     }
     writeln!(text, "    let least_curvature = real({:e});", FitProgram::LEAST_CURVATURE)?;
     // The order of `FitTolerances`.
     for (number, name) in ["cost_tolerance", "step_tolerance", "noise", "rank"].into_iter().enumerate() {
         writeln!(text, "    let {name}: real = data[{number}];")?;
-    }
-    for j in 0..parameters {
-        let kind = if layout.free.contains(&(j as u32)) { "var" } else { "let" };
-        writeln!(text, "    {kind} g{j}: real = {};", place(j as u32))?;
     }
     if layout.bounded {
         writeln!(text, "    let bound_stride = select(1u, fits, params.args.each != 0u);\n    let bound = fit * params.args.each;")?;
@@ -179,8 +179,16 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
             writeln!(text, "    let upper{j}: real = vector_in[{}u * bound_stride + bound];", n + j)?;
         }
     }
-    let cost = layout.cost();
-    writeln!(text, "    var damping: real = {};\n    var growth: real = {};", place(cost + 1), place(cost + 2))?;
+    for j in 0..parameters {
+        let value = place(j as u32);
+        match layout.free.iter().position(|free| *free == j as u32) {
+            Some(free) if layout.bounded => writeln!(text, "    var g{j}: real = clamp({value}, lower{free}, upper{free});")?,
+            Some(_) => writeln!(text, "    var g{j}: real = {value};")?,
+            None => writeln!(text, "    let g{j}: real = {value};")?,
+        }
+    }
+    let (cost, damped) = (layout.cost(), layout.damping());
+    writeln!(text, "    var damping: real = {};\n    var growth: real = {};", place(damped), place(damped + 1))?;
     writeln!(text, "    if (damping == 0.0) {{\n        damping = {:e};\n        growth = 2.0;\n    }}", FitProgram::FIRST_DAMPING)?;
     writeln!(text, "    var iterations = u32({});\n    var status = {}u;", place(layout.iterations()), fit_state::RUNNING)?;
     // What a step is judged by. One place evaluates, and one factors: compilers write functions out where they are called.
@@ -234,7 +242,7 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
         writeln!(text, "    {} = g{number};\n    {} = error{j};", place(*number), place(layout.errors() + j as u32))?;
     }
     writeln!(text, "    {} = select(flagged(), at.cost, at.usable);", place(cost))?;
-    writeln!(text, "    {} = damping;\n    {} = growth;", place(cost + 1), place(cost + 2))?;
+    writeln!(text, "    {} = damping;\n    {} = growth;", place(damped), place(damped + 1))?;
     writeln!(text, "    {} = real(iterations);\n    {} = real(status);\n}}", place(layout.iterations()), place(layout.state()))
 }
 

@@ -1,4 +1,4 @@
-//! Compaction of fits.
+//! Compaction of fits, their beginning, and the best of several starts.
 
 use crate::twins::harness::{Case, POISONED_WORD};
 use crate::twins::value::Random;
@@ -100,4 +100,65 @@ pub fn compact(size: usize, random: &mut Random) -> Vec<Case> {
         case
     };
     shares(size, random).into_iter().map(case).collect()
+}
+
+pub fn begin(size: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(name, each, keeps, given): (&str, bool, bool, u32)| {
+        let mut case = Case::new(StaticKernel::FitsBegin, name);
+        let (parameters, fields) = (2 + random.below(3) as usize, 9);
+        let own = if each { parameters * size } else { parameters };
+        let starts = random.vector(own + parameters);
+        case.indices(vec![POISONED_WORD; size + 2]);
+        case.reals(fits::Begin::STARTS, starts.clone());
+        case.poisoned(fits::Begin::FIELDS, fields * size + 2);
+        let args = fits::Begin {
+            fits: size as u32,
+            parameters: parameters as u32,
+            fields: fields as u32,
+            each: each.into(),
+            keeps: keeps.into(),
+            given,
+            candidate: own as u32,
+        };
+        case.dispatch(size as u32, args);
+        for fit in 0..size {
+            case.expect_index(fit, fit as u32);
+            for number in 0..if keeps { 0 } else { parameters } {
+                let place = match given >> number & 1 {
+                    0 if each => number * size + fit,
+                    0 => number,
+                    _ => own + number,
+                };
+                case.expect(fits::Begin::FIELDS, number * size + fit, starts[place]);
+            }
+            (parameters..fields).for_each(|field| case.expect(fits::Begin::FIELDS, field * size + fit, 0.0));
+        }
+        case
+    };
+    let cases = [("shared", false, false, 0), ("own", true, false, 0), ("candidate", true, false, 0b10), ("kept", false, true, 0b1)];
+    cases.map(case).into()
+}
+
+pub fn keep(size: usize, random: &mut Random) -> Case {
+    let mut case = Case::new(StaticKernel::FitsKeep, "");
+    let (fields, cost) = (4, 2 * size);
+    let [mut found, mut best] = [(); 2].map(|()| random.vector(fields * size));
+    for fit in 0..size {
+        match random.below(4) {
+            0 => found[cost + fit] = f64::NAN,
+            1 => best[cost + fit] = f64::NAN,
+            2 => best[cost + fit] = found[cost + fit],
+            _ => {}
+        }
+    }
+    case.reals(fits::Keep::FIELDS, found.clone());
+    case.reals(fits::Keep::BEST, best.clone());
+    case.dispatch(size as u32, fits::Keep { fits: size as u32, fields: fields as u32, cost: cost as u32 });
+    for fit in 0..size {
+        let (a, b) = (found[cost + fit], best[cost + fit]);
+        if a.is_finite() && (b.is_nan() || a < b) {
+            (0..fields).for_each(|field| case.expect(fits::Keep::BEST, field * size + fit, found[field * size + fit]));
+        }
+    }
+    case
 }

@@ -94,6 +94,8 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::FitsTally => fits::tally(size, random),
         StaticKernel::FitsOffsets => vec![fits::offsets(size, random)],
         StaticKernel::FitsCompact => fits::compact(size, random),
+        StaticKernel::FitsBegin => fits::begin(size, random),
+        StaticKernel::FitsKeep => vec![fits::keep(size, random)],
         StaticKernel::MeasureCopy => vec![copy::copy(size, random)],
         StaticKernel::MeshVertexNormals => meshes::vertex_normals(size, random),
         StaticKernel::LineSearchScaleStep => descent::stretch(size, random),

@@ -1,6 +1,7 @@
 //! The normal equations of a block of fits, scaled to a diagonal of 1: factors, steps, predictions and standard errors, a fit a lane.
 
-use super::{Sums, row_of, zeros};
+use super::sums::Sums;
+use super::{row_of, zeros};
 use crate::block::lanes::{LANES, Lanes};
 use crate::real::Real;
 use leastwise_program::{FitLayout, FitProgram};
@@ -25,7 +26,7 @@ impl<R: Real> System<R> {
         Self { n, s, c, l, b, step }
     }
 
-    pub fn scale(&mut self, at: &Sums<R>, layout: &FitLayout, values: &[Lanes<R>], (lower, upper): (&[Lanes<R>], &[Lanes<R>])) {
+    pub fn scale(&mut self, at: &Sums<R>, layout: &FitLayout, values: &[Lanes<R>], lower: &[Lanes<R>], upper: &[Lanes<R>]) {
         let least = R::from_f64(FitProgram::LEAST_CURVATURE);
         for (j, &number) in layout.free.iter().enumerate() {
             let (h, d, value) = (&at.normal[row_of(j) + j], &at.gradient[j], &values[number as usize]);
@@ -49,7 +50,7 @@ impl<R: Real> System<R> {
     }
 
     /// The Cholesky factor of the matrix with this diagonal; true where every pivot is above `least`.
-    pub fn factor(&mut self, diagonal: &Lanes<R>, least: R) -> [bool; LANES] {
+    pub fn factor(&mut self, diagonal: &Lanes<R>, least: &Lanes<R>) -> [bool; LANES] {
         let mut regular = [true; LANES];
         for j in 0..self.n {
             let mut pivot = *diagonal;
@@ -60,7 +61,7 @@ impl<R: Real> System<R> {
                 }
             }
             for lane in 0..LANES {
-                let above = pivot[lane] > least;
+                let above = pivot[lane] > least[lane];
                 regular[lane] &= above;
                 pivot[lane] = if above { pivot[lane] } else { R::ONE }.sqrt();
             }

@@ -1,0 +1,2 @@
+/** `leastwise/fits`: many small fits whose data stay on the device. */
+export { fitSet, type FitRunOptions, type FitSet } from "./fit-set.js";
