@@ -77,11 +77,11 @@ test("nothing of the package is imported later, and modules import each other in
 
 test("what is exported", () => {
   assert.deepEqual(Object.keys(leastwise).sort(), [
-    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "avgPool2d", "barron", "batchNorm", "cauchy", "cbrt", "ceil", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
-    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "dropout", "eigenSymmetric", "embedding", "erf", "exp", "exp2", "expm1", "fitModels", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "groupNorm", "half", "huber", "hypot",
-    "init", "leakyRelu", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "oneHot", "or", "perEntry", "pow", "preload", "quat", "quatExp",
+    "Half", "LeastwiseError", "abs", "acos", "acosh", "and", "angleBetween", "arctan", "asin", "asinh", "atan", "atan2", "atanh", "attention", "avgPool2d", "barron", "batchNorm", "cauchy", "cbrt", "ceil", "cholesky", "clamp", "closestRotation", "column", "composed", "concat", "conv2d", "cos",
+    "cosh", "cotangent", "cross", "crossEntropy", "cube", "dihedralAngle", "distance", "dot", "dropout", "eigenSymmetric", "eigh", "embedding", "erf", "exp", "exp2", "expm1", "fitModels", "floor", "fract", "fromAngleAxis", "fromMatrix", "gelu", "gemanMcClure", "grad", "groupNorm", "half", "huber", "hypot",
+    "init", "leakyRelu", "linearSolve", "log", "log10", "log1p", "log2", "logsumexp", "loss", "manifold", "map", "mat2", "mat3", "max", "maxPool2d", "mean", "min", "mix", "mod", "norm", "normalize", "not", "oneHot", "or", "perEntry", "pow", "preload", "qr", "quat", "quatExp",
     "quaternion", "reciprocal", "relu", "rotateXYZ", "round", "rsqrt", "scaled", "se2", "se3", "select", "sigmoid", "sign", "sim3", "sin", "sinh", "smoothstep", "so2", "so3", "softL1", "softplus", "sphere", "sqrt",
-    "stack", "step", "subset", "sum", "sumOver", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "valueAndGrad", "vec", "vector", "welsch", "where",
+    "stack", "step", "subset", "sum", "sumOver", "svd", "tan", "tanh", "tolerant", "triangleArea", "triangleNormal", "trivial", "tukey", "valueAndGrad", "vec", "vector", "welsch", "where",
   ]);
   assert.deepEqual(Object.keys(mesh).sort(), [
     "angleDefects", "boundaryLoops", "boundingBox", "clean", "components", "cornerAngles", "cotangentWeights", "cutAlong", "decimate", "disk", "edgeLengths", "edges", "faceAdjacency", "faceAreas", "faceNeighbors", "faceNormals", "fans",

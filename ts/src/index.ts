@@ -38,10 +38,13 @@ export type { Constraint, ConstraintOptions, EnergyOptions, Evaluation, Gradient
 export type { Arrays, DeviceArray, KeptArray } from "./tensor/device-arrays.js";
 export { attention, concat, conv2d, crossEntropy, embedding, grad, map, maxPool2d, stack, where } from "./tensor/functions.js";
 export type { AttentionOptions, ConvolutionOptions, Pair, PoolOptions } from "./tensor/functions.js";
+export type { SortOptions, TopK } from "./tensor/along.js";
 export type { NormOptions, SpreadOptions } from "./tensor/composed.js";
 export { avgPool2d, batchNorm, dropout, groupNorm, oneHot, valueAndGrad } from "./tensor/layers.js";
 export type { BatchNormOptions, NormalizationOptions } from "./tensor/layers.js";
 export type { HalfOptions, Nested, RandomOptions, TensorEngine, TensorOptions, TensorStatistics, TensorStep } from "./tensor/make.js";
+export { cholesky, eigh, linearSolve, qr, svd } from "./tensor/linear.js";
+export type { EighResult, QRResult, SVDResult } from "./tensor/linear.js";
 export type { TensorModel, TensorRates } from "./tensor/model.js";
 export type { TensorRouting, TensorSettings } from "./tensor/routing.js";
 export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";
