@@ -20,7 +20,8 @@ function near(actual, expected, tolerance, what) {
   actual.forEach((value, k) => assert.ok(Math.abs(value - expected[k]) <= tolerance * Math.max(1, Math.abs(expected[k])), `${what}: element ${k} is ${value}, not ${expected[k]}`));
 }
 
-const list = async (tensor) => [...await tensor.read()];
+// −0 is 0 here.
+const list = async (tensor) => [...await tensor.read()].map((value) => value + 0);
 
 for (const [backend, dtype] of DTYPES) {
   const epsilon = dtype === "f64" ? 1e-12 : 2e-5;

@@ -255,17 +255,22 @@ fn gradients_go_where_elements_came_from() {
             let columns = graph.sort(squares, 0.0, false).unwrap();
             graph.apply("mul", &[sorted, columns]).unwrap()
         });
-        // Of a number twice, beyond the end and from the end.
-        let rows = bench.tensor(&[2.0, -1.0, 9.0, 2.0, 0.0, -7.0], &[2, 3]);
-        let (x, v) = (bench.random(&mut random, &[2, 4]), bench.random(&mut random, &[2, 3]));
+        // Of a number twice, beyond the end and from the end. What was read is the device's: every check has tensors of its own.
+        let mut fresh = |bench: &mut Bench| {
+            let rows = bench.tensor(&[2.0, -1.0, 9.0, 2.0, 0.0, -7.0], &[2, 3]);
+            (rows, bench.random(&mut random, &[2, 4]), bench.random(&mut random, &[2, 3]))
+        };
+        let (rows, x, _) = fresh(&mut bench);
         check(&mut bench, &format!("seed {seed}, taken"), &[x], |graph, x| {
             let taken = graph.take_along_axis(x[0], rows, 1.0).unwrap();
             graph.apply("square", &[taken]).unwrap()
         });
+        let (rows, x, v) = fresh(&mut bench);
         check(&mut bench, &format!("seed {seed}, added"), &[x, v], |graph, x| {
             let sums = graph.scatter_add(x[0], rows, x[1], 1.0).unwrap();
             graph.apply("square", &[sums]).unwrap()
         });
+        let (rows, x, v) = fresh(&mut bench);
         check(&mut bench, &format!("seed {seed}, put"), &[x, v], |graph, x| {
             let put = graph.put_along_axis(x[0], rows, x[1], 1.0).unwrap();
             graph.apply("square", &[put]).unwrap()
