@@ -86,3 +86,30 @@ for (const [backend, dtype] of DTYPES) {
     assert.deepEqual(indefinite, [1, 0, 2, NaN]);
   });
 }
+
+test("gradients, beside central differences in f64", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const shape = (values, sizes) => lw.tensor(values, sizes, { dtype: "f64" });
+  // Away from singular matrices and from equal values.
+  const diagonal = (n) => lw.eye(n, undefined, { dtype: "f64" }).mul(shape(Array.from({ length: n }, (_, k) => 3 + 1.5 * k), [n]));
+  const rows = shape([2, -1, 9, 2, 0, -7], [2, 3]), b = shape(numbers(6, 2), [3, 2]), v = shape(numbers(6, 4), [2, 3]);
+  const cases = {
+    cumsum: [[4, 5], (x) => x.square().cumsum(1)], cumprod: [[4, 5], (x) => x.cumprod(0)], sort: [[4, 5], (x) => x.sort(0, { descending: true }).square()], topk: [[4, 5], (x) => x.topk(2).values.square()],
+    takeAlongAxis: [[2, 4], (x) => x.takeAlongAxis(rows, 1).square()], scatterAdd: [[2, 4], (x) => x.scatterAdd(rows, v, 1).square()], "scatterAdd of values": [[2, 3], (x) => shape(numbers(8, 9), [2, 4]).scatterAdd(rows, x, 1).square()],
+    putAlongAxis: [[2, 4], (x) => x.putAlongAxis(rows, v, 1).square()], "putAlongAxis of values": [[2, 3], (x) => shape(numbers(8, 9), [2, 4]).putAlongAxis(rows, x, 1).square()],
+    linearSolve: [[3, 3], (x) => linearSolve(x.add(diagonal(3)), b)], "linearSolve of the right-hand side": [[3, 2], (x) => linearSolve(diagonal(3).add(0.5), x)], cholesky: [[3, 3], (x) => cholesky(x.mul(0.5).add(diagonal(3)))],
+    q: [[4, 3], (x) => qr(x.add(diagonal(3).pad([[0, 1], [0, 0]]))).q], r: [[4, 3], (x) => qr(x.add(diagonal(3).pad([[0, 1], [0, 0]]))).r],
+    u: [[4, 3], (x) => svd(x.mul(0.5).add(diagonal(3).pad([[0, 1], [0, 0]]))).u], s: [[4, 3], (x) => svd(x).s], vh: [[3, 4], (x) => svd(x.mul(0.5).add(diagonal(3).pad([[0, 0], [0, 1]]))).vh],
+    eigenvalues: [[3, 3], (x) => eigh(x).eigenvalues], eigenvectors: [[3, 3], (x) => eigh(x.mul(0.5).add(diagonal(3))).eigenvectors],
+    "a slope of a slope": [[3, 3], (x) => grad(cholesky(x.mul(0.3).add(diagonal(3))).square().sum(), [x])[0]],
+  };
+  for (const [name, [sizes, of]] of Object.entries(cases)) {
+    const values = numbers(sizes[0] * sizes[1], name.length);
+    // Weights, so that no sum of gradients hides anything.
+    const loss = (x) => { const y = of(x), flat = y.reshape([y.size]); return flat.mul(lw.arange(y.size, { dtype: "f64" }).cos()).sum(); };
+    const x = shape(values, sizes), [slopes] = grad(loss(x), [x]);
+    const step = 1e-5, moved = values.flatMap((_, k) => [step, -step].map((by) => loss(shape(values.map((value, j) => (j === k ? value + by : value)), sizes)).item()));
+    const found = await list(slopes), at = await Promise.all(moved);
+    near(found, values.map((_, k) => (at[2 * k] - at[2 * k + 1]) / (2 * step)), 2e-7, name);
+  }
+});
