@@ -304,9 +304,8 @@ fn solved(a: &[f64], b: &[f64], n: usize, k: usize) -> Vec<f64> {
         let scale = rows[p][p];
         rows[p].iter_mut().for_each(|x| *x /= scale);
         let row = rows[p].clone();
-        for (r, other) in rows.iter_mut().enumerate().filter(|(r, _)| *r != p) {
+        for (_, other) in rows.iter_mut().enumerate().filter(|(r, _)| *r != p) {
             let factor = other[p];
-            debug_assert!(r < n);
             other.iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
         }
     }
