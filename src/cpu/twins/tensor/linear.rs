@@ -188,7 +188,8 @@ fn turn<R: Real>(w: &mut [R], v: &mut [R], (m, n): (usize, usize), (p, q): (usiz
         both += x * y;
     }
     debug_assert_eq!(w.len(), m * n);
-    if !(both.abs() > least * first.sqrt() * second.sqrt()) {
+    let is_apart = both.abs() > least * first.sqrt() * second.sqrt();
+    if !is_apart {
         return false;
     }
     let cotangent = (second - first) / (R::from_f64(2.0) * both);
