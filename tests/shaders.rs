@@ -110,10 +110,11 @@ fn bindings_are_those_of_the_table_and_all_are_used() {
             // Reals and indices never share a buffer, and nothing is padded: a vec3 would be.
             let TypeInner::Array { base, .. } = module.types[variable.ty].inner else { panic!("`{name}`, binding {slot}: no array") };
             let scalar = module.types[base].inner.scalar();
-            let expected = if matches!(variable.name.as_deref(), Some("incidence" | "map" | "table" | "board" | "places")) {
-                Scalar::U32
-            } else {
-                Scalar::F32
+            // Places along an axis of a tensor are numbers of its own kind.
+            let expected = match variable.name.as_deref() {
+                Some("places") if name.starts_with("tensor_") => Scalar::F32,
+                Some("incidence" | "map" | "table" | "board" | "places") => Scalar::U32,
+                _ => Scalar::F32,
             };
             let padded = matches!(module.types[base].inner, TypeInner::Vector { size: naga::VectorSize::Tri, .. });
             assert!(!padded && scalar == Some(expected), "`{name}`, binding {slot}");

@@ -1,5 +1,5 @@
 // A lane of tensors: a program whose values are compared with plain JavaScript's, and later with those of an engine of its own.
-import { attention, concat, grad, map, select, sin, stack, where } from "leastwise";
+import { attention, concat, grad, map, qr, select, sin, stack, svd, where } from "leastwise";
 import { turns } from "./calls.mjs";
 import { instances, someOf } from "./values.mjs";
 import { sameBits } from "./verify.mjs";
@@ -30,6 +30,13 @@ const OTHERS = {
   pad: ([a], { widths }) => a.pad(widths),
   flip: ([a], { axis }) => a.flip(axis),
   gather: ([a], { seed }) => a.gather(someOf(seed, a.shape[0], 4)),
+  cumsum: ([a], { axis }) => a.cumsum(axis),
+  sort: ([a], { axis, seed }) => a.sort(axis, { descending: seed % 2 === 0 }),
+  argsort: ([a], { axis }) => a.argsort(axis),
+  takeAlongAxis: ([a, b], { axis }) => a.takeAlongAxis(b.mul(3).round(), axis),
+  scatterAdd: ([a, b], { axis }) => a.scatterAdd(b.mul(3).round(), b, axis),
+  qr: ([a]) => { const { q, r } = qr(a); q.dispose(); return r; },
+  svd: ([a]) => { const { u, s, vh } = svd(a); u.dispose(); vh.dispose(); return s; },
   concat: (of) => concat(of),
   stack: (of) => stack(of),
   where: ([a, b]) => where(a, b, 0.5),

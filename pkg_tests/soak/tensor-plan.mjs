@@ -43,6 +43,10 @@ export function tensorActions(draw, count) {
     () => { const a = any(); op("pad", [a], undefined, { widths: shapes.get(a).map(() => [draw.below(2), draw.below(3)]) }); },
     () => { const a = any(); op("flip", [a], shapes.get(a), { axis: draw.below(shapes.get(a).length) }); },
     () => op("gather", [any()], undefined, { seed: draw.seed }),
+    () => { const a = any(); op(draw.pick(["cumsum", "sort", "argsort"]), [a], shapes.get(a), { axis: draw.below(shapes.get(a).length), seed: draw.seed }); },
+    () => { const a = any(); op(draw.pick(["takeAlongAxis", "scatterAdd"]), [a, alike(a)], shapes.get(a), { axis: draw.below(shapes.get(a).length) }); },
+    // Of matrices, or refused.
+    () => op(draw.pick(["qr", "svd"]), [any()], undefined),
     () => { const a = any(); op(draw.pick(["concat", "stack"]), [a, alike(a)], undefined); },
     () => { const a = any(); op(draw.pick(["where", "map"]), [a, alike(a)], shapes.get(a)); },
     () => op("attention", [any()], undefined),

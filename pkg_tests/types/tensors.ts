@@ -1,5 +1,5 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
-import { attention, avgPool2d, batchNorm, concat, conv2d, crossEntropy, dropout, exp, grad, groupNorm, init, map, maxPool2d, oneHot, select, stack, valueAndGrad, where } from "leastwise";
+import { attention, avgPool2d, batchNorm, cholesky, concat, conv2d, crossEntropy, dropout, eigh, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, qr, select, stack, svd, valueAndGrad, where } from "leastwise";
 import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
@@ -45,6 +45,14 @@ export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
   is<Same<typeof spread, Tensor<"f64">>>();
   a.clip(0, null).mod(2).atan2(a).log2().leakyRelu().tile([2, 1]).repeat(2, 0).argmin(0).isNaN().notEqual(a);
   oneHot(lw.indices([0, 1]), 2).add(lw.eye(2));
+  a.cumsum().cumprod(0).sort(1, { descending: true }).argsort().takeAlongAxis(words, 0).putAlongAxis(a, 0, -1).scatterAdd([0], a, 0);
+  const top = d.topk(2, 0), { r } = qr(d), { s, vh } = svd(d), { eigenvalues } = eigh(d);
+  is<Same<typeof top.values, Tensor<"f64">>>();
+  is<Same<typeof r, Tensor<"f64">>>();
+  is<Same<typeof eigenvalues, Tensor<"f64">>>();
+  linearSolve(cholesky(d), s.add(vh));
+  // @ts-expect-error one is of f32, the other of f64
+  linearSolve(a, d);
   const both = valueAndGrad((x, y) => x.mul(y).sum(), [d, d]);
   is<Same<typeof both.gradients, readonly [Tensor<"f64">, Tensor<"f64">]>>();
   const shape: number[] = [2, 3];

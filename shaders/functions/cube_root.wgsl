@@ -10,5 +10,5 @@ fn cube_root(x: real) -> real {
     let factor = select(select(real(1), 1.25992107, rest == 1), 1.58740103, rest == 2);
     let t = factor * (0.451667190 + f * (0.904817581 + f * (-0.535629332 + f * (0.216936857 - f * 0.0377880446))));
     let y = scale_by_power_of_two(t - (t - f * power_of_two(rest) / (t * t)) / 3.0, third);
-    return select(select(y, -y, x < 0.0), x, x == 0.0);
+    return select(select(y, -y, x < 0.0), x, x == 0.0 || !is_finite(x));
 }

@@ -9,10 +9,14 @@ fn logarithm_part(n: i32, f: real, c: real) -> real {
     return k * 0.693359375 + (f + (f * z * p + (c - k * 2.12194440e-4) - 0.5 * z));
 }
 
+// The logarithm of u, which is y where it is a number: −∞ at 0, ∞ at ∞, none below 0.
+fn logarithm_at_edges(u: real, y: real) -> real {
+    return select(select(flagged(), -infinity(), u == 0.0), select(u, y, is_finite(u)), u > 0.0);
+}
+
 fn logarithm(x: real) -> real {
     let n = exponent_of(x);
-    let y = logarithm_part(n, scale_by_power_of_two(x, -n) - 1.0, 0.0);
-    return select(flagged(), y, x > 0.0);
+    return logarithm_at_edges(x, logarithm_part(n, scale_by_power_of_two(x, -n) - 1.0, 0.0));
 }
 
 fn log1p(x: real) -> real {
@@ -22,6 +26,5 @@ fn log1p(x: real) -> real {
     let lost = select(x - opaque(sum - 1.0), 1.0 - opaque(sum - x), x > 1.0);
     let n = exponent_of(sum);
     let f = select(scale_by_power_of_two(sum, -n) - 1.0, x, near);
-    let y = logarithm_part(n, f, select(lost / sum, 0.0, near));
-    return select(flagged(), y, x > -1.0);
+    return logarithm_at_edges(sum, logarithm_part(n, f, select(lost / sum, 0.0, near)));
 }

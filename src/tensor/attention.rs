@@ -32,7 +32,7 @@ pub struct Launch {
 
 impl Launch {
     /// `None` where a device with these limits can't have so many items in a dispatch.
-    fn new<K: Arguments>(args: K, items: u64, limits: &Limits) -> Option<Self> {
+    pub(crate) fn new<K: Arguments>(args: K, items: u64, limits: &Limits) -> Option<Self> {
         let count = u32::try_from(items).ok().filter(|_| items <= limits.max_items())?;
         Some(Self { kernel: K::KERNEL, count, words: args.words() })
     }

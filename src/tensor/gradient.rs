@@ -47,7 +47,9 @@ impl Graph {
         match (&entry.rule, &entry.op) {
             (Some(Rule::Convolution { images, filters, .. }), _) => vec![*images, *filters],
             (None, Op::Detach) => Vec::new(),
-            (None, Op::Gather) => vec![entry.inputs[0]],
+            (None, Op::Gather | Op::Special(Special::Take | Special::Scatter { latest: false, .. })) => vec![entry.inputs[0]],
+            // Places are whole numbers, which have no slope.
+            (None, Op::Special(Special::Merge { .. } | Special::Scatter { .. })) => Vec::new(),
             (None, _) => entry.inputs.clone(),
         }
     }
@@ -138,12 +140,34 @@ impl Sweep<'_> {
             Op::Gather => self.pass_gather(&entry.inputs, g),
             Op::Reduce { fold, axes } => self.pass_reduction(node, entry.inputs[0], (*fold, axes), g),
             Op::Product(groups) => self.pass_product(&entry.inputs, *groups, g),
+            Op::Part(number) if self.is_linear(entry.inputs[0]) => self.pass_linear(entry.inputs[0], (node, *number), g),
             Op::Part(0) => self.pass_special(entry.inputs[0], node, g),
             Op::Special(Special::Fold { step, dilation, .. }) => {
                 let size = self.graph.shape(entry.inputs[0])[2];
                 let amount = self.graph.moved(g, Movement::Window { axis: 1, size, step: *step, dilation: *dilation });
                 self.give(entry.inputs[0], amount)
             }
+            Op::Special(Special::Scan { chunk, reverse }) => {
+                let shape = self.graph.shape(node).to_vec();
+                let scan = Special::Scan { chunk: *chunk, reverse: !reverse };
+                let amount = self.graph.add(Op::Special(scan), vec![g], shape);
+                self.give(entry.inputs[0], amount)
+            }
+            Op::Special(Special::Take) => {
+                let n = self.graph.shape(entry.inputs[0])[1];
+                let amount = self.graph.scatter(g, entry.inputs[1], n, false)?;
+                self.give(entry.inputs[0], amount)
+            }
+            Op::Special(Special::Scatter { latest: false, .. }) => {
+                let amount = self.graph.taken_back(g, entry.inputs[3])?;
+                self.give(entry.inputs[0], amount)
+            }
+            Op::Special(Special::Cholesky) => {
+                let amount = self.graph.back_through_cholesky(node, g)?;
+                self.give(entry.inputs[0], amount)
+            }
+            // Nothing comes here: they have no sources.
+            Op::Special(Special::Merge { .. } | Special::Scatter { .. }) => Ok(()),
             Op::Part(_) | Op::Special(_) => refuse("there are no second derivatives through attention and gathered rows".into()),
         }
     }
@@ -343,16 +367,52 @@ impl Sweep<'_> {
     fn pass_gather(&mut self, inputs: &[Node], g: Node) -> Result<(), Error> {
         let [table, rows] = inputs[..] else { return Ok(()) };
         let shape = self.graph.shape(table).to_vec();
-        let Some(lists) = self.graph.lists(rows, shape[0]) else {
-            return refuse("rows were gathered by numbers that were computed; give them as whole numbers for a gradient".into());
-        };
         let width = elements(&shape[1..]).unwrap_or(0);
         let count = self.graph.size(rows);
         let flat = self.graph.moved(g, Movement::Reshape(vec![count, width]));
+        let Some(lists) = self.graph.lists(rows, shape[0]) else {
+            // Numbers that were computed are sorted where they are.
+            let amount = self.graph.summed_rows(flat, rows, shape[0])?;
+            let amount = self.graph.moved(amount, Movement::Reshape(shape));
+            return self.give(table, amount);
+        };
         let special = Special::SumRows { rows: shape[0] };
         let summed = self.graph.add(Op::Special(special), vec![flat, lists], vec![shape[0], width]);
         let amount = self.graph.moved(summed, Movement::Reshape(shape));
         self.give(table, amount)
+    }
+
+    /// Whether a node is one of several results of linear algebra.
+    fn is_linear(&self, whole: Node) -> bool {
+        matches!(self.graph.entry(whole).op, Op::Special(Special::Solve | Special::Qr | Special::Singular))
+    }
+
+    /// Linear algebra: of results, of which the other ones are the same operation's.
+    fn pass_linear(&mut self, whole: Node, (result, number): (Node, u32), g: Node) -> Result<(), Error> {
+        let entry = self.graph.entry(whole).clone();
+        let first = entry.inputs[0];
+        match entry.op {
+            Op::Special(Special::Solve) => {
+                let amounts = self.graph.back_through_solve(first, result, g)?;
+                for (&input, amount) in entry.inputs.iter().zip(amounts) {
+                    if self.through.contains(&input) {
+                        self.give(input, amount)?;
+                    }
+                }
+                Ok(())
+            }
+            Op::Special(Special::Qr) => {
+                let other = 1 - number;
+                let made = self.graph.add(Op::Part(other), vec![whole], entry.parts[other as usize].clone());
+                let both = if number == 0 { [result, made] } else { [made, result] };
+                let amount = self.graph.back_through_qr(both, g, number == 0)?;
+                self.give(first, amount)
+            }
+            _ => {
+                let amount = self.graph.back_through_singular(first, result, g)?;
+                self.give(first, amount)
+            }
+        }
     }
 
     /// Attention: by its own kernels, which make scores anew.

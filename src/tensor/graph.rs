@@ -62,6 +62,36 @@ pub enum Special {
         /// Rows of the result.
         rows: u32,
     },
+    /// Running sums along the middle axis of [outer, n, inner].
+    Scan {
+        /// Elements after which they begin anew.
+        chunk: u32,
+        /// True for sums from the last element of a chunk on.
+        reverse: bool,
+    },
+    /// A pass of a merge sort of rows: keys [rows, n] and the places that they came from, and both again, merged.
+    Merge {
+        /// Keys of a sorted run.
+        width: u32,
+    },
+    /// Elements along the middle axis of [outer, n, inner] by numbers [outer, m, inner].
+    Take,
+    /// The adjoint of taking: of [outer, m, inner], of numbers in sorted lists [outer, lists, m], of the places these came from, and of
+    /// the numbers themselves, which gradients need.
+    Scatter {
+        /// Length of the result's axis.
+        n: u32,
+        /// True for the last place with a number in place of the sum, −1 where there is none.
+        latest: bool,
+    },
+    /// X of A X = B, of matrices [b, n, n] and [b, n, k]; the second result is working memory.
+    Solve,
+    /// The lower triangle L of A = L Lᵀ, of matrices [b, n, n].
+    Cholesky,
+    /// Q and R of matrices [b, m, n] with m ≥ n; the third result is working memory.
+    Qr,
+    /// Right singular vectors of matrices [b, m, n], in no order; the second result is working memory.
+    Singular,
 }
 
 /// Operation that a node is the result of.

@@ -12,10 +12,12 @@
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
+pub mod along;
 pub mod attention;
 pub mod formula;
 pub mod gradient;
 pub mod graph;
+pub mod linear;
 pub mod operations;
 pub mod plan;
 pub mod pool;

@@ -1,12 +1,18 @@
 //! Tensors on a CUDA device, held to the other evaluator of `tests/tensors`.
 
+#[path = "../tensors/along.rs"]
+mod along;
 #[path = "../tensors/bench.rs"]
 #[allow(dead_code)]
 mod bench;
+#[path = "../tensors/edges.rs"]
+mod edges;
 #[path = "../tensors/gradients.rs"]
 mod gradients;
 #[path = "../tensors/halves.rs"]
 mod halves;
+#[path = "../tensors/linear.rs"]
+mod linear;
 #[path = "../tensors/nans.rs"]
 mod nans;
 #[path = "../tensors/operations.rs"]

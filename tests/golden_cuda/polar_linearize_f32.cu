@@ -26,6 +26,15 @@ __device__ __forceinline__ f32 f0_opaque(const S3_Params& g0_params, const f32 a
     return e6;
 }
 
+__device__ __forceinline__ bool f1_is_finite(const S3_Params& g0_params, const f32 a0_x) {
+    const u32 e1 = bit_cast<u32>(a0_x);
+    const u32 e4 = g0_params.m2_zero;
+    const u32 e5 = op_xor(e1, e4);
+    const u32 e7 = op_and(e5, 2139095040u);
+    const bool e9 = op_ne(e7, 2139095040u);
+    return e9;
+}
+
 __device__ __forceinline__ f32 f2_flagged(const S3_Params& g0_params) {
     const u32 e3 = g0_params.m2_zero;
     const u32 e4 = op_xor(2143289344u, e3);
@@ -238,7 +247,20 @@ __device__ __forceinline__ f32 f12_power(const S3_Params& g0_params, const f32 a
     return e86;
 }
 
-__device__ __forceinline__ f32 f13_logarithm_part(const i32 a0_n, const f32 a1_f, const f32 a2_c) {
+__device__ __forceinline__ f32 f13_logarithm_at_edges(const S3_Params& g0_params, const f32 a0_u, const f32 a1_y) {
+    const f32 e2 = f2_flagged(g0_params);
+    const f32 e3 = f11_infinity(g0_params);
+    const f32 e4 = op_neg(e3);
+    const bool e6 = op_eq(a0_u, 0e0f);
+    const f32 e7 = choose(e6, e4, e2);
+    const bool e8 = f1_is_finite(g0_params, a0_u);
+    const f32 e9 = choose(e8, a1_y, a0_u);
+    const bool e11 = op_gt(a0_u, 0e0f);
+    const f32 e12 = choose(e11, e9, e7);
+    return e12;
+}
+
+__device__ __forceinline__ f32 f14_logarithm_part(const i32 a0_n, const f32 a1_f, const f32 a2_c) {
     const f32 e4 = op_mul(a1_f, 7.634622e-2f);
     const f32 e6 = op_sub(1.2761627e-1f, e4);
     const f32 e7 = op_mul(a1_f, e6);
@@ -268,7 +290,7 @@ __device__ __forceinline__ f32 f13_logarithm_part(const i32 a0_n, const f32 a1_f
     return e39;
 }
 
-__device__ __forceinline__ f32 f14_log1p(const S3_Params& g0_params, const f32 a0_x) {
+__device__ __forceinline__ f32 f15_log1p(const S3_Params& g0_params, const f32 a0_x) {
     bool l0_ = {};
     const bool e2 = op_gt(a0_x, -2.928e-1f);
     if (e2) {
@@ -296,14 +318,12 @@ __device__ __forceinline__ f32 f14_log1p(const S3_Params& g0_params, const f32 a
     const f32 e30 = choose(e8, a0_x, e29);
     const f32 e31 = op_div(e24, e13);
     const f32 e33 = choose(e8, 0e0f, e31);
-    const f32 e34 = f13_logarithm_part(e25, e30, e33);
-    const f32 e35 = f2_flagged(g0_params);
-    const bool e37 = op_gt(a0_x, -1e0f);
-    const f32 e38 = choose(e37, e34, e35);
-    return e38;
+    const f32 e34 = f14_logarithm_part(e25, e30, e33);
+    const f32 e35 = f13_logarithm_at_edges(g0_params, e13, e34);
+    return e35;
 }
 
-__device__ __forceinline__ f32 f15_arctangent_part(const f32 a0_x) {
+__device__ __forceinline__ f32 f16_arctangent_part(const f32 a0_x) {
     const f32 e1 = op_mul(a0_x, a0_x);
     const f32 e2 = op_mul(a0_x, e1);
     const f32 e4 = op_mul(e1, 2.920659e-3f);
@@ -325,7 +345,7 @@ __device__ __forceinline__ f32 f15_arctangent_part(const f32 a0_x) {
     return e26;
 }
 
-__device__ __forceinline__ f32 f16_arctangent2(const f32 a0_y, const f32 a1_x) {
+__device__ __forceinline__ f32 f17_arctangent2(const f32 a0_y, const f32 a1_x) {
     const f32 e2 = m_abs(a0_y);
     const f32 e3 = m_abs(a1_x);
     const bool e4 = op_gt(e2, e3);
@@ -342,7 +362,7 @@ __device__ __forceinline__ f32 f16_arctangent2(const f32 a0_y, const f32 a1_x) {
     const bool e19 = op_eq(e7, 0e0f);
     const f32 e21 = choose(e19, 1e0f, e17);
     const f32 e22 = op_div(e16, e21);
-    const f32 e23 = f15_arctangent_part(e22);
+    const f32 e23 = f16_arctangent_part(e22);
     const f32 e25 = op_add(e23, 4.371139e-8f);
     const f32 e27 = op_sub(1.5707964e0f, e25);
     const f32 e28 = choose(e4, e27, e23);
@@ -356,16 +376,14 @@ __device__ __forceinline__ f32 f16_arctangent2(const f32 a0_y, const f32 a1_x) {
     return e39;
 }
 
-__device__ __forceinline__ f32 f17_logarithm(const S3_Params& g0_params, const f32 a0_x) {
+__device__ __forceinline__ f32 f18_logarithm(const S3_Params& g0_params, const f32 a0_x) {
     const i32 e1 = f5_exponent_of(a0_x);
     const i32 e2 = op_neg(e1);
     const f32 e3 = f7_scale_by_power_of_two(g0_params, a0_x, e2);
     const f32 e5 = op_sub(e3, 1e0f);
-    const f32 e7 = f13_logarithm_part(e1, e5, 0e0f);
-    const f32 e8 = f2_flagged(g0_params);
-    const bool e10 = op_gt(a0_x, 0e0f);
-    const f32 e11 = choose(e10, e7, e8);
-    return e11;
+    const f32 e7 = f14_logarithm_part(e1, e5, 0e0f);
+    const f32 e8 = f13_logarithm_at_edges(g0_params, a0_x, e7);
+    return e8;
 }
 
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f32* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f32* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f32* __restrict__ g4_state, const u32 g4_state_count) {
@@ -404,12 +422,12 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const u32 e44 = op_add(e25, 0u);
     const f32 e46 = g1_arena[e44];
     const f32 e47 = f12_power(g0_params, e46, e41);
-    const f32 e48 = f14_log1p(g0_params, e47);
+    const f32 e48 = f15_log1p(g0_params, e47);
     const u32 e51 = op_add(e36, 0u);
     const f32 e53 = g1_arena[e51];
     const u32 e56 = op_add(e36, 1u);
     const f32 e58 = g1_arena[e56];
-    const f32 e59 = f16_arctangent2(e58, e53);
+    const f32 e59 = f17_arctangent2(e58, e53);
     const f32 e60 = op_sub(e59, e48);
     const bool e64 = op_le(0e0f, e41);
     const f32 e65 = choose(e64, 1e0f, 0e0f);
@@ -496,7 +514,7 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const f32 e176 = choose(e175, 1e0f, 0e0f);
     const bool e178 = op_ne(e176, 0e0f);
     const f32 e179 = choose(e178, 0e0f, e146);
-    const f32 e180 = f17_logarithm(g0_params, e46);
+    const f32 e180 = f18_logarithm(g0_params, e46);
     const f32 e181 = op_mul(e47, e180);
     const f32 e182 = op_mul(e137, e181);
     const bool e184 = op_ne(e142, 0e0f);

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// Checks ∂loss/∂x of every element of every parameter against central differences, and the devices' gradients against the other
 /// evaluator's. The differences are that evaluator's: on every device the same graph has the same ones, so once is enough.
-fn check(bench: &mut Bench, what: &str, parameters: &[Node], loss: impl FnOnce(&mut Graph, &[Node]) -> Node) {
+pub fn check(bench: &mut Bench, what: &str, parameters: &[Node], loss: impl FnOnce(&mut Graph, &[Node]) -> Node) {
     let loss = loss(bench.graph(), parameters);
     // Weights, so that no sum of gradients hides anything.
     let weighted = {

@@ -3,10 +3,13 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test tensors`
 
 use crate::support;
+mod along;
 mod bench;
 mod chains;
+mod edges;
 mod gradients;
 mod halves;
+mod linear;
 mod many;
 mod nans;
 mod operations;

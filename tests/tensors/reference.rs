@@ -197,6 +197,89 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
             }
             vec![y]
         }
+        Special::Scan { chunk, reverse } => {
+            let [outer, n, inner] = [0, 1, 2].map(|axis| inputs[0].0[axis] as usize);
+            let x = inputs[0].1;
+            let sum = |place: usize| {
+                let (o, k, i) = (place / inner / n, place / inner % n, place % inner);
+                let start = k / chunk as usize * chunk as usize;
+                let of = if reverse { k..(start + chunk as usize).min(n) } else { start..k + 1 };
+                of.map(|j| x[(o * n + j) * inner + i]).sum()
+            };
+            vec![(0..outer * n * inner).map(sum).collect()]
+        }
+        Special::Merge { width } => {
+            let [rows, n] = [0, 1].map(|axis| inputs[0].0[axis] as usize);
+            let (keys, places) = (inputs[0].1, inputs[1].1);
+            let mut all: Vec<usize> = (0..rows * n).collect();
+            for row in all.chunks_mut(n.max(1)) {
+                for pair in row.chunks_mut(2 * width as usize) {
+                    // Numbers in order, and then NaN.
+                    let order = |a: &usize, b: &usize| {
+                        let (a, b) = (keys[*a], keys[*b]);
+                        a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+                    };
+                    pair.sort_by(order);
+                }
+            }
+            let of = |values: &[f64]| all.iter().map(|&place| values[place]).collect::<Vec<f64>>();
+            vec![of(keys), of(places)]
+        }
+        Special::Take => {
+            let ([outer, n, inner], m) = ([0, 1, 2].map(|axis| inputs[0].0[axis] as usize), inputs[1].0[1] as usize);
+            let (x, numbers) = (inputs[0].1, inputs[1].1);
+            let of = |place: usize| {
+                let number = (numbers[place].max(0.0) as usize).min(n - 1);
+                x[(place / inner / m * n + number) * inner + place % inner]
+            };
+            vec![(0..outer * m * inner).map(of).collect()]
+        }
+        Special::Scatter { n, latest } => {
+            let ([outer, m, inner], n) = ([0, 1, 2].map(|axis| inputs[0].0[axis] as usize), n as usize);
+            // By the numbers as they were given, not by the sorted ones.
+            let (x, numbers, lists) = (inputs[0].1, inputs[3].1, inputs[3].0[2] as usize);
+            let mut y = vec![if latest { -1.0 } else { 0.0 }; outer * n * inner];
+            for place in 0..outer * m * inner {
+                let (o, t, i) = (place / inner / m, place / inner % m, place % inner);
+                let number = numbers[(o * m + t) * lists + i.min(lists - 1)];
+                if number < 0.0 || number >= n as f64 || number.fract() != 0.0 {
+                    continue;
+                }
+                let y = &mut y[(o * n + number as usize) * inner + i];
+                *y = if latest { t as f64 } else { *y + x[place] };
+            }
+            vec![y]
+        }
+        Special::Solve => {
+            let ([b, n, _], k) = ([0, 1, 2].map(|axis| inputs[0].0[axis] as usize), inputs[1].0[2] as usize);
+            let solved = |batch: usize| solved(&inputs[0].1[batch * n * n..][..n * n], &inputs[1].1[batch * n * k..][..n * k], n, k);
+            vec![(0..b).flat_map(solved).collect()]
+        }
+        Special::Cholesky => {
+            let [b, n] = [0, 1].map(|axis| inputs[0].0[axis] as usize);
+            let mut l = vec![0.0; b * n * n];
+            for (a, l) in inputs[0].1.chunks(n * n).zip(l.chunks_mut(n * n)) {
+                for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+                    let rest = a[i * n + j] - (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>();
+                    l[i * n + j] = if i == j { rest.sqrt() } else { rest / l[j * n + j] };
+                }
+            }
+            vec![l]
+        }
+        Special::Qr => {
+            let [b, m, n] = [0, 1, 2].map(|axis| inputs[0].0[axis] as usize);
+            let (mut q, mut r) = (Vec::new(), Vec::new());
+            for batch in 0..b {
+                let (of_q, of_r) = householder(&inputs[0].1[batch * m * n..][..m * n], m, n);
+                q.extend(of_q);
+                r.extend(of_r);
+            }
+            vec![q, r]
+        }
+        Special::Singular => {
+            let [b, m, n] = [0, 1, 2].map(|axis| inputs[0].0[axis] as usize);
+            vec![(0..b).flat_map(|batch| singular(&inputs[0].1[batch * m * n..][..m * n], m, n)).collect()]
+        }
         Special::SumRows { rows } => {
             let width = inputs[0].0[1] as usize;
             let lists = inputs[1].1;
@@ -210,4 +293,81 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
             vec![y]
         }
     }
+}
+
+/// X of A X = B by Gauss and Jordan, with the largest pivot of each column.
+fn solved(a: &[f64], b: &[f64], n: usize, k: usize) -> Vec<f64> {
+    let mut rows: Vec<Vec<f64>> = (0..n).map(|r| [&a[r * n..][..n], &b[r * k..][..k]].concat()).collect();
+    for p in 0..n {
+        let pivot = (p..n).max_by(|&x, &y| rows[x][p].abs().total_cmp(&rows[y][p].abs())).expect("a row");
+        rows.swap(p, pivot);
+        let scale = rows[p][p];
+        rows[p].iter_mut().for_each(|x| *x /= scale);
+        let row = rows[p].clone();
+        for (_, other) in rows.iter_mut().enumerate().filter(|(r, _)| *r != p) {
+            let factor = other[p];
+            other.iter_mut().zip(&row).for_each(|(x, y)| *x -= factor * y);
+        }
+    }
+    rows.into_iter().flat_map(|row| row[n..].to_vec()).collect()
+}
+
+/// Q and R by reflections that are multiplied out.
+fn householder(a: &[f64], m: usize, n: usize) -> (Vec<f64>, Vec<f64>) {
+    let (mut r, mut q) = (a.to_vec(), vec![0.0; m * m]);
+    (0..m).for_each(|i| q[i * m + i] = 1.0);
+    for j in 0..n {
+        let x: Vec<f64> = (j..m).map(|i| r[i * n + j]).collect();
+        if x[1..].iter().all(|x| *x == 0.0) {
+            continue;
+        }
+        let mut v = x.clone();
+        v[0] += x[0].signum() * x.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let length: f64 = v.iter().map(|v| v * v).sum();
+        // R becomes H R, and Q becomes Q H.
+        for c in 0..n {
+            let along = 2.0 * (j..m).map(|i| v[i - j] * r[i * n + c]).sum::<f64>() / length;
+            (j..m).for_each(|i| r[i * n + c] -= along * v[i - j]);
+        }
+        for row in q.chunks_mut(m) {
+            let along = 2.0 * (j..m).map(|i| v[i - j] * row[i]).sum::<f64>() / length;
+            (j..m).for_each(|i| row[i] -= along * v[i - j]);
+        }
+    }
+    let upper = (0..n * n).map(|e| if e / n > e % n { 0.0 } else { r[e] }).collect();
+    (q.chunks(m).flat_map(|row| row[..n].to_vec()).collect(), upper)
+}
+
+/// Right singular vectors by one-sided rotations, in the order of pairs that the kernels have, so that signs and order are theirs.
+fn singular(a: &[f64], m: usize, n: usize) -> Vec<f64> {
+    let (mut w, mut v) = (a.to_vec(), vec![0.0; n * n]);
+    (0..n).for_each(|i| v[i * n + i] = 1.0);
+    let round = (n + n % 2).max(1) - 1;
+    for turn in 0..16 * round {
+        for pair in 0..n.div_ceil(2) {
+            let one = if pair == 0 { round } else { (turn % round + pair) % round };
+            let other = (turn % round + round - pair) % round;
+            let (p, q) = (one.min(other), one.max(other));
+            if q >= n {
+                continue;
+            }
+            let product = |x: usize, y: usize| (0..m).map(|i| w[i * n + x] * w[i * n + y]).sum::<f64>();
+            let angle = 0.5 * (2.0 * product(p, q)).atan2(product(q, q) - product(p, p));
+            // Of the two that make both orthogonal the one within ±π/4.
+            let quarter = std::f64::consts::FRAC_PI_4;
+            let angle = if angle > quarter {
+                angle - 2.0 * quarter
+            } else if angle < -quarter {
+                angle + 2.0 * quarter
+            } else {
+                angle
+            };
+            let (sine, cosine) = angle.sin_cos();
+            for row in w.chunks_mut(n).chain(v.chunks_mut(n)) {
+                let (x, y) = (row[p], row[q]);
+                (row[p], row[q]) = (cosine * x - sine * y, sine * x + cosine * y);
+            }
+        }
+    }
+    v
 }

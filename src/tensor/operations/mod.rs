@@ -1,6 +1,8 @@
 //! Operations: what they ask of shapes, and what they are made of. Names and broadcasting are NumPy's.
 
+mod along;
 mod elementwise;
+mod linear;
 mod matrices;
 mod movements;
 mod named;

@@ -72,6 +72,13 @@ operations! {
     "mean", [x], [keep, axes @ ..] => self.mean(*x, axes, *keep != 0.0);
     "argmax", [x], [axis] => self.argmax(*x, *axis);
     "argmin", [x], [axis] => self.argmin(*x, *axis);
+    "cumsum", [x], [axis] => self.cumsum(*x, *axis);
+    "cumprod", [x], [axis] => self.cumprod(*x, *axis);
+    "sort", [x], [axis, descending] => self.sort(*x, *axis, *descending != 0.0);
+    "argsort", [x], [axis, descending] => self.argsort(*x, *axis, *descending != 0.0);
+    "takeAlongAxis", [x, rows], [axis] => self.take_along_axis(*x, *rows, *axis);
+    "putAlongAxis", [x, rows, values], [axis] => self.put_along_axis(*x, *rows, *values, *axis);
+    "scatterAdd", [x, rows, values], [axis] => self.scatter_add(*x, *rows, *values, *axis);
     "softmax", [x], [axis] => self.softmax(*x, *axis);
     "logSoftmax", [x], [axis] => self.log_softmax(*x, *axis);
     "layerNorm", [x, others @ ..], [epsilon, scaled, shifted] => {
@@ -82,6 +89,11 @@ operations! {
     };
     "crossEntropy", [logits, labels], [] => self.cross_entropy(*logits, *labels);
     "matmul", [a, b], [] => self.matmul(*a, *b);
+    "solve", [a, b], [] => self.solve(*a, *b);
+    "cholesky", [a], [] => self.cholesky(*a);
+    "qr", [a], [] => self.qr(*a);
+    "svd", [a], [] => self.svd(*a);
+    "eigh", [a], [] => self.eigh(*a);
     "attention", [q, k, v], [scale, causal] => self.attention(*q, *k, *v, *scale, *causal != 0.0);
     "conv2d", [images, filters], &[a, b, c, d, e, f] => self.conv2d(*images, *filters, [a, b], [c, d], [e, f]);
     "maxPool2d", [images], &[a, b, c, d, e, f] => self.max_pool2d(*images, [a, b], [c, d], [e, f]);

@@ -1,8 +1,10 @@
 //! Kernels that are written by hand.
 
 use super::{Kernel, Launch, Ref, Step, Target, Work};
+use crate::along::{Along, merge};
 use crate::attention::{self, Attention, Windows, sum_rows};
 use crate::graph::{Graph, Node, Op, Special};
+use crate::linear::Matrices;
 use leastwise_device::{KernelSource, Limits};
 use leastwise_error::Error;
 
@@ -23,6 +25,8 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     let Op::Special(special) = entry.op else { return Err(Error::Internal("an operation has no kernel of its own")) };
     let shape = |k: usize| graph.shape(entry.inputs[k]);
     let attention = |causal| attention(graph, &entry.inputs, causal);
+    let along = |[outer, length, inner]: [u32; 3]| Along { outer, length, inner };
+    let matrices = || Matrices { batches: shape(0)[0], rows: shape(0)[1], columns: shape(0)[2] };
     let launch = |limits: &Limits| match special {
         Special::Attend { causal } => attention(causal).forward(limits),
         Special::AttendQueries { causal } => attention(causal).of_queries(limits),
@@ -32,8 +36,20 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
             Windows { outer: x[0], length: n, inner: x[3], count: x[1], size: x[2], step, dilation }.fold(limits)
         }
         Special::SumRows { rows } => sum_rows(rows, shape(0)[1], limits),
+        Special::Scan { chunk, reverse } => along([0, 1, 2].map(|axis| shape(0)[axis])).scan(chunk, reverse, limits),
+        Special::Merge { width } => merge(shape(0)[0], shape(0)[1], width, limits),
+        Special::Take => along([0, 1, 2].map(|axis| shape(0)[axis])).take(shape(1)[1], limits),
+        Special::Scatter { n, latest } => {
+            let x = shape(0);
+            along([x[0], n, x[2]]).scatter(x[1], shape(1)[1], latest, limits)
+        }
+        Special::Solve => matrices().solve(shape(1)[2], limits),
+        Special::Cholesky => matrices().cholesky(limits),
+        Special::Qr => matrices().qr(limits),
+        Special::Singular => matrices().singular(limits),
     };
-    use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, SumRows};
+    use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, Merge, Scan, Scatter, SumRows, Take};
+    use leastwise_kernels::tensor::{Cholesky, Qr, Singular, Solve};
     let (slots, written): (&[usize], &[usize]) = match special {
         Special::Attend { .. } => (&[Attend::QUERIES, Attend::KEYS, Attend::VALUES], &[Attend::RESULTS, Attend::LOGARITHMS]),
         Special::AttendQueries { .. } => {
@@ -46,12 +62,29 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         }
         Special::Fold { .. } => (&[Fold::WINDOWS], &[Fold::RESULTS]),
         Special::SumRows { .. } => (&[SumRows::GATHERED, SumRows::TABLE], &[SumRows::RESULTS]),
+        Special::Scan { .. } => (&[Scan::X], &[Scan::RESULTS]),
+        Special::Merge { .. } => (&[Merge::KEYS, Merge::PLACES], &[Merge::SORTED, Merge::ORIGINS]),
+        Special::Take => (&[Take::X, Take::NUMBERS], &[Take::RESULTS]),
+        // The last operand is for gradients alone.
+        Special::Scatter { .. } => (&[Scatter::X, Scatter::NUMBERS, Scatter::PLACES], &[Scatter::RESULTS]),
+        Special::Solve => (&[Solve::MATRICES, Solve::RIGHT], &[Solve::RESULTS, Solve::FACTORS]),
+        Special::Cholesky => (&[Cholesky::MATRICES], &[Cholesky::RESULTS]),
+        Special::Qr => (&[Qr::MATRICES], &[Qr::ORTHOGONAL, Qr::TRIANGULAR, Qr::FACTORS]),
+        Special::Singular => (&[Singular::MATRICES], &[Singular::VECTORS, Singular::PRODUCTS]),
     };
     let name = match special {
         Special::Attend { .. } => "attention",
         Special::AttendQueries { .. } | Special::AttendKeys { .. } => "attention, backward",
         Special::Fold { .. } => "fold",
         Special::SumRows { .. } => "sum of rows",
+        Special::Scan { .. } => "running sum",
+        Special::Merge { .. } => "sort",
+        Special::Take => "take",
+        Special::Scatter { .. } => "scatter",
+        Special::Solve => "solve",
+        Special::Cholesky => "cholesky",
+        Special::Qr => "qr",
+        Special::Singular => "singular vectors",
     };
     let launched = |target: &Target| {
         let attention::Launch { kernel, count, words } = launch(&target.limits)?;
@@ -63,7 +96,13 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     let elements = |node: &Node| f64::from(graph.size(*node));
     let size: f64 = entry.inputs.iter().map(elements).sum();
     let (operations, products) = match special {
-        Special::Fold { .. } | Special::SumRows { .. } => (size, 0.0),
+        Special::Fold { .. } | Special::SumRows { .. } | Special::Scan { .. } | Special::Take => (size, 0.0),
+        Special::Merge { width } => (size * f64::from(2 + width.ilog2()), 0.0),
+        Special::Scatter { .. } => (size * f64::from(2 + shape(0)[1].max(1).ilog2()), 0.0),
+        Special::Solve => (0.0, size * f64::from(shape(0)[1])),
+        Special::Cholesky => (0.0, size * f64::from(shape(0)[1]) / 3.0),
+        Special::Qr => (0.0, 4.0 * size * f64::from(shape(0)[2])),
+        Special::Singular => (0.0, 60.0 * size * f64::from(shape(0)[2])),
         // Two products of matrices, each an operation and an addition an entry; five on the way back, in two kernels.
         Special::Attend { causal } | Special::AttendQueries { causal } | Special::AttendKeys { causal } => {
             let Attention { batches, queries, keys, depth, width, .. } = attention(causal);

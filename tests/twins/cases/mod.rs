@@ -1,5 +1,6 @@
 //! For every static kernel: its input at a size, and what it must write, worked out anew in plain f64.
 
+mod along;
 pub mod blocks;
 mod bounds;
 pub mod clusters;
@@ -11,6 +12,7 @@ mod fits;
 mod gather;
 mod levenberg;
 mod line_search;
+mod linear;
 mod mask;
 mod merged;
 mod meshes;
@@ -168,6 +170,14 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::TensorAttendKeys => tensors::attend_keys(size, group, random),
         StaticKernel::TensorFold => tensors::fold(size, group, random),
         StaticKernel::TensorSumRows => tensors::sum_rows(size, group, random),
+        StaticKernel::TensorScan => along::scan(size, group, random),
+        StaticKernel::TensorMerge => along::merge(size, group, random),
+        StaticKernel::TensorTake => along::take(size, group, random),
+        StaticKernel::TensorScatter => along::scatter(size, group, random),
+        StaticKernel::TensorSolve => linear::solve(size, group, random),
+        StaticKernel::TensorCholesky => linear::cholesky(size, group, random),
+        StaticKernel::TensorQr => linear::qr(size, group, random),
+        StaticKernel::TensorSingular => linear::singular(size, group, random),
     }
 }
 

@@ -15,11 +15,11 @@ const WORK: usize = 100_000;
 const MOST_ROWS: usize = 1009;
 const MOST_BATCHES: usize = 257;
 
-fn limits(group: usize) -> Limits {
+pub fn limits(group: usize) -> Limits {
     Limits { group_size: group as u32, ..Limits::WEBGPU }
 }
 
-fn dispatch(case: &mut Case, launch: Option<Launch>) {
+pub fn dispatch(case: &mut Case, launch: Option<Launch>) {
     let launch = launch.expect("a small shape");
     assert_eq!(launch.kernel, case.kernel);
     case.launch(launch.count, launch.words);
@@ -155,7 +155,7 @@ fn add(sums: &mut [Value], weight: Value, row: &[f64]) {
     sums.iter_mut().zip(row).for_each(|(sum, x)| *sum = *sum + weight * (*x).into());
 }
 
-fn expect_all(case: &mut Case, slot: usize, values: Vec<Value>) {
+pub fn expect_all(case: &mut Case, slot: usize, values: Vec<Value>) {
     values.into_iter().enumerate().for_each(|(i, value)| case.expect(slot, i, value));
 }
 

@@ -7,5 +7,6 @@ export type Operation =
   | "exp" | "exp2" | "expm1" | "log" | "log1p" | "sin" | "cos" | "tan" | "tanh" | "erf"
   | "relu" | "sigmoid" | "gelu" | "silu" | "softplus" | "pow" | "where" | "constant" | "count" | "powInt"
   | "detach" | "f16" | "f32" | "reshape" | "transpose" | "broadcastTo" | "slice" | "flip" | "pad" | "window"
-  | "concat" | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "argmin" | "softmax" | "logSoftmax"
-  | "layerNorm" | "crossEntropy" | "matmul" | "attention" | "conv2d" | "maxPool2d";
+  | "concat" | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "argmin" | "cumsum" | "cumprod"
+  | "sort" | "argsort" | "takeAlongAxis" | "putAlongAxis" | "scatterAdd" | "softmax" | "logSoftmax" | "layerNorm" | "crossEntropy" | "matmul"
+  | "solve" | "cholesky" | "qr" | "svd" | "eigh" | "attention" | "conv2d" | "maxPool2d";

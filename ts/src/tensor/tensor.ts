@@ -8,6 +8,8 @@ import { describe } from "../instruction.js";
 import { checked, given as any, real, takesNoMore, whole } from "../options.js";
 import { isWholeExponent } from "../power.js";
 import { apply, computedWith, mustBeBelow, mustBeNumber, mustBeTensor, mustGoTogether, through, withNumbers, type Step } from "./apply.js";
+import * as along from "./along.js";
+import type { SortOptions, TopK } from "./along.js";
 import * as composed from "./composed.js";
 import type { NormOptions, SpreadOptions } from "./composed.js";
 import type { Made, TensorContext } from "./context.js";
@@ -270,6 +272,27 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   tile(times: number | Sizes): Tensor<D> { return composed.tile(this as Kept<D>, times); }
   /** Every element so many times along an axis; without one, of all elements in a row. */
   repeat(times: number, axis?: number): Tensor<D> { return composed.repeat(this as Kept<D>, times, axis); }
+
+  // ── along an axis ──
+  /** Σ of an element and all before it along an axis; without one, of all elements in a row. */
+  cumsum(axis?: number): Tensor<D> { return along.running("cumsum", this as Kept<D>, axis); }
+  /** Π of an element and all before it along an axis; without one, of all elements in a row. Gradients are exact at 0, too. */
+  cumprod(axis?: number): Tensor<D> { return along.running("cumprod", this as Kept<D>, axis); }
+  /** The elements in order along an axis, by default the last one; NaN is last. */
+  sort(axis = -1, options: SortOptions = {}): Tensor<D> { return along.ordered("sort", this as Kept<D>, axis, options); }
+  /** The places of the elements in order along an axis, by default the last one: of equal elements the first one first, NaN last. It has no gradient. */
+  argsort(axis = -1, options: SortOptions = {}): Tensor<D> { return along.ordered("argsort", this as Kept<D>, axis, options); }
+  /** The k largest elements along an axis, by default the last one, in descending order, and their places: of equal elements the first one first. */
+  topk(k: number, axis = -1): TopK<D> { return along.topk(this as Kept<D>, k, axis); }
+  /**
+   * Elements along an axis by their numbers, of as many axes; other axes broadcast. Computed numbers below 0 count from the end, and others are taken to the
+   * nearest that there is; given ones must be right.
+   */
+  takeAlongAxis(indices: RowNumbers<D>, axis: number): Tensor<D> { return along.takeAlongAxis(this as Kept<D>, indices, axis); }
+  /** Values in place of elements along an axis, by their numbers: of equal numbers the last value. Computed numbers below 0 count from the end; those beyond are left out. */
+  putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("putAlongAxis", this as Kept<D>, indices, values, axis); }
+  /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Computed numbers below 0 count from the end; those beyond are left out. */
+  scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
 
   // ── reductions ──
   /** Σ over all axes, or those given. */

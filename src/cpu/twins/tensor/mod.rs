@@ -3,13 +3,21 @@
 mod attend;
 mod backward;
 mod fold;
+mod linear;
+mod merge;
 mod panel;
+mod scan;
 mod sum_rows;
+mod take;
 
 pub use attend::attend;
 pub use backward::{attend_keys, attend_queries};
 pub use fold::fold;
+pub use linear::{cholesky, qr, singular, solve};
+pub use merge::merge;
+pub use scan::scan;
 pub use sum_rows::sum_rows;
+pub use take::{scatter, take};
 
 use super::clustering::tile;
 use crate::Workgroups;

@@ -1,0 +1,58 @@
+// The adjoint of taking elements along an axis: y[o, h, i] = Σ x[o, t, i] over all t with the number h, in ascending order of t.
+// Numbers come in lists, sorted, each with the t that it belongs to: a list for every (o, i), or one for all i. For `latest` it is
+// the last of these t instead, and −1 where there is none.
+
+struct Args {
+    // Length of the axis.
+    length: u32,
+    // Elements that were taken.
+    taken: u32,
+    // Inner coordinates.
+    inner: u32,
+    // Lists of an outer coordinate: as many as inner ones, or 1.
+    lists: u32,
+    // 1 for the last place in place of the sum.
+    latest: u32,
+}
+
+@group(0) @binding(1) var<storage, read> x: array<real>;
+@group(0) @binding(2) var<storage, read> numbers: array<real>;
+@group(0) @binding(4) var<storage, read> places: array<real>;
+@group(0) @binding(5) var<storage, read_write> results: array<real>;
+
+@compute @workgroup_size(group_size)
+fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let place = item(id);
+    if (place >= params.count) {
+        return;
+    }
+    let inner = params.args.inner;
+    let taken = params.args.taken;
+    let i = place % inner;
+    let h = real(place / inner % params.args.length);
+    let o = place / inner / params.args.length;
+    let list = (o * params.args.lists + min(i, params.args.lists - 1u)) * taken;
+    // The first that is not smaller; NaN is none.
+    var low = 0u;
+    var high = taken;
+    while (low < high) {
+        let middle = (low + high) / 2u;
+        if (numbers[list + middle] < h) {
+            low = middle + 1u;
+        } else {
+            high = middle;
+        }
+    }
+    var sum: real = 0.0;
+    if (params.args.latest != 0u) {
+        sum = -1.0;
+    }
+    for (var t = low; t < taken && numbers[list + t] == h; t++) {
+        if (params.args.latest != 0u) {
+            sum = places[list + t];
+        } else {
+            sum += x[(o * taken + u32(places[list + t])) * inner + i];
+        }
+    }
+    results[place] = sum;
+}
