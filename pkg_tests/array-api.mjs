@@ -20,10 +20,16 @@ export const STANDARD = {
   "Utilities": "all any",
 };
 
-const WHOLE = "there are no integers: whole numbers are kept in f32 or f64", COMPLEX = "there are no complex numbers", LATER = "its shape depends on values, which are not known before they are read", NO_FACTORS = "tensors are not factored";
+const WHOLE = "there are no integers: whole numbers are kept in f32 or f64", COMPLEX = "there are no complex numbers", LATER = "its shape depends on values, which are not known before they are read", NO_DETERMINANT = "the diagonal of `qr(m).r` has it, up to the sign";
 const X = [0.5, -1.25, 2, 3, -0.5, 1.5], Y = [2, -1, 0.5, 1, 4, -2], U = [0.1, -0.9, 0.5], P = [1.5, 2, 4];
 const each = (work, a = X, b = Y) => a.map((value, k) => work(value, b[k]));
 const mod = (a, b) => a - b * Math.floor(a / b), bit = (holds) => Number(Boolean(holds)), sum = (list) => list.reduce((total, value) => total + value, 0), spread = (list) => sum(list.map((value) => (value - sum(list) / list.length) ** 2)) / list.length;
+
+/** xᵀ(x xᵀ)⁻¹ of the matrix `x`. */
+const PSEUDO = (() => {
+  const [a, b] = [X.slice(0, 3), X.slice(3)], dot = (u, v) => sum(u.map((value, k) => value * v[k])), [aa, ab, bb] = [dot(a, a), dot(a, b), dot(b, b)], d = aa * bb - ab * ab;
+  return a.flatMap((_, k) => [(bb * a[k] - ab * b[k]) / d, (aa * b[k] - ab * a[k]) / d]);
+})();
 
 /** What the programs are of: `x` and `y` are [2, 3], `u` lies between −1 and 1, `p` is above 1 and sorted, `v`, `w` and these are [3], `m` is [2, 2]; `o` has what is not finite. */
 export const operandsOf = (lw) => ({ x: lw.tensor(X, [2, 3]), y: lw.tensor(Y, [2, 3]), u: lw.tensor(U), p: lw.tensor(P), v: lw.tensor([1, 2, 3]), w: lw.tensor([4, 5, 6]), m: lw.tensor([4, 1, 2, 3], [2, 2]), o: lw.tensor([1, Infinity, -Infinity, NaN]) });
@@ -59,9 +65,9 @@ export const ROWS = {
 
   take: [({ x }) => x.gather([1, -1]), [3, -0.5, 1.5, 3, -0.5, 1.5]], __array_namespace_info__: "`lw.backend`, `lw.adapter`, `lw.precision` and `lw.dtype` say what there is",
 
-  cholesky: NO_FACTORS, cross: [({ lw, v, w, einsum }) => einsum("ijk,j,k->i", lw.tensor([[[0, 0, 0], [0, 0, 1], [0, -1, 0]], [[0, 0, -1], [0, 0, 0], [1, 0, 0]], [[0, 1, 0], [-1, 0, 0], [0, 0, 0]]]), v, w), [-3, 6, -3]], det: NO_FACTORS, diagonal: [({ m, einsum }) => einsum("ii->i", m), [4, 3]],
-  eigh: NO_FACTORS, eigvalsh: NO_FACTORS, inv: NO_FACTORS, matmul: [({ m, x }) => m.matmul(x), [5, -5.5, 9.5, 10, -4, 8.5]], matrix_norm: [({ m }) => m.norm([-2, -1]), [Math.sqrt(30)]], matrix_power: [({ m }) => m.matmul(m).matmul(m), [86, 39, 78, 47]], matrix_rank: NO_FACTORS, matrix_transpose: [({ m }) => m.T, [4, 2, 1, 3]],
-  outer: [({ v, w, einsum }) => einsum("i,j->ij", v, w), [4, 5, 6, 8, 10, 12, 12, 15, 18]], pinv: NO_FACTORS, qr: NO_FACTORS, slogdet: NO_FACTORS, solve: NO_FACTORS, svd: NO_FACTORS, svdvals: NO_FACTORS, tensordot: [({ x, y, einsum }) => einsum("ij,kj->ik", x, y), [3.25, -8.5, 7.25, -2]], trace: [({ m, einsum }) => einsum("ii", m), [7]],
+  cholesky: [({ lw, cholesky }) => cholesky(lw.tensor([[4, 2], [2, 5]])), [2, 0, 1, 2]], cross: [({ lw, v, w, einsum }) => einsum("ijk,j,k->i", lw.tensor([[[0, 0, 0], [0, 0, 1], [0, -1, 0]], [[0, 0, -1], [0, 0, 0], [1, 0, 0]], [[0, 1, 0], [-1, 0, 0], [0, 0, 0]]]), v, w), [-3, 6, -3]], det: NO_DETERMINANT, diagonal: [({ m, einsum }) => einsum("ii->i", m), [4, 3]],
+  eigh: [({ lw, eigh }) => eigh(lw.tensor([[2, 1], [1, 2]])).eigenvalues, [1, 3]], eigvalsh: [({ lw, eigh }) => eigh(lw.tensor([[2, 1], [1, 2]])).eigenvalues, [1, 3]], inv: [({ lw, m, linearSolve }) => linearSolve(m, lw.eye(2)), [0.3, -0.1, -0.2, 0.4]], matmul: [({ m, x }) => m.matmul(x), [5, -5.5, 9.5, 10, -4, 8.5]], matrix_norm: [({ m }) => m.norm([-2, -1]), [Math.sqrt(30)]], matrix_power: [({ m }) => m.matmul(m).matmul(m), [86, 39, 78, 47]], matrix_rank: [({ m, svd }) => svd(m).s.greater(1e-5).sum(), [2]], matrix_transpose: [({ m }) => m.T, [4, 2, 1, 3]],
+  outer: [({ v, w, einsum }) => einsum("i,j->ij", v, w), [4, 5, 6, 8, 10, 12, 12, 15, 18]], pinv: [({ x, linearSolve }) => linearSolve(x.matmul(x.T), x).T, PSEUDO], qr: [({ m, qr }) => (({ q, r }) => q.matmul(r))(qr(m)), [4, 1, 2, 3]], slogdet: NO_DETERMINANT, solve: [({ m, v, linearSolve }) => linearSolve(m, v.slice([0, 2])), [0.1, 0.6]], svd: [({ m, svd }) => (({ u, s, vh }) => u.mul(s).matmul(vh))(svd(m)), [4, 1, 2, 3]], svdvals: [({ m, svd }) => svd(m).s, [Math.sqrt(15 + Math.sqrt(125)), Math.sqrt(15 - Math.sqrt(125))]], tensordot: [({ x, y, einsum }) => einsum("ij,kj->ik", x, y), [3.25, -8.5, 7.25, -2]], trace: [({ m, einsum }) => einsum("ii", m), [7]],
   vecdot: [({ x, y, einsum }) => einsum("...i,...i->...", x, y), [3.25, -2]], vector_norm: [({ x }) => x.norm(-1), [Math.hypot(0.5, 1.25, 2), Math.hypot(3, 0.5, 1.5)]],
 
   broadcast_arrays: [({ v, x }) => [v.broadcastTo(x.shape), x], [1, 2, 3, 1, 2, 3, ...X]], broadcast_to: [({ v }) => v.broadcastTo(2, 3), [1, 2, 3, 1, 2, 3]], concat: [({ v, w, concat }) => concat([v, w]), [1, 2, 3, 4, 5, 6]], expand_dims: [({ x }) => x.expandDims(1), X], flip: [({ v }) => v.flip(0), [3, 2, 1]],
@@ -69,8 +75,8 @@ export const ROWS = {
   squeeze: [({ x }) => x.expandDims(0).squeeze(0), X], stack: [({ v, w, stack }) => stack([v, w]), [1, 2, 3, 4, 5, 6]], tile: [({ v }) => v.tile(2), [1, 2, 3, 1, 2, 3]], unstack: [({ x }) => x.split(2).map((row) => row.squeeze(0)), X],
 
   argmax: [({ x }) => x.argmax(-1), [2, 0]], argmin: [({ x }) => x.argmin(-1), [1, 1]], nonzero: LATER, searchsorted: [({ p, v }) => p.less(v.expandDims(-1)).sum(-1), [0, 1, 2]], where: [({ x, y, where }) => where(x.less(0), x, y), each((a, b) => (a < 0 ? a : b))],
-  unique_all: LATER, unique_counts: LATER, unique_inverse: LATER, unique_values: LATER, argsort: "tensors are not sorted", sort: "tensors are not sorted",
-  cumulative_sum: [({ lw, v }) => v.matmul(lw.arange(3).greaterEqual(lw.arange(3).expandDims(1))), [1, 3, 6]], max: [({ x }) => x.max(), [3]], mean: [({ x }) => x.mean(), [sum(X) / 6]], min: [({ x }) => x.min(), [-1.25]], prod: [({ x }) => x.prod(), [X.reduce((a, b) => a * b, 1)]], std: [({ x }) => x.std(), [Math.sqrt(spread(X))]], sum: [({ x }) => x.sum(), [sum(X)]], var: [({ x }) => x.var(), [spread(X)]],
+  unique_all: LATER, unique_counts: LATER, unique_inverse: LATER, unique_values: LATER, argsort: [({ x }) => x.argsort(), [1, 0, 2, 1, 2, 0]], sort: [({ x }) => x.sort(), [-1.25, 0.5, 2, -0.5, 1.5, 3]],
+  cumulative_sum: [({ v }) => v.cumsum(0), [1, 3, 6]], max: [({ x }) => x.max(), [3]], mean: [({ x }) => x.mean(), [sum(X) / 6]], min: [({ x }) => x.min(), [-1.25]], prod: [({ x }) => x.prod(), [X.reduce((a, b) => a * b, 1)]], std: [({ x }) => x.std(), [Math.sqrt(spread(X))]], sum: [({ x }) => x.sum(), [sum(X)]], var: [({ x }) => x.var(), [spread(X)]],
   all: [({ x }) => x.notEqual(2).min(), [0]], any: [({ x }) => x.equal(2).max(), [1]],
 };
 
