@@ -63,13 +63,15 @@ fn functions_of_one_at_their_edges() {
     }
 }
 
+/// An operation of two, and what it is of numbers.
+type OfTwo<'a> = (&'a str, &'a dyn Fn(f64, f64) -> f64);
+
 #[test]
 fn arithmetic_of_infinities() {
     let all = [-INF, -2.0, 0.0, 3.0, INF, NAN];
     let pairs: Vec<(f64, f64)> = all.iter().flat_map(|&a| all.map(|b| (a, b))).collect();
     let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    let known: [(&str, &dyn Fn(f64, f64) -> f64); 4] =
-        [("add", &|a, b| a + b), ("sub", &|a, b| a - b), ("mul", &|a, b| a * b), ("div", &|a, b| a / b)];
+    let known: [OfTwo; 4] = [("add", &|a, b| a + b), ("sub", &|a, b| a - b), ("mul", &|a, b| a * b), ("div", &|a, b| a / b)];
     for mut bench in benches() {
         let size = pairs.len() as u32;
         let (a, b) = (bench.tensor(&left, &[size]), bench.tensor(&right, &[size]));

@@ -239,14 +239,14 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
             // By the numbers as they were given, not by the sorted ones.
             let (x, numbers, lists) = (inputs[0].1, inputs[3].1, inputs[3].0[2] as usize);
             let mut y = vec![if latest { -1.0 } else { 0.0 }; outer * n * inner];
-            for place in 0..outer * m * inner {
+            for (place, &value) in x.iter().enumerate() {
                 let (o, t, i) = (place / inner / m, place / inner % m, place % inner);
                 let number = numbers[(o * m + t) * lists + i.min(lists - 1)];
                 if number < 0.0 || number >= n as f64 || number.fract() != 0.0 {
                     continue;
                 }
                 let y = &mut y[(o * n + number as usize) * inner + i];
-                *y = if latest { t as f64 } else { *y + x[place] };
+                *y = if latest { t as f64 } else { *y + value };
             }
             vec![y]
         }
