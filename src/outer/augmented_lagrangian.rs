@@ -152,7 +152,7 @@ impl AugmentedLagrangian {
         match &mut self.stage {
             Stage::Minimising(solve) => solve.playing(),
             Stage::Returning(play) => Some(play),
-            Stage::Evaluating(..) => None,
+            Stage::Evaluating(_, evaluation) => evaluation.playing(),
         }
     }
 

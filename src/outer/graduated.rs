@@ -173,7 +173,11 @@ impl Graduation {
 
     /// The recording that is being played, which brings the problem's uploads along.
     pub fn playing(&mut self) -> Option<&mut Play> {
-        if let Stage::Solving(round) = &mut self.stage { round.playing() } else { None }
+        match &mut self.stage {
+            Stage::Solving(round) => round.playing(),
+            Stage::Evaluating(_, costs) => costs.playing(),
+            _ => None,
+        }
     }
 
     /// Goes on until a recording has to be waited for, the deadline (ms) is over, or the result is there. Fails as a solve does.

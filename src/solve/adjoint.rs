@@ -235,8 +235,7 @@ async fn whole(matrix: &BlockMatrix, pace: &Pace) -> Result<Vec<Vec<f64>>, Stopp
 fn scaled(columns: Vec<Vec<f64>>, free: &[bool]) -> (Vec<Vec<f64>>, Vec<f64>) {
     // What is large elsewhere in its row counts as well: at a saddle a diagonal may be 0.
     let size = |k: usize| columns[k][k].abs().max(length(&columns[k]) * f64::EPSILON.sqrt());
-    let mut inverse: Vec<f64> =
-        (0..columns.len()).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
+    let mut inverse: Vec<f64> = (0..columns.len()).map(|k| if free[k] && size(k) > 0.0 { 1.0 / size(k).sqrt() } else { 0.0 }).collect();
     inverse.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
     (columns, inverse)
 }

@@ -249,7 +249,9 @@ fn what_no_residual_touches_is_known_through_a_constraint() {
     let (problem, x, _) = line(&mut session, &[(0, 1.0)], &[0.0; 3], &[2.0, 1.0, 1.0], 3.0);
     solve(&mut session, problem, &tight());
     match covariance(&mut session, problem, known()) {
-        Err(leastwise::Error::RankDeficient(said)) => assert!(said.contains("1 direction") && said.contains("\"x\" (2 instances: 1, 2)"), "{said}"),
+        Err(leastwise::Error::RankDeficient(said)) => {
+            assert!(said.contains("1 direction") && said.contains("\"x\" (2 instances: 1, 2)"), "{said}")
+        }
         _ => panic!("it has a covariance"),
     }
     let made = covariance(&mut session, problem, CovarianceOptions { pseudo_inverse: true, ..known() }).unwrap();

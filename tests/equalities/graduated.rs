@@ -149,7 +149,8 @@ fn violation(report: &Report) -> f64 {
 fn outliers_are_rejected_while_constraints_hold() {
     for (name, mut session, exactness) in sessions() {
         let feasible = if exactness < 1e-6 { 1e-8 } else { 1e-5 };
-        let cases = [(Surrogate::TruncatedLeastSquares, 0.5, 1), (Surrogate::TruncatedLeastSquares, 0.7, 2), (Surrogate::GemanMcClure, 0.5, 3)];
+        let cases =
+            [(Surrogate::TruncatedLeastSquares, 0.5, 1), (Surrogate::TruncatedLeastSquares, 0.7, 2), (Surrogate::GemanMcClure, 0.5, 3)];
         for (surrogate, wrong, seed) in cases.into_iter().take(if name == "webgpu" { 1 } else { 3 }) {
             let what = format!("{name}, {surrogate:?}, {wrong} wrong");
             let scan = Scan::new(seed, 120, wrong);
@@ -164,7 +165,11 @@ fn outliers_are_rejected_while_constraints_hold() {
             let [error, unmet] = scan.errors(&mut session, &made);
             assert!(error < 0.01, "{what}: {error} ({:?} after {} rounds)", found.ending, found.rounds);
             assert!(violation(&found.report) <= feasible && unmet <= 4.0 * feasible, "{what}: {unmet}, {}", violation(&found.report));
-            assert!(found.rounds > 3 && found.ending != Ending::Stopped && found.ending != Ending::Infeasible, "{what}: {:?}", found.ending);
+            assert!(
+                found.rounds > 3 && found.ending != Ending::Stopped && found.ending != Ending::Infeasible,
+                "{what}: {:?}",
+                found.ending
+            );
             for (k, (&weight, &wrong)) in found.weights.iter().zip(&scan.outlier).enumerate() {
                 assert!(wrong && weight < 0.5 || !wrong && weight > 0.5, "{what}: instance {k} has {weight}");
             }
@@ -202,7 +207,9 @@ fn what_cannot_be_met_ends_it() {
     // Nor is a constraint a suspect.
     let suspects = [Suspect { term: made.known[0], threshold: 1.0, known: Vec::new() }];
     match session.graduated(made.problem, &suspects, Schedule::default(), &Options::default()) {
-        Err(Error::InvalidOption(said)) => assert!(said.contains("\"far\" is a constraint, which holds whatever the weights are"), "{said}"),
+        Err(Error::InvalidOption(said)) => {
+            assert!(said.contains("\"far\" is a constraint, which holds whatever the weights are"), "{said}")
+        }
         _ => panic!("a constraint was a suspect"),
     }
 }

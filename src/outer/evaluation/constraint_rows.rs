@@ -114,15 +114,29 @@ impl RowEvaluation {
                     if constraint.relation != Relation::Zero && multipliers[place] <= self.least {
                         continue;
                     }
-                    let mut entries: Vec<(u32, f64)> =
-                        inputs.iter().map(|input| (input.unknown(local), slopes[input.column] / scale)).filter(|entry| entry.1 != 0.0).collect();
+                    let mut entries: Vec<(u32, f64)> = inputs
+                        .iter()
+                        .map(|input| (input.unknown(local), slopes[input.column] / scale))
+                        .filter(|entry| entry.1 != 0.0)
+                        .collect();
                     entries.sort_by_key(|entry| entry.0);
-                    entries.dedup_by(|later, first| later.0 == first.0 && { first.1 += later.1; true });
+                    entries.dedup_by(|later, first| {
+                        later.0 == first.0 && {
+                            first.1 += later.1;
+                            true
+                        }
+                    });
                     // A row that shorter rows of entries do not have.
                     if entries.is_empty() && value == 0.0 {
                         continue;
                     }
-                    self.found.rows.push(EqualityRow { term: number, place: place as u32, entries, value, stiffness: weight * scale * scale });
+                    self.found.rows.push(EqualityRow {
+                        term: number,
+                        place: place as u32,
+                        entries,
+                        value,
+                        stiffness: weight * scale * scale,
+                    });
                 }
             }
         }

@@ -160,6 +160,11 @@ impl TermEvaluation {
         }
     }
 
+    /// The recording that is being played, which brings the problem's uploads along.
+    pub fn playing(&mut self) -> Option<&mut Play> {
+        self.play.as_mut()
+    }
+
     /// Frees what it has on the device.
     pub fn free(self, device: &mut Device) {
         self.buffers().into_iter().for_each(|buffer| device.free(buffer));

@@ -93,9 +93,10 @@ impl HeldRun {
                     });
                     match turn?.outcome() {
                         Ok(equalities) => {
-                            laid.dispose(device);
-                            let of_table = |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect::<Vec<bool>>();
+                            let of_table =
+                                |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect::<Vec<bool>>();
                             let fixed = laid.snapshot.moving().flat_map(of_table).collect();
+                            laid.dispose(device);
                             return Ok(Turn::Over(Held { equalities, free: laid.free, fixed, pattern: laid.pattern.map(Arc::new) }));
                         }
                         Err(turn) => {

@@ -403,7 +403,9 @@ impl Differentiating {
             }
             Phase::Constraints => return Err(Error::Internal("constraints are not read")),
             Phase::Hessians => self.pending = self.blocks.pop(device).map(|block| Pending::Hessians(block, values)),
-            Phase::CrossDerivatives | Phase::Multipliers(_) => self.pending = self.blocks.pop(device).map(|block| Pending::CrossDerivatives(block, values)),
+            Phase::CrossDerivatives | Phase::Multipliers(_) => {
+                self.pending = self.blocks.pop(device).map(|block| Pending::CrossDerivatives(block, values))
+            }
         }
         Ok(true)
     }
@@ -505,7 +507,8 @@ impl Differentiating {
 
     /// All that was found, of terms and tables of the problem, also of those that took no part.
     pub fn finish(mut self, problem: &Problem, options: &BackwardOptions) -> Result<Gradients, Error> {
-        let Adjoint { deficiency, unseen, method, multipliers, .. } = self.adjoint.take().ok_or(Error::Internal("a task has nothing to go on with"))?;
+        let Adjoint { deficiency, unseen, method, multipliers, .. } =
+            self.adjoint.take().ok_or(Error::Internal("a task has nothing to go on with"))?;
         let counted = self.equalities.as_ref().map_or(0, |equalities| equalities.rows.len() as u32);
         let rank = multipliers.map_or(0, |multipliers| multipliers.pivots.len() as u32);
         // What is held moves the solution as well: H has its rows, too.

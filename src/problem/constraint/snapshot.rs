@@ -26,7 +26,8 @@ impl Constraint {
 impl Problem {
     /// Makes the terms of all constraints λᵀc, with the multipliers that they have.
     pub fn as_lagrangian(&mut self) -> Result<(), Error> {
-        let all: Vec<(u32, Vec<f64>)> = self.enabled_constraints().map(|(number, _, constraint)| (number, constraint.multipliers())).collect();
+        let all: Vec<(u32, Vec<f64>)> =
+            self.enabled_constraints().map(|(number, _, constraint)| (number, constraint.multipliers())).collect();
         all.into_iter().try_for_each(|(number, multipliers)| self.set_lagrangian(number, &multipliers))
     }
 

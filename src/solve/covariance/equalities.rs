@@ -243,7 +243,9 @@ impl RangeSpace {
         let scales: Vec<f64> = (0..rows.len()).map(inverse_root).collect();
         let (mut lower, mut pivots) = (vec![Vec::new(); rows.len()], Vec::new());
         let mut left: Vec<f64> = scales.iter().map(|scale| f64::from(u8::from(*scale > 0.0))).collect();
-        while let Some(pivot) = (0..rows.len()).reduce(|a, b| if left[b] > left[a] { b } else { a }).filter(|&pivot| left[pivot] > LEAST_PIVOT) {
+        while let Some(pivot) =
+            (0..rows.len()).reduce(|a, b| if left[b] > left[a] { b } else { a }).filter(|&pivot| left[pivot] > LEAST_PIVOT)
+        {
             pace.tell(rows.len() + pivots.len(), 2 * rows.len());
             let (root, own) = (left[pivot].sqrt(), std::mem::take(&mut lower[pivot]));
             for other in 0..rows.len() {
@@ -364,7 +366,8 @@ pub async fn stiffened(
     let own = super::sparse::diagonal(&matrix);
     let (mut placed, mut stiffness) = (Placed::new(matrix), Vec::new());
     for row in &equalities.rows {
-        let entries: Vec<(usize, f64)> = row.entries.iter().map(|&(unknown, slope)| (unknown as usize, slope)).filter(|(unknown, _)| free[*unknown]).collect();
+        let entries: Vec<(usize, f64)> =
+            row.entries.iter().map(|&(unknown, slope)| (unknown as usize, slope)).filter(|(unknown, _)| free[*unknown]).collect();
         let most = entries.iter().fold(0.0, |most: f64, (unknown, _)| most.max(own[*unknown].abs()));
         let per = |&(unknown, slope): &(usize, f64)| slope * slope / if most > 0.0 { own[unknown].abs().max(1e-8 * most) } else { 1.0 };
         let size: f64 = entries.iter().map(per).sum();

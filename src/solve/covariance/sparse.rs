@@ -105,7 +105,16 @@ impl Sparse {
         hold(&mut matrix, &inverse, pace).await?;
         let none = vec![0.0; inverse.len()];
         cholesky.factorized(&System { matrix: &matrix, damping: &none, right: &none }, &pace.part(0.6..1.0)).await?;
-        let mut sparse = Self { cholesky, inverse, subset: OnceLock::new(), across: Vec::new(), along: Vec::new(), null: null.clone(), taken: Vec::new(), rank: 0 };
+        let mut sparse = Self {
+            cholesky,
+            inverse,
+            subset: OnceLock::new(),
+            across: Vec::new(),
+            along: Vec::new(),
+            null: null.clone(),
+            taken: Vec::new(),
+            rank: 0,
+        };
         for direction in &null {
             let solved = sparse.solved(direction.clone(), pace).await?;
             sparse.across.push(solved);
