@@ -80,7 +80,7 @@ enum Stage {
 
 /// The solve of a round.
 enum Round {
-    Plain(Solve),
+    Plain(Box<Solve>),
     Constrained(Box<AugmentedLagrangian>),
 }
 
@@ -90,7 +90,7 @@ impl Round {
         Ok(if is_constrained {
             Self::Constrained(Box::new(AugmentedLagrangian::new(context)?))
         } else {
-            Self::Plain(Solve::new(SolveMode::Solve))
+            Self::Plain(Box::new(Solve::new(SolveMode::Solve)))
         })
     }
 

@@ -19,7 +19,7 @@ enum Stage {
     LayingOut(Box<SnapshotLayout>),
     /// The gradient of the Lagrangian tells what limits hold.
     Differentiating(Box<Laid>, Play),
-    Evaluating(Box<Laid>, RowEvaluation),
+    Evaluating(Box<Laid>, Box<RowEvaluation>),
 }
 
 /// A snapshot that is laid out.
@@ -77,7 +77,7 @@ impl HeldRun {
                                 Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
                                 None => vec![true; whole.scalars as usize],
                             };
-                            let rows = RowEvaluation::new(&laid.snapshot, self.precision);
+                            let rows = Box::new(RowEvaluation::new(&laid.snapshot, self.precision));
                             self.stage = Some(Stage::Evaluating(laid, rows));
                         }
                         Err(turn) => {

@@ -4,7 +4,7 @@
 mod multipliers;
 
 use super::{BackwardOptions, ByTable, Columns, Given, Gradients, Known, collect};
-use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances, RowEvaluation};
+use crate::evaluation::{InstanceBlock, InstanceBlocks, Instances};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{Command, Device, Kind, Precision, Recording, Slice, binding::*};
 use leastwise_error::Error;
@@ -101,8 +101,7 @@ pub struct Differentiating {
     /// H z, where something is held.
     across: Vec<f64>,
     pending: Option<Pending>,
-    /// Constraints on their way, and as they were found.
-    rows: Option<RowEvaluation>,
+    /// Constraints as they were found.
     equalities: Option<Equalities>,
     /// λ of all constraints before the last of Newton's steps.
     multipliers: ByTable,
@@ -155,7 +154,6 @@ impl Differentiating {
             adjoint: None,
             across: Vec::new(),
             pending: None,
-            rows: None,
             equalities: None,
             multipliers: Vec::new(),
             direction: None,
@@ -167,7 +165,6 @@ impl Differentiating {
     /// Frees the buffers.
     pub fn dispose(&mut self, device: &mut Device) {
         self.blocks.free(device);
-        self.rows.iter_mut().for_each(|rows| rows.free(device));
         self.work.buffers().into_iter().for_each(|buffer| device.free(buffer));
         self.snapshot.dispose(device);
     }

@@ -3,7 +3,7 @@
 
 mod differentiating;
 
-use crate::evaluation::InstanceCosts;
+use crate::evaluation::{InstanceCosts, RowEvaluation};
 use crate::{Devices, Turn};
 use differentiating::{Differentiating, Next};
 use leastwise_base::task::Task;
@@ -147,8 +147,8 @@ enum Stage {
     LayingOut(Box<SnapshotLayout>, Known),
     Differentiating(Box<Differentiating>, Option<Play>),
     Working(Task<'static, (Box<Differentiating>, Result<(), Error>)>),
-    /// Constraints of the snapshot.
-    Evaluating(Box<Differentiating>),
+    /// Constraints of the snapshot. What is on the device stays out of what tasks take to other threads.
+    Evaluating(Box<Differentiating>, Box<RowEvaluation>),
     /// Search for the residual that is not finite; it ends in an error.
     Searching(Box<InstanceCosts>),
 }
@@ -274,15 +274,18 @@ impl GradientRun {
                     self.stage = Some(Stage::Differentiating(differentiating, None));
                     worked?;
                 }
-                Stage::Evaluating(mut work) => {
+                Stage::Evaluating(mut work, mut rows) => {
                     let (device, registry) = devices.double();
-                    let turn = work.evaluate(device, registry, deadline);
-                    let turn = turn.inspect_err(|_| work.dispose(device))?.outcome();
-                    match turn {
-                        Ok(()) => self.stage = Some(Stage::Differentiating(work, None)),
-                        Err(turn) => {
-                            self.stage = Some(Stage::Evaluating(work));
+                    match work.evaluate(&mut rows, (device, registry), deadline).map(Turn::outcome) {
+                        Ok(Ok(())) => self.stage = Some(Stage::Differentiating(work, None)),
+                        Ok(Err(turn)) => {
+                            self.stage = Some(Stage::Evaluating(work, rows));
                             return Ok(turn);
+                        }
+                        Err(error) => {
+                            rows.free(device);
+                            work.dispose(device);
+                            return Err(error);
                         }
                     }
                 }
@@ -340,7 +343,10 @@ impl GradientRun {
                     (work, worked)
                 })));
             }
-            Ok(Next::Evaluate) => self.stage = Some(Stage::Evaluating(work)),
+            Ok(Next::Evaluate) => {
+                let rows = Box::new(work.evaluation());
+                self.stage = Some(Stage::Evaluating(work, rows));
+            }
             Ok(Next::Done) => {
                 work.dispose(device);
                 return Ok(Some(Turn::Over(Box::new(work.finish(problem, &self.options)?))));
@@ -358,7 +364,11 @@ impl GradientRun {
         let device = devices.double().0;
         match self.stage {
             Some(Stage::LayingOut(mut layout, _)) => layout.dispose(device),
-            Some(Stage::Differentiating(mut work, _) | Stage::Evaluating(mut work)) => work.dispose(device),
+            Some(Stage::Differentiating(mut work, _)) => work.dispose(device),
+            Some(Stage::Evaluating(mut work, mut rows)) => {
+                rows.free(device);
+                work.dispose(device);
+            }
             // It has buffers on the device.
             Some(Stage::Working(work)) => work.stop().0.dispose(device),
             Some(Stage::Searching(search)) => search.free(&mut devices.main),

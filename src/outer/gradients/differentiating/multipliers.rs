@@ -9,6 +9,9 @@ use leastwise_problem::{Member, Registry};
 use leastwise_solve::adjoint::Multipliers;
 use std::collections::BTreeMap;
 
+/// Scales and shifts that the rows of a constraint are shown with, and its own scales.
+type Shown<'a> = (Vec<f64>, Vec<f64>, &'a [f64]);
+
 impl Differentiating {
     /// Moves λ on along with x.
     pub(super) fn move_multipliers(&mut self, moved: Option<&Multipliers>) -> Result<(), Error> {
@@ -22,14 +25,22 @@ impl Differentiating {
         after.into_iter().try_for_each(|(term, multipliers)| self.snapshot.set_lagrangian(term, &multipliers))
     }
 
+    /// The evaluation of constraints, to be gone on with.
+    pub fn evaluation(&self) -> RowEvaluation {
+        RowEvaluation::new(&self.snapshot, self.precision)
+    }
+
     /// Goes on evaluating constraints until the deadline, or until their rows are there.
-    pub fn evaluate(&mut self, device: &mut Device, registry: &mut Registry, deadline: f64) -> Result<Turn<()>, Error> {
-        let rows = self.rows.get_or_insert_with(|| RowEvaluation::new(&self.snapshot, self.precision));
+    pub fn evaluate(
+        &mut self,
+        rows: &mut RowEvaluation,
+        (device, registry): (&mut Device, &mut Registry),
+        deadline: f64,
+    ) -> Result<Turn<()>, Error> {
         match rows.resume(device, registry, &mut self.snapshot, deadline)?.outcome() {
             Ok(equalities) => self.equalities = Some(equalities),
             Err(turn) => return Ok(turn),
         }
-        self.rows = None;
         self.phase = Phase::Hessians;
         self.begin_hessians(device, registry)?;
         Ok(Turn::Over(()))
@@ -50,7 +61,7 @@ impl Differentiating {
             return Ok(false);
         };
         let constraints = self.snapshot.enabled_constraints();
-        let mut all: BTreeMap<u32, (Vec<f64>, Vec<f64>, &[f64])> = BTreeMap::new();
+        let mut all = BTreeMap::<u32, Shown>::new();
         for (number, _, constraint) in constraints {
             let none = vec![0.0; constraint.scales.len()];
             all.insert(number, (none.clone(), none, &constraint.scales));
