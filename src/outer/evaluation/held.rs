@@ -18,7 +18,7 @@ pub struct HeldRun {
 enum Stage {
     LayingOut(Box<SnapshotLayout>),
     /// The gradient of the Lagrangian tells what limits hold.
-    Differentiating(Box<Laid>, Play),
+    Differentiating(Box<Laid>, Box<Play>),
     Evaluating(Box<Laid>, Box<RowEvaluation>),
 }
 
@@ -66,7 +66,7 @@ impl HeldRun {
                     let work = Workspace::new(device, &snapshot, Needs::default()).inspect_err(|_| snapshot.dispose(device))?;
                     let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new() });
                     let recording = laid.differentiate().inspect_err(|_| laid.dispose(device))?;
-                    self.stage = Some(Stage::Differentiating(laid, device.start(recording)));
+                    self.stage = Some(Stage::Differentiating(laid, Box::new(device.start(recording))));
                 }
                 Stage::Differentiating(mut laid, mut play) => {
                     let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;

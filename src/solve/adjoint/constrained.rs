@@ -21,9 +21,9 @@ const LARGEST_SCALE: f64 = 1e10;
 pub(super) enum Constrained {
     /// Of few unknowns: on an orthonormal basis of the null space of A.
     Null {
-        whole: Whole,
+        whole: Box<Whole>,
         basis: Vec<Vec<f64>>,
-        rows: RowSpace,
+        rows: Box<RowSpace>,
         /// Ĥ = T H T, column by column, and T.
         columns: Vec<Vec<f64>>,
         scales: Vec<f64>,
@@ -62,6 +62,7 @@ impl Constrained {
         let whole = Whole::new(on_basis, &vec![true; basis.len()], tolerance, pace).await?;
         let null = whole.null.iter().map(|parts| lifted(&basis, parts, &scales)).collect();
         let null = orthonormal(null, pace).await?;
+        let (whole, rows) = (Box::new(whole), Box::new(rows));
         Ok((Self::Null { whole, basis, rows, columns, scales, null: null.clone() }, null))
     }
 
