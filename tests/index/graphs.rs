@@ -286,7 +286,7 @@ fn hostile_graphs_are_refused() {
             bytes[at] = random.next() as u8;
         }
         if let Ok(mut index) = Index::open(&container::write(&INDEX, &sections)) {
-            let hits = walked(&mut index, &vec![0.1; DIM], 10, None, None);
+            let hits = walked(&mut index, &[0.1; DIM], 10, None, None);
             assert!(hits.distances.iter().all(|distance| distance.is_finite()));
         }
     }
