@@ -25,7 +25,7 @@ const ON_GPUS = { eliminated: ["reduced"] };
 /** Those that a backend has alone. */
 const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
-const AT_ONCE = { constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], energies: ["seldom"], curved: ["seldom"], tensors: ["tensors", "single"], gradients: ["tensors", "single"] };
+const AT_ONCE = { bundle: ["seldom"], constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], energies: ["seldom"], curved: ["seldom"], tensors: ["tensors", "single"], gradients: ["tensors", "single"] };
 /** What computes on the CPU beside a GPU. */
 const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "graph", "open"];
 

@@ -7,10 +7,11 @@ use leastwise_problem::{LinkedBatch, Links, Pattern, Problem};
 /// Tables that may be eliminated as far as terms tell, which name no two of their variables: the largest, and those that no term links with
 /// them. None where they are too few of all unknowns for `"auto"` to eliminate them.
 fn eliminable(tables: &[(u32, u32)], terms: &[Vec<u32>]) -> Vec<u32> {
-    let mut order = tables.to_vec();
-    order.sort_by_key(|&(number, unknowns)| (u32::MAX - unknowns, number));
+    let mut left = tables.to_vec();
     let (mut gone, mut eliminated): (Vec<u32>, u32) = (Vec::new(), 0);
-    for (number, unknowns) in order {
+    // The largest first, and the first of equals.
+    while let Some(place) = (0..left.len()).max_by_key(|&place| (left[place].1, u32::MAX - left[place].0)) {
+        let (number, unknowns) = left.swap_remove(place);
         gone.push(number);
         if terms.iter().any(|term| term.iter().filter(|table| gone.contains(table)).count() > 1) || gone.len() == tables.len() {
             gone.pop();
