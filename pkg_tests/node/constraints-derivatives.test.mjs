@@ -20,7 +20,8 @@ for (const backend of BACKENDS) {
     const lw = await open(t, { backend });
     const { problem, angle, sum } = triangle(lw);
     await problem.solve();
-    using marginals = await problem.marginals({ variance: 1 });
+    const marginals = await problem.marginals({ variance: 1 });
+    t.after(() => marginals.dispose());
     // I − eeᵀ/3: two degrees of freedom are left of three.
     const joint = await marginals.joint([angle]);
     joint.forEach((value, k) => closeTo(value, k % 4 === 0 ? 2 / 3 : -1 / 3, 1e-12, `entry ${k}`));
@@ -33,7 +34,8 @@ for (const backend of BACKENDS) {
     // The same once more tells nothing more.
     problem.constrain("half the sum", { over: [0, 1, 2], of: [angle.at(0), angle.at(1), angle.at(2)], to: "=0" }, ([a, b, c]) => a.add(b).add(c).mul(0.5).sub(Math.PI / 2));
     await problem.solve();
-    using again = await problem.marginals({ variance: 1 });
+    const again = await problem.marginals({ variance: 1 });
+    t.after(() => again.dispose());
     assert.deepEqual([again.equalities, again.redundant], [2, 1]);
     closeTo((await again.covariance(angle, [0]))[0], 2 / 3, 1e-12, "with what is redundant");
     sum.enabled = false;

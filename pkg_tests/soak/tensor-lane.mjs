@@ -16,6 +16,16 @@ export const BINARY = {
   add: { plain: (x, y) => x + y }, sub: { plain: (x, y) => x - y }, mul: { plain: (x, y) => x * y }, maximum: { plain: Math.max }, minimum: { plain: Math.min }, less: {}, equal: {}, greaterEqual: {},
 };
 
+/** What comes of places by a tensor's values. What leads to them is freed, whether the call is refused or not. */
+function numbered(values, of) {
+  const scaled = values.mul(3), places = scaled.round();
+  try {
+    return of(places);
+  } finally {
+    for (const tensor of [scaled, places]) tensor.dispose();
+  }
+}
+
 /** Everything else: what it gives of tensors, and of plain values where that is easy to say. */
 const OTHERS = {
   matmul: ([a, b]) => a.matmul(b),
@@ -33,8 +43,8 @@ const OTHERS = {
   cumsum: ([a], { axis }) => a.cumsum(axis),
   sort: ([a], { axis, seed }) => a.sort(axis, { descending: seed % 2 === 0 }),
   argsort: ([a], { axis }) => a.argsort(axis),
-  takeAlongAxis: ([a, b], { axis }) => a.takeAlongAxis(b.mul(3).round(), axis),
-  scatterAdd: ([a, b], { axis }) => a.scatterAdd(b.mul(3).round(), b, axis),
+  takeAlongAxis: ([a, b], { axis }) => numbered(b, (places) => a.takeAlongAxis(places, axis)),
+  scatterAdd: ([a, b], { axis }) => numbered(b, (places) => a.scatterAdd(places, b, axis)),
   qr: ([a]) => { const { q, r } = qr(a); q.dispose(); return r; },
   svd: ([a]) => { const { u, s, vh } = svd(a); u.dispose(); vh.dispose(); return s; },
   concat: (of) => concat(of),

@@ -120,7 +120,10 @@ fn every_flipped_bit_is_found() {
             let error = Index::open(&damaged).map(|_| ()).expect_err("a flipped bit");
             match bit / 8 {
                 0..8 => assert!(matches!(error, FileError::Format { .. }), "{error}"),
-                8..12 => assert!(matches!(error, FileError::Version { .. }), "{error}"),
+                // Of versions that there are, one is a bit from another: then the checksum tells.
+                8..12 => {
+                    assert!(matches!(error, FileError::Version { .. }) || error.to_string().contains("checksum of the header"), "{error}")
+                }
                 _ => assert_ne!(error.code(), "file-version"),
             }
         }

@@ -27,11 +27,13 @@ fn auto_eliminates_where_instances_lie_in_the_order_of_what_goes() {
 }
 
 #[test]
-fn auto_forms_what_is_left_where_it_is_little() {
+fn auto_forms_nothing_of_many_unknowns() {
     let few = Scene { cameras: 40, points: 7000, is_corridor: true, ..Scene::default() };
     let report = first_step(&mut shared_gpu(None), &few, Options::default());
-    assert_eq!(report.linear, "schur", "{}", report.linear_reason);
-    assert_eq!(report.linear_reason, "\"point\" (21000 of 21240 unknowns) is block-diagonal, S is formed on the device");
+    // What lists of pairs cost is more than inner iterations do.
+    assert!(report.linear.ends_with("pcg"), "{}", report.linear_reason);
+    let report = first_step(&mut shared_gpu(None), &few, Options { linear: Some("schur".into()), ..Options::default() });
+    assert_eq!((report.linear, &report.linear_reason[..]), ("schur", "it was asked for, S is formed on the device"));
 }
 
 #[test]

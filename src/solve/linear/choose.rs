@@ -2,7 +2,7 @@
 
 use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct, Found};
-use super::eliminable::{eliminable_of, leaves_few, may_eliminate, why_schur};
+use super::eliminable::{eliminable_of, may_eliminate, why_schur};
 use super::reduced::formed::{self, Room};
 use super::thresholds::Thresholds;
 use super::two_level::{self, space::Space};
@@ -313,10 +313,10 @@ pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -
     let forms = facts.forms.filter(|_| named.is_some() || !gone.is_empty());
     let (choice, structure) = match named {
         Some(choice) => (choice, structure(links, pace).await?),
-        None => choose_by_structure(links, (&gone, facts), pace).await?,
+        None => choose_by_structure(links, facts, pace).await?,
     };
     match (choice.linear, structure, forms) {
-        (Linear::Schur, Some(structure), Some(room)) => choose_where_formed(wanted, links, (choice, structure), (facts, room), pace).await,
+        (Linear::Schur, Some(structure), Some(room)) => choose_where_formed(wanted, links, (choice, structure), room, pace).await,
         (Linear::Pcg, ..) if named_linear(wanted).is_none() => choose_reduced(choice, links, facts, pace).await,
         (_, structure, _) => Ok((choice, structure.map(|structure| Found { structure, formed: None }))),
     }
@@ -333,49 +333,37 @@ async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pac
     Ok((why.map_or(instead, |why| choice(Linear::SchurPcg, why)), None))
 }
 
-/// Where the Schur complement is formed: by the device, unless its lists are too large. Where so many unknowns would not come to the host
-/// otherwise, its factor must be cheap.
+/// Where the Schur complement is formed: by the device, unless its lists are too large.
 async fn choose_where_formed(
     wanted: &Wanted,
     links: &Links,
     (mut choice, structure): (Choice, Structure),
-    (facts, room): (Facts, Room),
+    room: Room,
     pace: &Pace,
 ) -> Result<(Choice, Option<Found>), Stopped> {
     let pattern = &structure.0;
-    let is_large = named_linear(wanted).is_none() && links.unknowns() > most_on_host(facts.profile);
     // What is refused is refused when the solver is made.
     let tables = eliminated(pattern, wanted).ok().filter(|tables| elimination::check(pattern, tables).is_ok());
     let mut formed = None;
     if let Some(tables) = tables {
         match formed::Plan::new(links, pattern, &tables, room, pace).await? {
-            Ok(plan) if !is_large || plan.work <= Thresholds::default().reduced_work => {
+            Ok(plan) => {
                 choice.why = format!("{}, S is formed on the device", choice.why);
                 formed = Some(plan);
             }
-            Ok(plan) => {
-                let instead = self::choice(Linear::Pcg, format!("about {:.1e} multiplications a factor of S", plan.work));
-                return choose_reduced(instead, links, facts, pace).await;
-            }
-            Err(why) if is_large => return choose_reduced(self::choice(Linear::Pcg, why), links, facts, pace).await,
             Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
         }
     }
     Ok((choice, Some(Found { structure, formed })))
 }
 
-/// The best of what takes the structure of the matrix, else conjugate gradients on the device. `gone` are the tables that terms let go.
-async fn choose_by_structure(links: &Links, (gone, facts): (&[u32], Facts), pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
+/// The best of what takes the structure of the matrix, else conjugate gradients on the device.
+async fn choose_by_structure(links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
     let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
     let on_gpu = facts.profile != Profile::Cpu;
     let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));
     if unknowns > most {
-        if facts.forms.is_none() || !leaves_few(links, gone) {
-            return Ok((too_many(unknowns, most), None));
-        }
-        let found = structure(links, pace).await?.filter(|(pattern, _)| pattern.values <= facts.elements / 2);
-        let why = found.as_ref().and_then(|(pattern, _)| why_schur(pattern, unknowns));
-        return Ok(why.map_or_else(|| (too_many(unknowns, most), None), |why| (choice(Linear::Schur, why), found)));
+        return Ok((too_many(unknowns, most), None));
     }
     if let Some(why) = too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);

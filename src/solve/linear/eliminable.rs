@@ -2,7 +2,7 @@
 
 use super::thresholds::Thresholds;
 use leastwise_linear::elimination;
-use leastwise_problem::{LinkedBatch, Links, Pattern, Problem};
+use leastwise_problem::{Links, Pattern, Problem};
 
 /// Tables that may be eliminated as far as terms tell, which name no two of their variables: the largest, and those that no term links with
 /// them. None where they are too few of all unknowns for `"auto"` to eliminate them.
@@ -53,19 +53,4 @@ pub(super) fn why_schur(pattern: &Pattern, unknowns: u32) -> Option<String> {
         let names: Vec<String> = groups.iter().map(|&table| format!("\"{}\"", pattern.tables[table as usize].name)).collect();
         format!("{} ({eliminated} of {unknowns} unknowns) is block-diagonal", names.join(" and "))
     })
-}
-
-/// True where a GPU may be better off with a factor of what eliminating these tables leaves, as far as counts tell: few unknowns, and no
-/// more pairs of instances of one eliminated variable than the host lists in a fraction of a second.
-pub(super) fn leaves_few(links: &Links, gone: &[u32]) -> bool {
-    let limits = Thresholds::default();
-    let of = |table: &u32| links.tables[*table as usize].site;
-    let eliminated: u32 = gone.iter().map(|table| of(table).unknowns()).sum();
-    let pairs = |table: &u32| {
-        let named = |batch: &&LinkedBatch| batch.moving_slots().iter().any(|slot| slot.1 == *table);
-        let instances: f64 = links.batches.iter().filter(named).map(|batch| f64::from(batch.count)).sum();
-        // As many for each variable at least.
-        instances * (instances / f64::from(of(table).count.max(1)) + 1.0) / 2.0
-    };
-    !gone.is_empty() && links.unknowns() - eliminated <= limits.reduced && gone.iter().map(pairs).sum::<f64>() <= limits.pairs
 }

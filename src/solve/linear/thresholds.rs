@@ -25,11 +25,6 @@ pub struct Thresholds {
     pub eliminated: f64,
     /// Products of blocks that a Schur complement may take.
     pub products: f64,
-    /// Of more unknowns than are thought of on the host, for residuals on a GPU: pairs of instances that a Schur complement may be formed of,
-    /// and multiplications that its factor may take.
-    pub pairs: f64,
-    /// Multiplications that a factor of it may take.
-    pub reduced_work: f64,
     /// Unknowns of which conjugate gradients are worth a coarse space, where an iteration costs what it computes and where it costs its
     /// launches.
     pub two_level: u32,
@@ -53,8 +48,6 @@ impl Default for Thresholds {
             reduced: 3000,
             eliminated: 0.6,
             products: 2e7,
-            pairs: 4e6,
-            reduced_work: 2e8,
             two_level: 20_000,
             two_level_of_gpu: 200_000,
             redundancy: 10.0,

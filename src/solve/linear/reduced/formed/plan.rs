@@ -41,10 +41,8 @@ pub struct Plan {
     pub solved: Vec<SolvedWords>,
     /// Products that blocks of S take.
     pub products: Vec<ProductWords>,
-    /// Factor of S, and its multiplications, about.
+    /// Factor of S.
     pub solver: Reduced,
-    /// Multiplications of a factor of S.
-    pub work: f64,
 }
 
 /// The blocks of Y of an eliminated and a kept table.
@@ -140,7 +138,7 @@ impl Plan {
             Ok(elimination) => elimination,
             Err(refused) => return stopped(refused),
         };
-        let (solver, work) = match Reduced::new(&elimination.reduced, pace).await {
+        let (solver, _) = match Reduced::new(&elimination.reduced, pace).await {
             Ok(solver) => solver,
             Err(refused) => return stopped(refused),
         };
@@ -170,7 +168,6 @@ impl Plan {
             solved,
             products,
             solver,
-            work,
         }))
     }
 }
