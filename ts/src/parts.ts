@@ -24,7 +24,7 @@ export const NEEDS = {
   graduated: ["rare", "direct", "levels", "reduced", "descent", "cpu", "single", "seldom"],
   tensors: ["tensors", "cpu", "single"],
   vectors: ["vectors", "cpu", "single", "seldom"],
-  graph: ["graph"],
+  graph: ["graph", "vectors", "cpu", "single", "seldom"],
   normals: ["normals"],
   fits: ["fits", "cpu", "single"],
 } satisfies { readonly [feature: string]: readonly Part[] };
