@@ -29,7 +29,8 @@ for (const backend of BACKENDS) {
     assert.ok(marginals.violation < 1e-5, `${marginals.violation}`);
     // 3 rows, 3 unknowns and an equality leave one degree of freedom, with which σ² is known.
     const found = await problem.marginals();
-    closeTo(found.variance, (Math.PI - 3.2) ** 2 / 3, single ? 1e-6 : 1e-9, "σ²");
+    // The solve ends by its tolerances.
+    closeTo(found.variance, (Math.PI - 3.2) ** 2 / 3, single ? 1e-5 : 1e-7, "σ²");
     found.dispose();
     // The same once more tells nothing more.
     problem.constrain("half the sum", { over: [0, 1, 2], of: [angle.at(0), angle.at(1), angle.at(2)], to: "=0" }, ([a, b, c]) => a.add(b).add(c).mul(0.5).sub(Math.PI / 2));
