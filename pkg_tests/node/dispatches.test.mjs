@@ -7,7 +7,7 @@ import { edges, icosphere } from "leastwise/mesh";
 
 const HARDWARE = { vendor: "nvidia", architecture: "", device: "", description: "some card", isFallbackAdapter: false };
 
-test("an inner iteration of as-rigid-as-possible is three dispatches", async () => {
+test("an inner iteration of as-rigid-as-possible is three dispatches on WebGPU", async () => {
   for (const [name, value] of Object.entries(HARDWARE)) Object.defineProperty(globals.GPUAdapterInfo.prototype, name, { get: () => value, configurable: true });
   const lw = await init({ backend: "webgpu" });
   assert.match(lw.adapter, /some card/);

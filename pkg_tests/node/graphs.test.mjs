@@ -75,7 +75,8 @@ test("filters: through the graph where they are wide, through lists with a reaso
   assert.ok(even.ids.every((id) => id % 2 === 0));
   assert.ok(recallOf(even, found(await index.search(queries, { k: K, probes: 16, filter: (id) => id % 2 === 0 }))) > 0.96);
   const few = await index.search(one, { k: K, filter: (id) => id % 100 === 0 });
-  assert.deepEqual([few.through, few.reason], ["lists", "the graph was not used: the filter lets only 20 of 2000 vectors pass"]);
+  assert.equal(few.through, "lists");
+  assert.match(few.reason, /the graph was not used: the filter lets only 20 of 2000 vectors pass$/);
   assert.ok(few.ids.every((id) => id % 100 === 0));
   // As many as there are.
   const three = await index.search(one, { k: 5, filter: { ids: [3, 4, 5] } });
