@@ -240,9 +240,10 @@ fn few_vectors_and_one_cluster_have_graphs() {
         build(&mut index, 4);
         assert_eq!(index.graph().expect("a graph").nodes() as usize, count);
         while !graphed::draw(&mut index, 0.0) {}
-        // A beam as wide as all that there are finds what can be reached at all.
+        // Few neighbours of many may leave a vector that none leads to.
         let hits = graphed::search(&index, points, 1, 80, None).expect("hits");
-        assert!(hits.ids.iter().copied().eq(0..count as u32), "{count} vectors in {clusters} clusters find themselves");
+        let own = hits.ids.iter().zip(0..).filter(|&(&id, own)| id == own).count();
+        assert!(10 * own >= 9 * count, "{own} of {count} vectors in {clusters} clusters find themselves");
         assert_eq!(Index::open(&index.save()).expect("an index").graph(), index.graph());
         let gone: Vec<u32> = (0..count as u32).collect();
         assert_eq!(index.remove(&gone), count);
