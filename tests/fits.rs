@@ -343,6 +343,7 @@ fn a_traced_line_is_fitted() {
     let spec = FitSpec {
         parameters: 2,
         free: &[0, 1],
+        common: &[],
         shared: &[1],
         weights: FitWeights::None,
         ragged: false,

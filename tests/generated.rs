@@ -104,8 +104,9 @@ fn polar() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
 }
 
 /// A Gaussian of two axes on shared pixels with a fixed offset, bounds, and points of any number; Poisson's likelihood of a decay with
-/// times and weights of its own; and a polynomial of more parameters than a thread has registers for.
-pub fn fits() -> [(&'static str, FitProgram); 3] {
+/// times and weights of its own; a polynomial of more parameters than a thread has registers for; and the Gaussian's own parameters taken out
+/// where fits share the width.
+pub fn fits() -> [(&'static str, FitProgram); 4] {
     let mut graph = Graph::new();
     let [a, mu, width, offset] = [0, 1, 2, 3].map(|number| graph.leaf(fit_parameter(number)));
     let x = graph.leaf(fit_variable(0));
@@ -120,7 +121,8 @@ pub fn fits() -> [(&'static str, FitProgram); 3] {
     let model = FitModel { graph: &graph, value, likelihood: &Likelihood::LeastSquares(Some(robust)) };
     let (variables, weights) = (vec![true], FitWeights::Shared);
     let layout = FitLayout { parameters: 4, free: vec![0, 1, 2], variables, weights, ragged: true, bounded: true };
-    let bell = FitProgram::new(&model, layout);
+    let bell = FitProgram::new(&model, layout.clone());
+    let shared = FitProgram::of_shared(&model, FitLayout { free: vec![0, 1], ..layout }, vec![2]);
     let [rate, t] = [graph.leaf(fit_parameter(1)), graph.leaf(fit_variable(0))];
     let product = graph.mul(rate, t);
     let exponent = graph.neg(product);
@@ -138,7 +140,7 @@ pub fn fits() -> [(&'static str, FitProgram); 3] {
     let model = FitModel { graph: &graph, value, likelihood: &Likelihood::LeastSquares(None) };
     let free = (0..14).filter(|number| *number != 2).collect();
     let layout = FitLayout { parameters: 14, free, variables: vec![true], weights: FitWeights::Each, ragged: true, bounded: true };
-    [("fit_bell", bell), ("fit_decay", decay), ("fit_polynomial", FitProgram::new(&model, layout))]
+    [("fit_bell", bell), ("fit_decay", decay), ("fit_polynomial", FitProgram::new(&model, layout)), ("fit_shared", shared)]
 }
 
 /// A module of every operation.

@@ -60,6 +60,7 @@ mod rules;
 mod schedules;
 mod sessions;
 mod shaders;
+mod shared_fits;
 mod slices;
 mod small;
 mod solve;

@@ -136,28 +136,6 @@ fn dense(points: &[[f64; 3]], mut values: Vec<f64>, free: &[u32]) -> (Vec<f64>, 
     (values, (0..n).map(|i| covariance[i][i].sqrt()).collect())
 }
 
-/// By Gauss and Jordan, with pivots.
-fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let n = matrix.len();
-    for (i, row) in matrix.iter_mut().enumerate() {
-        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
-    }
-    for k in 0..n {
-        let pivot = (k..n).max_by(|a, b| matrix[*a][k].abs().total_cmp(&matrix[*b][k].abs())).unwrap();
-        matrix.swap(k, pivot);
-        let scale = matrix[k][k];
-        matrix[k].iter_mut().for_each(|entry| *entry /= scale);
-        let row = matrix[k].clone();
-        for (i, other) in matrix.iter_mut().enumerate() {
-            let factor = other[k];
-            if i != k {
-                other.iter_mut().zip(&row).for_each(|(entry, pivot)| *entry -= factor * pivot);
-            }
-        }
-    }
-    matrix.into_iter().map(|row| row[n..].to_vec()).collect()
-}
-
 /// Zeros, few points, no points, NaN, and a start where the model is not defined, beside a fit that can be made.
 #[test]
 fn what_cannot_be_fitted_ends_in_a_state() {

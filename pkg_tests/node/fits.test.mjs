@@ -94,6 +94,100 @@ for (const backend of BACKENDS) {
   });
 }
 
+/** a exp(−k x) + b, where all fits have one k. */
+const decay = ([a, k, b], { x }) => a.mul(exp(k.mul(x).neg())).add(b), DECAY = ["a", "k", "b"];
+function decays(count, points, rate, noise, seed, floor = 0.5) {
+  const random = new Random(seed), x = Float32Array.from({ length: points }, (_, j) => j / 8), data = new Float32Array(count * points), a = [];
+  for (let fit = 0; fit < count; fit++) {
+    const [height, background] = [random.between(4, 9), floor + random.between(0, 0.5)];
+    a.push(height * random.between(0.9, 1.1));
+    for (let j = 0; j < points; j++) data[fit * points + j] = noise(height * Math.exp(-rate * x[j]) + background, random);
+  }
+  return { data, options: { model: decay, parameters: DECAY, variables: { x }, points, data, start: { a, k: rate * 1.4, b: floor + 0.2 }, shared: ["k"] } };
+}
+
+for (const backend of BACKENDS) {
+  test(`what all fits share is fitted with the others, as the general solver has it, on ${backend}`, { concurrency: 1 }, async (t) => {
+    const count = 40, points = 48, lw = await open(t, engineOf(backend)), general = await open(t, { backend: "cpu" });
+    const { data, options } = decays(count, points, 0.8, (y, random) => y + 0.1 * random.normal(), 19), x = options.variables.x;
+    const problem = general.problem(), pairs = Array.from(data, (_, i) => Math.floor(i / points));
+    const own = problem.variables("own", { shape: 2, values: options.start.a.flatMap((a) => [a, 0.7]) }), rate = problem.variables("rate", { shape: 1, values: [1.1] });
+    problem.residuals("decays", { of: [own.at(pairs), rate], data: { x: Float64Array.from(data, (_, i) => x[i % points]), y: Float64Array.from(data) } }, ([p, k], { x, y }) => decay([p.x, k, p.y], { x }).sub(y));
+    const report = await problem.solve({ costTolerance: 1e-14 }), marginals = await problem.marginals({ variance: 1 });
+    const [right, [k]] = [await own.read(new Float64Array(2 * count)), await rate.read(new Float64Array(1))], [errors, [error]] = [await marginals.standardErrors(own), await marginals.standardErrors(rate)];
+    const found = await lw.fit({ ...options, variance: 1 }), exact = lw.precision === "f64", room = exact ? 1e-4 : 0.02;
+    assert.equal(found.ended.converged, count, JSON.stringify(found.ended));
+    assert.ok(found.values.k.every((each) => each === found.values.k[0]) && found.standardErrors.k.every((each) => each === found.standardErrors.k[0]), "one for all");
+    assert.ok(Math.abs(found.values.k[0] - k) < room * error, `k is ${found.values.k[0]}, not ${k} ± ${error}`);
+    closeTo(found.standardErrors.k[0], error, exact ? 1e-4 : 0.02, "error of k");
+    for (let fit = 0; fit < count; fit++) for (const [j, name] of ["a", "b"].entries()) {
+      const error = errors[2 * fit + j];
+      assert.ok(Math.abs(found.values[name][fit] - right[2 * fit + j]) < room * error, `${name} of fit ${fit} is ${found.values[name][fit]}, not ${right[2 * fit + j]} ± ${error}`);
+      closeTo(found.standardErrors[name][fit], error, exact ? 1e-4 : 0.02, `error of ${name}`);
+    }
+    closeTo(found.chiSquared.reduce((sum, each) => sum + each, 0), 2 * report.cost, exact ? 1e-9 : 1e-4, "χ²");
+    // σ² is estimated of all fits together.
+    const estimated = await lw.fit(options), sigma = Math.sqrt((2 * report.cost) / (count * points - 2 * count - 1));
+    closeTo(estimated.standardErrors.k[0], sigma * found.standardErrors.k[0], 1e-3, "error of k by an estimated variance");
+    // On the device: the same bits from the start, the same values from these, and others from other data.
+    const set = await fitSet(lw, { ...options, variance: 1 });
+    await set.run();
+    const once = await set.read();
+    assert.deepEqual([once.values, once.standardErrors, once.chiSquared], [found.values, found.standardErrors, found.chiSquared]);
+    await set.run({ from: "values" });
+    assert.ok(Math.abs((await set.values("k"))[0] - k) < room * error);
+    await set.write(data.map((y) => 2 * y));
+    await set.run({ from: "values" });
+    const twice = await set.read();
+    assert.ok(Math.abs(twice.values.k[0] - k) < room * error, `the same rate, ${twice.values.k[0]}`);
+    assert.ok(twice.values.a.every((a, fit) => Math.abs(a - 2 * found.values.a[fit]) < 0.05 * errors[2 * fit]), "twice as high");
+    set.dispose();
+  });
+}
+
+test("what is shared is bounded, counted, weighed and robust as what is not", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), count = 30, points = 40;
+  const poisson = (mean, random) => {
+    let events = 0;
+    for (let time = -Math.log(1 - random.between(0, 1)); time < mean; time -= Math.log(1 - random.between(0, 1))) events++;
+    return events;
+  };
+  const { options } = decays(count, points, 0.6, poisson, 5, 3), sum = (numbers) => numbers.reduce((sum, each) => sum + each, 0);
+  const weights = Float64Array.from({ length: points }, (_, k) => 1 + (k % 3)), lengths = Array.from({ length: count }, (_, fit) => points - (fit % 5));
+  const ragged = Float64Array.from(lengths.flatMap((length, fit) => [...options.data.subarray(fit * points, fit * points + length)]));
+  for (const [what, more] of Object.entries({
+    counts: { likelihood: "poisson" }, huber: { loss: huber(1.5), variance: 1 }, weights: { weights, variance: 1 }, ragged: { points: lengths, data: ragged, variance: 1 },
+    bounds: { lower: { b: 3.2, k: 0.1 }, upper: { k: 5 }, variance: 1 },
+  })) {
+    const found = await lw.fit({ ...options, ...more }), k = found.values.k[0], error = found.standardErrors.k[0];
+    assert.equal(found.ended.converged + found.ended["at-bound"], count, `${what}: ${JSON.stringify(found.ended)}`);
+    assert.ok(error > 0 && Math.abs(k - 0.6) < 6 * error, `${what}: k is ${k} ± ${error}`);
+    // The profile: own parameters are fitted anew beside the minimum.
+    const best = sum(found.chiSquared);
+    for (const side of [-0.3, 0.3]) {
+      const start = { a: found.values.a, k: k + side * error, b: found.values.b }, beside = await lw.fit({ ...options, ...more, shared: [], fixed: ["k"], start }), rise = sum(beside.chiSquared) - best;
+      // Of a robust loss and of counts the curvature is not quite that of steps.
+      assert.ok(rise > 0.09 * 0.6 && rise < 0.09 * 1.6, `${what}: χ² rises by ${rise} at ${side} standard errors, not by 0.09`);
+    }
+  }
+  const held = await lw.fit({ ...options, upper: { k: 0.5 } });
+  assert.deepEqual([held.values.k[0], held.standardErrors.k[0], held.ended["at-bound"]], [0.5, 0, count]);
+  // Two that only count together are not determined.
+  const both = await lw.fit({ ...options, model: ([a, k, b, l], { x }) => a.mul(exp(k.add(l).mul(x).neg())).add(b), parameters: [...DECAY, "l"], start: { ...options.start, l: 0 }, shared: ["k", "l"] });
+  assert.deepEqual([both.ended.singular, both.standardErrors.k[0], both.standardErrors.a[0]], [count, NaN, NaN]);
+  const controller = new AbortController(), why = new Error("enough");
+  await assert.rejects(lw.fit({ ...options, signal: controller.signal, onProgress: () => controller.abort(why) }), (error) => error === why);
+  for (const [options_, code, message] of [
+    [{ ...options, shared: ["c"] }, "invalid-option", /shared: "c" is no parameter/],
+    [{ ...options, fixed: ["k"] }, "invalid-option", /"k" is fixed as well/],
+    [{ ...options, shared: DECAY, start: { a: 1, k: 1, b: 1 } }, "invalid-option", /give the data as one fit/],
+    [{ ...options, start: { ...options.start, k: options.start.a } }, "invalid-option", /"k" is shared by all fits/],
+    [{ ...options, lower: { k: options.start.a } }, "invalid-option", /"k" is shared by all fits/],
+    [{ ...options, starts: { grid: { a: [1, 2] } } }, "invalid-option", /share parameters begin at/],
+  ]) await rejects(lw.fit(options_), code, message);
+  assert.equal(lw.memory().live, 0);
+});
+
 test("NIST's regressions are found from perturbed starts", async (t) => {
   const lw = await open(t, { backend: "cpu" }), missed = [];
   for (const name of NIST) {

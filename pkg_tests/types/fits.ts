@@ -32,6 +32,9 @@ export async function fits(lw: Engine, data: Float64Array, x: Float64Array, each
   await lw.fit(options);
   await lw.fit({ ...given, starts: { grid: { a: [1, 2], b: each } } });
   await lw.fit({ ...given, starts: { random: 4, seed: 1 } });
+  await lw.fit({ ...given, start: { a: 0, b: 0 }, shared: ["b"] });
+  // @ts-expect-error c is no parameter
+  await lw.fit({ ...given, shared: ["c"] });
   // @ts-expect-error c is no parameter
   await lw.fit({ ...given, starts: { grid: { c: [1] } } });
   // @ts-expect-error one or the other

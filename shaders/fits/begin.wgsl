@@ -9,7 +9,7 @@ struct Args {
     fields: u32,
     // 1 if every fit has starting values of its own, 0 if they are shared.
     each: u32,
-    // 1 if parameters stay as they are.
+    // 1 if parameters stay as they are, but for those that the candidate gives.
     keeps: u32,
     // Bits of the parameters that a candidate gives.
     given: u32,
@@ -28,14 +28,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     let fits = params.args.fits;
-    if (params.args.keeps == 0u) {
-        let stride = select(1u, fits, params.args.each != 0u);
-        for (var p = 0u; p < params.args.parameters; p++) {
-            var place = p * stride + params.args.each * i;
-            if (p < 32u && ((params.args.given >> p) & 1u) != 0u) {
-                place = params.args.candidate + p;
-            }
-            fields[p * fits + i] = starts[place];
+    let stride = select(1u, fits, params.args.each != 0u);
+    for (var p = 0u; p < params.args.parameters; p++) {
+        if (p < 32u && ((params.args.given >> p) & 1u) != 0u) {
+            fields[p * fits + i] = starts[params.args.candidate + p];
+        } else if (params.args.keeps == 0u) {
+            fields[p * fits + i] = starts[p * stride + params.args.each * i];
         }
     }
     for (var field = params.args.parameters; field < params.args.fields; field++) {

@@ -33,9 +33,12 @@
 mod layout;
 mod options;
 mod set;
+mod sharing;
 
 pub use options::Options;
 pub use set::{Candidates, FitSet, From};
+
+use sharing::Sharing;
 
 use leastwise_device::{Device, KernelSource, Limits, Profile};
 use leastwise_error::Error;
@@ -44,6 +47,8 @@ use leastwise_program::{FitLayout, FitModel, FitProgram};
 /// A model's kernel.
 pub struct Fitting {
     program: FitProgram,
+    /// Where fits share parameters, the kernel that takes the own ones out.
+    sharing: Option<FitProgram>,
 }
 
 /// Numbers of either precision.
@@ -86,23 +91,48 @@ impl Fitting {
     /// # Errors
     /// [`Error::Limits`] for more free parameters, or a larger model, than a kernel has room for.
     pub fn new(model: &FitModel, layout: FitLayout) -> Result<Self, Error> {
-        let (free, most) = (layout.free_count(), FitProgram::MOST_FREE);
+        Self::with_shared(model, layout, &[])
+    }
+
+    /// The kernels of a model of which all fits share some parameters, that are not among the layout's free ones.
+    ///
+    /// # Errors
+    /// As [`Fitting::new`]; [`Error::InvalidOption`] for parameters that are not there, or free; [`Error::Limits`] for one behind the 32nd.
+    pub fn with_shared(model: &FitModel, layout: FitLayout, shared: &[u32]) -> Result<Self, Error> {
+        if shared.iter().any(|number| *number >= layout.parameters || layout.free.contains(number)) {
+            return Err(Error::InvalidOption("fit(): shared parameters must be there, and not be fitted for each".into()));
+        }
+        if shared.iter().any(|number| *number > 31) {
+            return Err(Error::Limits("fit(): shared parameters must be among the first 32".into()));
+        }
+        let (free, most) = (layout.free_count() + shared.len() as u32, FitProgram::MOST_FREE);
         if free > most {
             return Err(Error::Limits(format!(
                 "fit(): {free} parameters are fitted, but a fit has room for {most}: fix some, or solve larger fits one by one with a Problem"
             )));
         }
-        if free == 0 {
-            return Err(Error::InvalidOption("fit(): all parameters are fixed, so there is nothing to be fitted".into()));
+        if layout.free.is_empty() {
+            let why = match shared {
+                [] => "all parameters are fixed, so there is nothing to be fitted",
+                _ => "all parameters that are fitted are shared: give the data as one fit, without `shared`",
+            };
+            return Err(Error::InvalidOption(format!("fit(): {why}")));
         }
+        let sharing = (!shared.is_empty()).then(|| FitProgram::of_shared(model, layout.clone(), shared.to_vec()));
         let program = FitProgram::new(model, layout);
-        let (length, most) = (program.program.instructions.len(), FitProgram::MOST_INSTRUCTIONS);
+        let longest = sharing.as_ref().unwrap_or(&program);
+        let (length, most) = (longest.program.instructions.len(), FitProgram::MOST_INSTRUCTIONS);
         if length > most {
             return Err(Error::Limits(format!(
                 "fit(): the model with its derivatives takes {length} operations a point, but a fit has room for {most}: solve larger fits one by one with a Problem"
             )));
         }
-        Ok(Self { program })
+        Ok(Self { program, sharing })
+    }
+
+    /// Where fits share parameters, the kernel that takes the own ones out.
+    pub(crate) fn sharing(&self) -> Option<&FitProgram> {
+        self.sharing.as_ref()
     }
 
     /// Layout of its buffers.
@@ -128,18 +158,24 @@ impl Fitting {
         let of_work = WORK / (points * self.work());
         let most = if device.profile() == Profile::Gpu { MOST } else { MOST_ON_CPU };
         let of_items = limits.max_items().min(u32::MAX.into()) / u64::from(self.lanes(&limits));
-        of_data.min(others).min(of_work).min(of_items).clamp(1, most) as u32
+        let of_sums = self.sharing().map_or(u64::MAX, |sharing| Sharing::room(sharing.shared.len() as u32, &limits));
+        of_data.min(others).min(of_work).min(of_items).min(of_sums).clamp(1, most) as u32
     }
 
-    /// Items of a dispatch that a fit has: a workgroup's, where a thread has no room for it.
+    /// Items of a dispatch that a fit has at most: a workgroup's, where a thread has no room for it.
     pub(crate) fn lanes(&self, limits: &Limits) -> u32 {
-        if self.program.is_wide() { limits.group_size } else { 1 }
+        if self.program.is_wide() || self.sharing.is_some() { limits.group_size } else { 1 }
     }
 
     /// Operations of a point, about.
     pub(crate) fn work(&self) -> u64 {
         let free = u64::from(self.layout().free_count());
         self.program.program.instructions.len() as u64 + 4 * free + free * (free + 1)
+    }
+
+    /// The same of the kernel of fits.
+    pub(crate) fn fit_lanes(&self, limits: &Limits) -> u32 {
+        if self.program.is_wide() { limits.group_size } else { 1 }
     }
 
     /// Fits on a device. Their data are uploaded with what is done first.

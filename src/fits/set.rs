@@ -1,6 +1,7 @@
 //! Fits whose data stay on a device: uploads, runs of launches with compaction between them, starts, and what fits came to.
 
 use super::layout::{Places, RUN, counted, total, upload, upload_data};
+use super::sharing::Sharing;
 use super::{FitData, Fitting, Options, Values};
 use leastwise_device::{
     BufferId, Command, Device, Dispatch, KernelId, Kind, Play, Playing, Precision, Profile, Recording, Slice, StaticKernels, binding,
@@ -49,7 +50,7 @@ impl Candidates<'_> {
 
 /// Recording that is being played.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(crate) enum Stage {
     Idle,
     /// Uploads, or all that was asked for: its end is the call's.
     Last,
@@ -71,22 +72,22 @@ struct Search {
 /// Fits on a device.
 pub struct FitSet {
     kernel: KernelId,
-    others: StaticKernels,
-    layout: FitLayout,
+    pub(crate) others: StaticKernels,
+    pub(crate) layout: FitLayout,
     precision: Precision,
-    args: FitArguments,
+    pub(crate) args: FitArguments,
     /// Iterations of a launch.
     rounds: u32,
     /// Operations of an evaluation of all fits.
     evaluation: u64,
-    count: u32,
+    pub(crate) count: u32,
     /// Fits that are not at their end.
     running: u32,
     /// Which of the lists has them.
     list: usize,
     places: Places,
-    data: Slice,
-    fields: Slice,
+    pub(crate) data: Slice,
+    pub(crate) fields: Slice,
     table: Slice,
     /// One number: the fits that run on.
     left: Slice,
@@ -94,19 +95,21 @@ pub struct FitSet {
     starts: Slice,
     /// True if each fit has starting values of its own.
     each_start: bool,
-    bounds: Option<Slice>,
-    offsets: Option<Slice>,
+    pub(crate) bounds: Option<Slice>,
+    pub(crate) offsets: Option<Slice>,
     /// Candidates, and the best fields: of a run that has some.
     tried: Option<(Slice, Slice)>,
     search: Search,
+    /// Of sets with shared parameters.
+    pub(crate) sharing: Option<Sharing>,
     buffers: Vec<BufferId>,
     /// Uploads that the next recording begins with.
-    pending: Recording,
+    pub(crate) pending: Recording,
     stage: Stage,
     play: Option<Play>,
 }
 
-fn allocated(device: &mut Device, buffers: &mut Vec<BufferId>, kind: Kind, len: u64, what: &str) -> Result<Slice, Error> {
+pub(crate) fn allocated(device: &mut Device, buffers: &mut Vec<BufferId>, kind: Kind, len: u64, what: &str) -> Result<Slice, Error> {
     let len = len.max(1) as u32;
     let buffer = device.allocate(kind, len, what)?;
     buffers.push(buffer);
@@ -158,8 +161,11 @@ impl FitSet {
             let offsets = layout.ragged.then(|| make(Kind::Index, offsets.len() as u64, "beginnings of fits")).transpose()?;
             Ok((all, bounds, offsets))
         };
-        let made = make();
-        let ([data_slice, fields, table, left, starts], bounds, offsets_slice) = match made {
+        let made = make().and_then(|(all, bounds, offsets)| {
+            let sharing = Sharing::new(fitting, device, &mut buffers, count, fields)?;
+            Ok((all, bounds, offsets, sharing))
+        });
+        let ([data_slice, fields, table, left, starts], bounds, offsets_slice, sharing) = match made {
             Ok(made) => made,
             Err(error) => {
                 buffers.drain(..).for_each(|buffer| device.free(buffer));
@@ -181,7 +187,7 @@ impl FitSet {
             kernel,
             others,
             precision,
-            args: FitArguments { fits: count, points, total: total as u32, rounds: 0, most: 0, each, lanes },
+            args: FitArguments { fits: count, points, total: total as u32, rounds: 0, most: 0, each, lanes: fitting.fit_lanes(&limits) },
             rounds: rounds as u32,
             evaluation,
             count,
@@ -196,6 +202,7 @@ impl FitSet {
             each_start: data.start.len() != layout.parameters as usize,
             bounds,
             offsets: offsets_slice,
+            sharing,
             tried: None,
             search: Search { candidates: 0, next: 0, given: 0, fitted: false },
             buffers,
@@ -206,14 +213,14 @@ impl FitSet {
         })
     }
 
-    fn must_be_idle(&self) -> Result<(), Error> {
+    pub(crate) fn must_be_idle(&self) -> Result<(), Error> {
         match self.stage {
             Stage::Idle => Ok(()),
             _ => Err(Error::InvalidOption("fits: they are at work already: wait for the running call".into())),
         }
     }
 
-    fn start(&mut self, device: &mut Device, recording: Recording, stage: Stage) {
+    pub(crate) fn start(&mut self, device: &mut Device, recording: Recording, stage: Stage) {
         self.stage = stage;
         self.play = Some(device.start(recording));
     }
@@ -262,14 +269,12 @@ impl FitSet {
     /// [`Error`] for options, candidates that are no whole number of rows, and buffers that can't be had.
     pub fn begin(&mut self, device: &mut Device, from: From, candidates: &Candidates, options: &Options) -> Result<(), Error> {
         self.must_be_idle()?;
-        let (tolerances, most) = (options.tolerances(self.precision)?, options.most()?);
         let parameters = self.layout.parameters as usize;
         if !candidates.rows.len().is_multiple_of(parameters) {
             return Err(Error::InvalidOption("fits: candidates must be rows of all parameters".into()));
         }
         self.free_tried(device);
-        let mut recording = std::mem::take(&mut self.pending);
-        recording.push(Command::UploadReals { buffer: self.data.buffer, offset: 0, data: tolerances.numbers().to_vec() });
+        let mut recording = self.begun(options)?;
         if !candidates.rows.is_empty() {
             let before = self.buffers.len();
             let mut make = |len, what| allocated(device, &mut self.buffers, Kind::Single, len, what);
@@ -289,7 +294,6 @@ impl FitSet {
             recording.push(Command::UploadReals { buffer: starts.buffer, offset: self.starts.len, data: rows });
             self.tried = Some((starts, best));
         }
-        self.args.most = most;
         let rows = (candidates.rows.len() / parameters) as u32;
         self.search = Search { candidates: rows, next: 0, given: candidates.given, fitted: candidates.fitted };
         match (rows, candidates.fitted) {
@@ -305,19 +309,36 @@ impl FitSet {
         Ok(())
     }
 
+    /// The beginning of a run: what is to be uploaded, and the tolerances.
+    pub(crate) fn begun(&mut self, options: &Options) -> Result<Recording, Error> {
+        let (tolerances, most) = (options.tolerances(self.precision)?, options.most()?);
+        let mut recording = std::mem::take(&mut self.pending);
+        recording.push(Command::UploadReals { buffer: self.data.buffer, offset: 0, data: tolerances.numbers().to_vec() });
+        self.args.most = most;
+        self.search = Search { candidates: 0, next: 0, given: 0, fitted: false };
+        Ok(recording)
+    }
+
     /// All fits are to be begun: from where they are, from a candidate, or from their starting values.
     fn reset(&mut self, recording: &mut Recording, keeps: bool, candidate: Option<u32>) {
+        let starts = self.tried.map_or(self.starts, |(starts, _)| starts);
+        let given = if candidate.is_some() { self.search.given } else { 0 };
+        let place = self.starts.len + candidate.unwrap_or(0) * self.layout.parameters;
+        self.reset_from(recording, keeps, starts, (given, place));
+    }
+
+    /// The same with the slice of starting values, and the bits and the place of what is given besides.
+    pub(crate) fn reset_from(&mut self, recording: &mut Recording, keeps: bool, starts: Slice, (given, candidate): (u32, u32)) {
         (self.running, self.list) = (self.count, 0);
         let (table, fields) = (self.table, self.fields);
-        let starts = self.tried.map_or(self.starts, |(starts, _)| starts);
         let args = Begin {
             fits: self.count,
             parameters: self.layout.parameters,
             fields: self.layout.fields(),
             each: self.each_start.into(),
             keeps: keeps.into(),
-            given: if candidate.is_some() { self.search.given } else { 0 },
-            candidate: self.starts.len + candidate.unwrap_or(0) * self.layout.parameters,
+            given,
+            candidate,
         };
         recording.push(Command::Dispatch(self.others.dispatch(args, self.count, BeginBindings { table, starts, fields })));
     }
@@ -377,7 +398,7 @@ impl FitSet {
     }
 
     /// A launch over the fits that run, and the list of those that run after it.
-    fn launch(&self, recording: &mut Recording) {
+    pub(crate) fn launch(&self, recording: &mut Recording) {
         self.dispatch(recording, self.rounds);
         let (fits, runs) = (self.running, self.running.div_ceil(RUN));
         let states = self.layout.state() * self.count;
@@ -456,7 +477,7 @@ impl FitSet {
         self.stage = Stage::Idle;
     }
 
-    fn free_tried(&mut self, device: &mut Device) {
+    pub(crate) fn free_tried(&mut self, device: &mut Device) {
         if let Some((starts, best)) = self.tried.take() {
             let is_of_these = |buffer: &BufferId| *buffer == starts.buffer || *buffer == best.buffer;
             self.buffers.iter().filter(|buffer| is_of_these(buffer)).for_each(|buffer| device.free(*buffer));

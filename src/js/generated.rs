@@ -435,6 +435,28 @@ impl Engine {
         self.call(|session| session.read_fits(set, first, fields))
     }
 
+    /// A task: fits from where they are, with other values of the parameters that all share, among `values` of all. Before that what fits came to is kept, or what
+    /// was kept last is restored.
+    #[wasm_bindgen(js_name = tryFits)]
+    pub fn try_fits(&mut self, set: u32, values: &[f64], keeps: bool, restores: bool, options: JsValue) -> Result<u32, JsValue> {
+        let options: leastwise_fits::Options = read_record(options)?;
+        let options = &options;
+        self.call(|session| session.try_fits(set, values, keeps, restores, options))
+    }
+
+    /// A task whose `values` are sums over fits, each in two parts: the lower triangle of the reduced matrix of shared parameters, the reduced gradient, F, and the
+    /// number of fits that are not finite.
+    #[wasm_bindgen(js_name = reduceFits)]
+    pub fn reduce_fits(&mut self, set: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.reduce_fits(set))
+    }
+
+    /// A task: standard errors, where shared parameters have this covariance; before that, what was kept last is restored (`restores`).
+    #[wasm_bindgen(js_name = spreadFits)]
+    pub fn spread_fits(&mut self, set: u32, covariance: &[f64], restores: bool) -> Result<u32, JsValue> {
+        self.call(|session| session.spread_fits(set, covariance, restores))
+    }
+
     #[wasm_bindgen(js_name = freeFits)]
     pub fn free_fits(&mut self, set: u32) {
         self.post(|session| session.free_fits(set));

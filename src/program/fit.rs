@@ -64,6 +64,9 @@ pub struct FitProgram {
     pub program: Program,
     /// Layout of its buffers.
     pub layout: FitLayout,
+    /// Parameters that all fits share, behind the free ones in J: then it is the kernel that takes the free ones out of the normal
+    /// equations ([`fit_sums`]). Empty for the kernel of fits.
+    pub shared: Vec<u32>,
 }
 
 /// Model of a fit: an expression over parameters (slot 0) and independent variables (data columns of one scalar).
@@ -88,6 +91,20 @@ pub fn fit_variable(number: u32) -> Leaf {
 
 /// First column that stands for a parameter of a loss: behind all variables.
 const LOSS: u32 = 1 << 20;
+
+/// A fit's part of the reduced normal equations of shared parameters: the lower triangle of their matrix, row by row, the gradient, F,
+/// and 1 if the fit is not finite (then the others are 0).
+pub mod fit_sums {
+    /// Number of F: behind the triangle and the gradient.
+    pub fn cost(shared: u32) -> u32 {
+        shared * (shared + 3) / 2
+    }
+
+    /// How many numbers they are.
+    pub fn count(shared: u32) -> u32 {
+        cost(shared) + 2
+    }
+}
 
 /// State of a fit, as kernels write it.
 pub mod fit_state {
@@ -263,9 +280,14 @@ impl FitProgram {
 
     /// The kernel of a model.
     pub fn new(model: &FitModel, layout: FitLayout) -> Self {
+        Self::of_shared(model, layout, Vec::new())
+    }
+
+    /// The kernel that takes the free parameters out, where all fits share some others.
+    pub fn of_shared(model: &FitModel, layout: FitLayout, shared: Vec<u32>) -> Self {
         let mut graph = Graph::new();
         let f = graph.import(model.graph, &[model.value], |graph, leaf| graph.leaf(leaf))[0];
-        let inputs: Vec<Expr> = layout.free.iter().map(|number| graph.leaf(fit_parameter(*number))).collect();
+        let inputs: Vec<Expr> = layout.free.iter().chain(&shared).map(|number| graph.leaf(fit_parameter(*number))).collect();
         let datum = fit_variable(layout.variables.len() as u32);
         let y = graph.leaf(datum);
         let weight = match layout.weights {
@@ -301,20 +323,31 @@ impl FitProgram {
             _ => Load::Given(parameters + variables + 1),
         };
         lower(&graph, &stores, load, &mut program);
-        Self { program, layout }
+        Self { program, layout, shared }
     }
 
     /// True if a workgroup has a fit, which otherwise a thread has.
     pub fn is_wide(&self) -> bool {
-        self.layout.is_wide()
+        self.is_of_shared() || self.layout.is_wide()
+    }
+
+    /// True for the kernel that takes the free parameters out.
+    pub fn is_of_shared(&self) -> bool {
+        !self.shared.is_empty()
     }
 
     /// What its kernel does with each slot: where fits begin is in the arena's slot, the fits that are not at their end in the
-    /// index's, bounds are in the vector's, and what fits come to is written.
+    /// index's, bounds are in the vector's, and what fits come to is written. Of shared parameters, the covariance is in the state's
+    /// slot, and parts of the reduced equations are partial sums.
     pub fn access(&self) -> [Access; binding::COUNT] {
         let mut access = [Access::Unused; binding::COUNT];
         access[binding::DATA] = Access::Read;
-        access[binding::INDEX] = Access::Read;
+        if self.is_of_shared() {
+            access[binding::STATE] = Access::Read;
+            access[binding::PARTIALS] = Access::ReadWrite;
+        } else {
+            access[binding::INDEX] = Access::Read;
+        }
         access[binding::VECTOR_OUT] = Access::ReadWrite;
         if self.layout.ragged {
             access[binding::ARENA] = Access::Read;

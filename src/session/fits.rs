@@ -17,6 +17,8 @@ pub struct FitSpec<'a> {
     pub parameters: u32,
     /// Numbers of those that are fitted, in ascending order.
     pub free: &'a [u32],
+    /// Numbers of those that all fits share, which are fitted as well.
+    pub common: &'a [u32],
     /// For each independent variable, 1 if all fits share its values, else 0.
     pub shared: &'a [u32],
     /// Weights.
@@ -73,7 +75,7 @@ fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
         ragged: spec.ragged,
         bounded: spec.bounded,
     };
-    Fitting::new(&FitModel { graph: &graph, value, likelihood: &likelihood }, layout)
+    Fitting::with_shared(&FitModel { graph: &graph, value, likelihood: &likelihood }, layout, spec.common)
 }
 
 /// What a set of fits is at.
@@ -183,6 +185,21 @@ impl Session {
         let from = if keeps { From::Values } else { From::Start };
         let candidates = Candidates { rows: candidates, given, fitted };
         self.fits_task(set, |set, device| set.begin(device, from, &candidates, options))
+    }
+
+    /// A task: fits with other values of shared parameters ([`FitSet::begin_trial`]).
+    pub fn try_fits(&mut self, set: u32, values: &[f64], keeps: bool, restores: bool, options: &Options) -> Result<u32, Error> {
+        self.fits_task(set, |set, device| set.begin_trial(device, values, keeps, restores, options))
+    }
+
+    /// A task: sums over fits ([`FitSet::reduce`]).
+    pub fn reduce_fits(&mut self, set: u32) -> Result<u32, Error> {
+        self.fits_task(set, FitSet::reduce)
+    }
+
+    /// A task: standard errors ([`FitSet::spread`]).
+    pub fn spread_fits(&mut self, set: u32, covariance: &[f64], restores: bool) -> Result<u32, Error> {
+        self.fits_task(set, |set, device| set.spread(device, covariance, restores))
     }
 
     /// A task: fields of all fits, a column each ([`FitLayout`]).

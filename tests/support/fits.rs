@@ -376,3 +376,25 @@ impl RunFits for Device {
         fitted(self, fitting, sample, &Options::default())
     }
 }
+
+/// Inverse of a matrix, by Gauss and Jordan, with pivots.
+pub fn inverse(mut matrix: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let n = matrix.len();
+    for (i, row) in matrix.iter_mut().enumerate() {
+        row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
+    }
+    for k in 0..n {
+        let pivot = (k..n).max_by(|a, b| matrix[*a][k].abs().total_cmp(&matrix[*b][k].abs())).unwrap();
+        matrix.swap(k, pivot);
+        let scale = matrix[k][k];
+        matrix[k].iter_mut().for_each(|entry| *entry /= scale);
+        let row = matrix[k].clone();
+        for (i, other) in matrix.iter_mut().enumerate() {
+            let factor = other[k];
+            if i != k {
+                other.iter_mut().zip(&row).for_each(|(entry, pivot)| *entry -= factor * pivot);
+            }
+        }
+    }
+    matrix.into_iter().map(|row| row[n..].to_vec()).collect()
+}

@@ -2,7 +2,7 @@
 import { taken, type Values } from "./arrays.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
-import { Model, type FitOptions, type Fits } from "./fit.js";
+import { Model, type FitOptions, type Fits, type Joint } from "./fit.js";
 import { describe, shownValue } from "./instruction.js";
 import { checked, oneOf, REPORTING, takesNoMore, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
@@ -72,6 +72,8 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
   readonly #parts: readonly (readonly [first: number, count: number])[];
   readonly #sets: readonly number[];
   #ran = false;
+  /** What shared parameters came to. */
+  #joint: Joint | undefined;
   #busy = false;
   #disposed = false;
 
@@ -84,6 +86,12 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
     takesNoMore("set.run(options)", 1, arguments);
     const { from, signal, onProgress } = checked("set.run(options): options", options, RUN), keeps = from === "values";
     if (keeps) this.#mustHaveRun("run({ from: \"values\" })");
+    if (this.#model.looked.shared) {
+      const { fitShared } = await import("./fit-shared.js");
+      await this.#alone(async () => { this.#joint = await fitShared(this.#model, this.#sets, keeps ? this.#joint : undefined, { signal, onProgress }); });
+      this.#ran = true;
+      return;
+    }
     const done = this.#sets.map(() => 0);
     await this.#each((set, [, count], k) => this.#model.run(set, keeps, {
       signal, onProgress: onProgress && ((part, total) => {
@@ -108,7 +116,7 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
   async read(): Promise<Fits<Name>> {
     takesNoMore("set.read()", 0, arguments);
     this.#mustHaveRun("read()");
-    const began = performance.now(), { take, fits } = this.#model.collector();
+    const began = performance.now(), { take, fits } = this.#model.collector(this.#joint);
     await this.#each(async (set, part) => { take(await this.#model.fields(set), part); });
     return fits(performance.now() - began);
   }
@@ -137,11 +145,16 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
 
   /** Something of each set, a few of them at once. */
   async #each(work: (set: number, part: readonly [number, number], k: number) => Promise<unknown>): Promise<void> {
+    await this.#alone(() => together(this.#sets, (set, k) => work(set, this.#parts[k]!, k)));
+  }
+
+  /** Something that nothing else is beside. */
+  async #alone(work: () => Promise<unknown>): Promise<void> {
     if (this.#disposed) throw new LeastwiseError("disposed", "these fits were disposed: they can't be used any more");
     if (this.#busy) throw new LeastwiseError("busy", "these fits are at work already: wait for the running call, or abort it");
     this.#busy = true;
     try {
-      await together(this.#sets, (set, k) => work(set, this.#parts[k]!, k));
+      await work();
     } finally {
       this.#busy = false;
     }

@@ -7,6 +7,7 @@ import { Opcode } from "./opcodes.js";
 import { callback, checked, entriesOf, given as any, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
 import { packFitModel, type FitWeights } from "./packed.js";
 import { NEEDS } from "./parts.js";
+import { candidatesOf, NO_STARTS, type Candidates } from "./fit-starts.js";
 import { Scalar } from "./scalar.js";
 import type { Tasks, Watch } from "./tasks.js";
 import { Trace } from "./trace.js";
@@ -74,7 +75,12 @@ export interface FitBase<Names extends readonly string[], Variable extends strin
   readonly upper?: { readonly [N in Names[number]]?: EachFit };
   /** Parameters that stay at their starting values. @defaultValue none */
   readonly fixed?: readonly Names[number][];
-  /** Further starts, of which the best is kept. @defaultValue none: fits begin at `start` */
+  /**
+   * Parameters with one value for all fits, which is fitted together with the others. Their starting values and bounds are numbers; at least one
+   * parameter is each fit's own. @defaultValue none
+   */
+  readonly shared?: readonly Names[number][];
+  /** Further starts, of which the best is kept; not with `shared`. @defaultValue none: fits begin at `start` */
   readonly starts?: FitStarts<Names[number]>;
   /** Greatest number of iterations of a fit. @defaultValue 100 */
   readonly maxIterations?: number;
@@ -152,16 +158,17 @@ export type FitOptions<Names extends readonly string[], Variable extends string 
 export interface Fits<Name extends string> {
   /** Fits. */
   readonly count: number;
-  /** Parameters, the fixed ones among them. */
+  /** Parameters, the fixed and the shared ones among them. */
   readonly values: { readonly [N in Name]: Values };
   /**
    * Standard errors: √ of the diagonal of σ² (Jᵀ diag(k) J)⁻¹. 0 for parameters that are fixed, or held by a bound; NaN where the state
-   * is `"singular"` or `"non-finite"`, and where σ² is to be estimated of too few points.
+   * is `"singular"` or `"non-finite"`, and where σ² is to be estimated of too few points. With shared parameters they are those of all
+   * fits together.
    */
   readonly standardErrors: { readonly [N in Name]: Values };
   /** χ² = Σ w ρ((f − y)²), without the ½ of the objective; the deviance of counts. NaN where it is not finite at the start. */
   readonly chiSquared: Values;
-  /** Iterations: evaluations of the model and its derivatives, less one. */
+  /** Iterations: evaluations of the model and its derivatives, less one; with shared parameters, of the last trial of these. */
   readonly iterations: Uint32Array;
   /** Number of each fit's state, in the order of {@link FitState}. */
   readonly states: Uint8Array;
@@ -175,7 +182,7 @@ export interface Fits<Name extends string> {
 
 const KINDS = {
   model: callback<(parameters: never, variables: never) => unknown>(), parameters: any(), variables: any(), points: any(), data: any(), weights: any(), start: any(),
-  lower: any(), upper: any(), fixed: any(), starts: any(), maxIterations: whole(1, 1e6), costTolerance: real(0, 1), stepTolerance: real(0, 1),
+  lower: any(), upper: any(), fixed: any(), shared: any(), starts: any(), maxIterations: whole(1, 1e6), costTolerance: real(0, 1), stepTolerance: real(0, 1),
   likelihood: oneOf("least-squares", "poisson"), loss: any(), variance: any(), ...REPORTING,
 } as const;
 
@@ -209,70 +216,14 @@ interface Looked {
   readonly lower: readonly Column[] | undefined;
   readonly upper: readonly Column[] | undefined;
   readonly candidates: Candidates;
+  readonly shared: Shared | undefined;
 }
 
-/** Starts to be tried: rows of all parameters, bits of those that they give, and true where fits are made from every one. */
-interface Candidates { readonly rows: Float64Array; readonly given: number; readonly fitted: boolean }
+/** Numbers of the parameters that all fits share, where they begin, and their bounds. */
+interface Shared { readonly indices: readonly number[]; readonly start: readonly number[]; readonly lower: readonly number[]; readonly upper: readonly number[] }
 
-const GRID = { grid: any() } as const, RANDOM = { random: whole(1, 1000), seed: whole(0) } as const;
-
-/** Starts in the engine's terms. */
-function candidatesOf(asked: unknown, { names, free, lower, upper }: Pick<Looked, "names" | "free" | "lower" | "upper">): Candidates {
-  if (asked === undefined) return { rows: new Float64Array(0), given: 0, fitted: false };
-  if (typeof asked !== "object" || asked === null) refuse(`starts must be { grid } or { random }, not ${describe(asked)}`);
-  const columns = new Map<number, ArrayLike<number>>(), isGrid = "grid" in asked;
-  let rows = 1;
-  if (isGrid) {
-    for (const [name, given] of entriesOf("fit(): starts: grid", checked("fit(): starts", asked, GRID).grid)) {
-      const k = names.indexOf(name);
-      if (!free.includes(k)) refuse(`starts: "${name}" is no parameter that is fitted`);
-      const { values } = taken(`fit(): starts: "${name}"`, given);
-      if (values.length === 0 || !Array.from(values).every(Number.isFinite)) refuse(`starts: "${name}" must list finite values`);
-      columns.set(k, values);
-      rows *= values.length;
-    }
-    if (columns.size === 0 || rows > 0x10000) refuse(`starts: a grid has 1 to 65,536 combinations, not ${columns.size === 0 ? 0 : rows}`);
-  } else {
-    const { random, seed = 0 } = checked("fit(): starts", asked, RANDOM);
-    if (random === undefined) refuse("starts must be { grid } or { random }");
-    rows = random;
-    const uniform = generator(seed);
-    for (const k of free) {
-      const [low, high] = [lower?.[k], upper?.[k]];
-      if (typeof low !== "number" || typeof high !== "number" || !Number.isFinite(high - low)) continue;
-      // One start in each of so many strata, in random order.
-      const order = Array.from({ length: rows }, (_, i) => i);
-      for (let i = rows - 1; i > 0; i--) {
-        const j = Math.floor(uniform() * (i + 1));
-        [order[i], order[j]] = [order[j]!, order[i]!];
-      }
-      columns.set(k, order.map((stratum) => low + ((high - low) * (stratum + uniform())) / rows));
-    }
-    if (columns.size === 0) refuse("starts: random ones are within bounds, so give a fitted parameter a lower and an upper bound that all fits share");
-  }
-  let given = 0;
-  const table = new Float64Array(rows * names.length);
-  // The last parameter of a grid changes fastest.
-  let after = rows;
-  for (const [k, values] of columns) {
-    if (k > 31) throw new LeastwiseError("limits", `fit(): starts: "${names[k]}" is parameter ${k}, but starts are of the first 32`);
-    given |= 1 << k;
-    after /= isGrid ? values.length : 1;
-    for (let row = 0; row < rows; row++) table[row * names.length + k] = values[isGrid ? Math.floor(row / after) % values.length : row]!;
-  }
-  return { rows: table, given: given >>> 0, fitted: !isGrid };
-}
-
-/** Uniform numbers in [0, 1) (Mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let z = Math.imul(state ^ (state >>> 15), state | 1);
-    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
-    return ((z ^ (z >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+/** What shared parameters came to: values, standard errors for σ² = 1, how the search for them ended, and F of all fits. @internal */
+export interface Joint { readonly values: Float64Array; readonly errors: Float64Array; readonly state: FitState; readonly cost: number }
 
 function look(options: ReturnType<typeof check>): Looked {
   const names = listOf("fit(): parameters", options.parameters, "must list the names of the model's parameters");
@@ -294,7 +245,14 @@ function look(options: ReturnType<typeof check>): Looked {
   if (weights) for (let k = 0; k < weights.values.length; k++) if (weights.values[k]! < 0) refuse(`weights: value ${k} is ${weights.values[k]}, but weights are not negative`);
   const fixed = options.fixed === undefined ? [] : listOf("fit(): fixed", options.fixed, "must list names of parameters");
   for (const name of fixed) if (!known.includes(name as string)) refuse(`fixed: ${shownValue(name)} is no parameter (they are ${known.join(", ")})`);
-  const free = known.map((_, k) => k).filter((k) => !fixed.includes(known[k]));
+  const shared = options.shared === undefined ? [] : listOf("fit(): shared", options.shared, "must list names of parameters");
+  for (const name of shared) {
+    if (!known.includes(name as string)) refuse(`shared: ${shownValue(name)} is no parameter (they are ${known.join(", ")})`);
+    if (fixed.includes(name)) refuse(`shared: "${name as string}" is fixed as well`);
+  }
+  if (shared.length && options.starts !== undefined) refuse("starts: fits that share parameters begin at `start` alone");
+  const indices = known.map((_, k) => k).filter((k) => shared.includes(known[k]));
+  const free = known.map((_, k) => k).filter((k) => !fixed.includes(known[k]) && !shared.includes(known[k]));
   const columns = (what: string, given: unknown) => {
     const entries = new Map(entriesOf(`fit(): ${what}`, given));
     for (const name of entries.keys()) if (!known.includes(name)) refuse(`${what}: "${name}" is no parameter (they are ${known.join(", ")})`);
@@ -315,9 +273,13 @@ function look(options: ReturnType<typeof check>): Looked {
   const bounded = options.lower !== undefined || options.upper !== undefined;
   const limits = (what: "lower" | "upper", none: number) => columns(what, options[what] ?? {}).map((column) => column ?? none);
   const [lower, upper] = bounded ? [limits("lower", -Infinity), limits("upper", Infinity)] : [undefined, undefined];
-  if (lower && upper) mustBeOrdered(known, free, lower, upper, count);
+  if (lower && upper) mustBeOrdered(known, [...free, ...indices], lower, upper, count);
+  const one = (what: string, column: Column, k: number) => (typeof column === "number" ? column : refuse(`${what}: "${known[k]}" is shared by all fits, so it has one number`));
+  const [low, high] = [lower, upper].map((columns, side) => indices.map((k) => (columns ? one(side ? "upper" : "lower", columns[k]!, k) : side ? Infinity : -Infinity))) as [number[], number[]];
+  const jointly = indices.length ? { indices, start: indices.map((k, j) => Math.min(Math.max(one("start", start[k]!, k), low[j]!), high[j]!)), lower: low, upper: high } : undefined;
+  jointly?.indices.forEach((k, j) => { start[k] = jointly.start[j]!; });
   const candidates = candidatesOf(options.starts, { names: known, free, lower, upper });
-  return { names: known, free, ...layout, data, variables, weights, start, lower, upper, candidates };
+  return { names: known, free, ...layout, data, variables, weights, start, lower, upper, candidates, shared: jointly };
 }
 
 /** Refuses bounds that are not in their order. */
@@ -373,7 +335,7 @@ function packed(looked: Looked, options: ReturnType<typeof check>, largest: numb
   const weights: FitWeights = !looked.weights ? "none" : looked.weights.shared ? "shared" : "each";
   const words = new Words();
   packFitModel(words, {
-    parameters: names.length, free, shared: variables.map(({ shared }) => (shared ? 1 : 0)), weights, ragged: looked.offsets !== undefined, bounded: looked.lower !== undefined,
+    parameters: names.length, free, common: looked.shared?.indices ?? [], shared: variables.map(({ shared }) => (shared ? 1 : 0)), weights, ragged: looked.offsets !== undefined, bounded: looked.lower !== undefined,
     poisson: likelihood === "poisson", loss: checkedLoss("fit()", loss), tape: tape.all.slice(), output: value.value,
   });
   return { words: words.all.slice(), reals: joined("fit(): loss", words.reals) };
@@ -416,7 +378,7 @@ const NATIVE = ["maxIterations", "costTolerance", "stepTolerance"] as const;
 
 /** Fits that were looked at, and their model in the engine, which whoever asked for it frees. @internal */
 export class Model<Name extends string> {
-  private constructor(private readonly tasks: Tasks, public looked: Looked, private readonly variance: number | "estimated", private readonly native: { readonly [K in (typeof NATIVE)[number]]?: number }, readonly handle: number, private readonly single: boolean) {}
+  private constructor(private readonly tasks: Tasks, public looked: Looked, private readonly variance: number | "estimated", readonly native: { readonly [K in (typeof NATIVE)[number]]?: number }, readonly handle: number, private readonly single: boolean) {}
 
   /** Of options, and what of them reports. */
   static async of<const Names extends readonly string[]>(tasks: Tasks, given: unknown): Promise<[Model<Names[number]>, Pick<Reporting, "signal" | "onProgress">]> {
@@ -455,19 +417,43 @@ export class Model<Name extends string> {
     await this.tasks.run(this.tasks.call((engine) => engine.runFits(set, keeps, rows, given, fitted, this.native)), { ...watch, onAbort: "reject" });
   }
 
-  /** Fields of a set, a column each: from `first` on, or parameters, errors, F, iterations and states. */
-  async fields(set: number, signal?: AbortSignal, first = 0, count = this.looked.names.length + this.looked.free.length + 3): Promise<Float64Array> {
-    const { values } = await this.tasks.run(this.tasks.call((engine) => engine.readFits(set, first, count)), { signal, onAbort: "reject" });
+  /** Format of the device's numbers. */
+  get precision(): "f32" | "f64" { return this.tasks.device ? "f32" : this.tasks.valuesAs; }
+
+  /** Fits a set from where it is, with other values of shared parameters. */
+  async trial(set: number, values: Float64Array, keeps: boolean, restores: boolean, watch: Watch): Promise<void> {
+    await this.tasks.run(this.tasks.call((engine) => engine.tryFits(set, values, keeps, restores, this.native)), { ...watch, onAbort: "reject" });
+  }
+
+  /** Sums over the fits of a set, each in two parts. */
+  async reduce(set: number, signal?: AbortSignal): Promise<Float64Array> {
+    return this.numbers(await this.tasks.run(this.tasks.call((engine) => engine.reduceFits(set)), { signal, onAbort: "reject" }));
+  }
+
+  /** Standard errors of a set, by the covariance of shared parameters. */
+  async spread(set: number, covariance: Float64Array, restores: boolean, signal?: AbortSignal): Promise<void> {
+    await this.tasks.run(this.tasks.call((engine) => engine.spreadFits(set, covariance, restores)), { signal, onAbort: "reject" });
+  }
+
+  private numbers({ values }: { readonly values?: Float64Array | undefined }): Float64Array {
     if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
     return values;
+  }
+
+  /** Fields of a set, a column each: from `first` on, or parameters, errors, F, iterations and states. */
+  async fields(set: number, signal?: AbortSignal, first = 0, count = this.looked.names.length + this.looked.free.length + 3): Promise<Float64Array> {
+    return this.numbers(await this.tasks.run(this.tasks.call((engine) => engine.readFits(set, first, count)), { signal, onAbort: "reject" }));
   }
 
   /** A number for each fit. */
   made(): Values { return new (this.tasks.valuesAs === "f32" ? Float32Array : Float64Array)(this.looked.count) as Values; }
 
   /** What fits came to, by fields of sets that are taken over one after the other; and the result. */
-  collector(): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
-    const { names, free, count, points, offsets } = this.looked, { variance } = this;
+  collector(joint?: Joint): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
+    const { names, free, count, points, offsets, total, shared } = this.looked, { variance } = this;
+    const spare = total - count * free.length - (shared?.indices.length ?? 0);
+    // Of shared parameters, σ² is one for all fits.
+    const jointly = joint && Math.sqrt(variance === "estimated" ? (spare > 0 ? (2 * joint.cost) / spare : NaN) : variance);
     const results = { values: names.map(() => this.made()), errors: names.map(() => this.made()), chiSquared: this.made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
     const take = (fields: Float64Array, [first, here]: readonly [number, number]) => {
       const field = (number: number) => fields.subarray(number * here, (number + 1) * here);
@@ -476,18 +462,19 @@ export class Model<Name extends string> {
       const [costs, iterations, states] = [field(after), field(after + 1), field(after + 2)];
       const scales = new Float64Array(here);
       for (let fit = 0; fit < here; fit++) {
-        const chiSquared = 2 * costs[fit]!, state = states[fit]! - 1;
+        const chiSquared = 2 * costs[fit]!, state = worse(states[fit]! - 1, joint);
         results.chiSquared[first + fit] = chiSquared;
         results.iterations[first + fit] = iterations[fit]!;
         results.states[first + fit] = state;
         const own = offsets ? offsets[first + fit + 1]! - offsets[first + fit]! : points;
-        const sigma = variance === "estimated" ? (own > free.length ? Math.sqrt(chiSquared / (own - free.length)) : NaN) : Math.sqrt(variance);
+        const sigma = jointly !== undefined ? jointly : variance === "estimated" ? (own > free.length ? Math.sqrt(chiSquared / (own - free.length)) : NaN) : Math.sqrt(variance);
         scales[fit] = STATES[state] === "singular" || STATES[state] === "non-finite" ? NaN : sigma;
       }
       free.forEach((k, j) => {
         const errors = field(names.length + j), to = results.errors[k]!;
         for (let fit = 0; fit < here; fit++) to[first + fit] = errors[fit]! * scales[fit]!;
       });
+      if (joint) shared!.indices.forEach((k, j) => results.errors[k]!.fill(joint.errors[j]! * jointly!));
     };
     const fits = (ms: number): Fits<Name> => {
       const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
@@ -502,13 +489,18 @@ export class Model<Name extends string> {
   }
 }
 
-const NO_STARTS: Candidates = { rows: new Float64Array(0), given: 0, fitted: false };
+/** State of a fit, which is not at its end before the shared parameters are. */
+function worse(state: number, joint: Joint | undefined): number {
+  if (!joint || joint.state === "converged" || STATES[state] === "singular" || STATES[state] === "non-finite") return state;
+  return STATES[state] === "iteration-limit" && joint.state === "at-bound" ? state : STATES.indexOf(joint.state);
+}
 
 /** @internal */
 export async function fit<const Names extends readonly string[], Variable extends string>(tasks: Tasks, given: FitOptions<Names, Variable>): Promise<Fits<Names[number]>> {
   const began = performance.now();
   const [model, { signal, onProgress }] = await Model.of<Names>(tasks, given), { count } = model.looked;
   try {
+    if (model.looked.shared) return await together(tasks, model, { signal, onProgress }, began);
     const { take, fits } = model.collector();
     for (const part of model.sets) {
       const [first, here] = part, set = model.begin(part);
@@ -523,6 +515,20 @@ export async function fit<const Names extends readonly string[], Variable extend
     return fits(performance.now() - began);
   } finally {
     tasks.release((engine) => engine.freeFit(model.handle));
+  }
+}
+
+/** Fits that share parameters: all sets are on the device at once. */
+async function together<Name extends string>(tasks: Tasks, model: Model<Name>, watch: Pick<Watch, "signal" | "onProgress">, began: number): Promise<Fits<Name>> {
+  const { fitShared } = await import("./fit-shared.js"), parts = model.sets, sets: number[] = [];
+  try {
+    for (const part of parts) sets.push(model.begin(part));
+    const { take, fits } = model.collector(await fitShared(model, sets, undefined, watch));
+    for (const [k, set] of sets.entries()) take(await model.fields(set, watch.signal), parts[k]!);
+    watch.onProgress?.(model.looked.count, model.looked.count);
+    return fits(performance.now() - began);
+  } finally {
+    for (const set of sets) tasks.release((engine) => engine.freeFits(set));
   }
 }
 

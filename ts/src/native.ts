@@ -588,6 +588,18 @@ export interface NativeEngine {
   runFits(set: number, keeps: boolean, candidates: Float64Array, given: number, fitted: boolean, options: NativeFitOptions): number;
   /** A task whose `values` are fields of all fits, a column each: of parameters, standard errors of the free ones (0 where there are none), F, iterations, state. */
   readFits(set: number, first: number, fields: number): number;
+  /**
+   * A task: fits from where they are, with other values of the parameters that all share, among `values` of all. Before that what fits came to is kept, or what
+   * was kept last is restored.
+   */
+  tryFits(set: number, values: Float64Array, keeps: boolean, restores: boolean, options: NativeFitOptions): number;
+  /**
+   * A task whose `values` are sums over fits, each in two parts: the lower triangle of the reduced matrix of shared parameters, the reduced gradient, F, and the
+   * number of fits that are not finite.
+   */
+  reduceFits(set: number): number;
+  /** A task: standard errors, where shared parameters have this covariance; before that, what was kept last is restored (`restores`). */
+  spreadFits(set: number, covariance: Float64Array, restores: boolean): number;
   freeFits(set: number): void;
   /** A task whose `done` carries the clustering. */
   cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;

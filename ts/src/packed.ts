@@ -214,6 +214,8 @@ export interface PackedFitModel {
   readonly parameters: number;
   /** Numbers of the parameters that are fitted. */
   readonly free: ArrayLike<number>;
+  /** Numbers of the parameters that all fits share. */
+  readonly common: ArrayLike<number>;
   /** For each independent variable, 1 if all fits share its values. */
   readonly shared: ArrayLike<number>;
   readonly weights: FitWeights;
@@ -231,6 +233,8 @@ export interface PackedFitModel {
 export function packFitModel(words: Words, given: PackedFitModel): void {
   words.push2(given.parameters, given.free.length);
   words.append(given.free);
+  words.push(given.common.length);
+  words.append(given.common);
   words.push(given.shared.length);
   words.append(given.shared);
   words.push3(FIT_WEIGHTS.indexOf(given.weights), given.ragged ? 1 : 0, given.bounded ? 1 : 0);

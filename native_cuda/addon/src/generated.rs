@@ -479,6 +479,28 @@ impl Engine {
         self.call(env, |session| session.read_fits(set, first, fields))
     }
 
+    /// A task: fits from where they are, with other values of the parameters that all share, among `values` of all. Before that what fits came to is kept, or what
+    /// was kept last is restored.
+    #[napi]
+    pub fn try_fits(&self, env: &Env, set: u32, values: &[f64], keeps: bool, restores: bool, options: Unknown) -> Result<u32> {
+        let options: leastwise::fits::Options = read_record(env, options)?;
+        let options = &options;
+        self.call(env, |session| session.try_fits(set, values, keeps, restores, options))
+    }
+
+    /// A task whose `values` are sums over fits, each in two parts: the lower triangle of the reduced matrix of shared parameters, the reduced gradient, F, and the
+    /// number of fits that are not finite.
+    #[napi]
+    pub fn reduce_fits(&self, env: &Env, set: u32) -> Result<u32> {
+        self.call(env, |session| session.reduce_fits(set))
+    }
+
+    /// A task: standard errors, where shared parameters have this covariance; before that, what was kept last is restored (`restores`).
+    #[napi]
+    pub fn spread_fits(&self, env: &Env, set: u32, covariance: &[f64], restores: bool) -> Result<u32> {
+        self.call(env, |session| session.spread_fits(set, covariance, restores))
+    }
+
     #[napi]
     pub fn free_fits(&self, set: u32) {
         self.post(move |session| session.free_fits(set));

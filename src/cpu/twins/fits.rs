@@ -1,4 +1,4 @@
-//! Twins of what is done around fits: `tally`, `offsets`, `compact`, `begin`, `keep`.
+//! Twins of what is done around fits: `tally`, `offsets`, `compact`, `begin`, `keep`, `gather`.
 
 use crate::Workgroups;
 use crate::real::Real;
@@ -51,8 +51,11 @@ pub fn begin<R: Real>(work: &Workgroups, args: kernels::fits::Begin, bindings: k
     let fits = args.fits as usize;
     let (stride, each) = if args.each == 0 { (1, 0) } else { (fits, 1) };
     for fit in work.items() {
-        for number in 0..if args.keeps == 0 { args.parameters } else { 0 } {
+        for number in 0..args.parameters {
             let is_given = number < 32 && args.given >> number & 1 != 0;
+            if args.keeps != 0 && !is_given {
+                continue;
+            }
             let place = if is_given { (args.candidate + number) as usize } else { number as usize * stride + each * fit };
             bindings.fields[number as usize * fits + fit] = bindings.starts[place];
         }
@@ -71,5 +74,20 @@ pub fn keep<R: Real>(work: &Workgroups, args: kernels::fits::Keep, bindings: ker
                 bindings.best[field * fits + fit] = bindings.fields[field * fits + fit];
             }
         }
+    }
+}
+
+/// Sums of columns, with what is lost of them.
+pub fn gather<R: Real>(work: &Workgroups, args: kernels::fits::Gather, bindings: kernels::fits::GatherSlices<R>) {
+    let fits = args.fits as usize;
+    for column in work.groups.start as usize..work.groups.end as usize {
+        let (mut sum, mut low) = (R::ZERO, R::ZERO);
+        for value in &bindings.columns[column * fits..(column + 1) * fits] {
+            let addend = *value - low;
+            let next = sum + addend;
+            low = (next - sum) - addend;
+            sum = next;
+        }
+        (bindings.totals[2 * column], bindings.totals[2 * column + 1]) = (sum, -low);
     }
 }

@@ -269,6 +269,8 @@ pub struct FitModel<'a> {
     pub parameters: u32,
     /// Numbers of the parameters that are fitted.
     pub free: &'a [u32],
+    /// Numbers of the parameters that all fits share.
+    pub common: &'a [u32],
     /// For each independent variable, 1 if all fits share its values.
     pub shared: &'a [u32],
     pub weights: FitWeights,
@@ -287,6 +289,7 @@ impl<'a> Read<'a> for FitModel<'a> {
         Ok(Self {
             parameters: from.read()?,
             free: from.read()?,
+            common: from.read()?,
             shared: from.read()?,
             weights: from.read()?,
             ragged: from.read()?,

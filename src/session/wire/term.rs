@@ -36,6 +36,7 @@ pub fn fit<'a>(words: &'a [u32], reals: &'a [f64]) -> Result<FitSpec<'a>, Error>
     Ok(FitSpec {
         parameters: packed.parameters,
         free: packed.free,
+        common: packed.common,
         shared: packed.shared,
         weights: match packed.weights {
             packed::FitWeights::None => FitWeights::None,

@@ -1,7 +1,7 @@
-//! Compaction of fits, their beginning, and the best of several starts.
+//! Compaction of fits, their beginning, the best of several starts, and sums over fits.
 
 use crate::twins::harness::{Case, POISONED_WORD};
-use crate::twins::value::Random;
+use crate::twins::value::{Random, Value};
 use leastwise::kernels::{StaticKernel, fits};
 
 /// A list of fits, a part of which are at their end.
@@ -123,7 +123,10 @@ pub fn begin(size: usize, random: &mut Random) -> Vec<Case> {
         case.dispatch(size as u32, args);
         for fit in 0..size {
             case.expect_index(fit, fit as u32);
-            for number in 0..if keeps { 0 } else { parameters } {
+            for number in 0..parameters {
+                if keeps && given >> number & 1 == 0 {
+                    continue;
+                }
                 let place = match given >> number & 1 {
                     0 if each => number * size + fit,
                     0 => number,
@@ -159,6 +162,21 @@ pub fn keep(size: usize, random: &mut Random) -> Case {
         if a.is_finite() && (b.is_nan() || a < b) {
             (0..fields).for_each(|field| case.expect(fits::Keep::BEST, field * size + fit, found[field * size + fit]));
         }
+    }
+    case
+}
+
+pub fn gather(size: usize, group: usize, random: &mut Random) -> Case {
+    let mut case = Case::new(StaticKernel::FitsGather, "");
+    let columns = 3;
+    let values = random.vector(columns * size);
+    case.reals(fits::Gather::COLUMNS, values.clone());
+    case.poisoned(fits::Gather::TOTALS, 2 * columns + 1);
+    case.dispatch((columns * group) as u32, fits::Gather { fits: size as u32 });
+    for column in 0..columns {
+        let sum: Value = values[column * size..(column + 1) * size].iter().map(|value| Value::from(*value)).sum();
+        case.expect(fits::Gather::TOTALS, 2 * column, sum);
+        case.expect(fits::Gather::TOTALS, 2 * column + 1, Value { value: 0.0, ..sum });
     }
     case
 }

@@ -98,6 +98,7 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::FitsCompact => fits::compact(size, random),
         StaticKernel::FitsBegin => fits::begin(size, random),
         StaticKernel::FitsKeep => vec![fits::keep(size, random)],
+        StaticKernel::FitsGather => vec![fits::gather(size, group, random)],
         StaticKernel::MeasureCopy => vec![copy::copy(size, random)],
         StaticKernel::MeshVertexNormals => meshes::vertex_normals(size, random),
         StaticKernel::LineSearchScaleStep => descent::stretch(size, random),

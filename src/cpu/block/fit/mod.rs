@@ -6,6 +6,7 @@
 
 #![expect(clippy::needless_range_loop, reason = "a loop over lanes reads several columns, and is vector code as it stands")]
 
+mod sharing;
 mod sums;
 mod system;
 
@@ -33,6 +34,10 @@ const SLICE: u32 = 1 << 20;
 pub struct FitBlocks {
     block: BlockProgram,
     layout: FitLayout,
+    /// Parameters that all fits share, where own ones are to be taken out; else 0.
+    shared: usize,
+    /// True if a dispatch has a workgroup a fit.
+    is_wide: bool,
 }
 
 /// Values that all fits read.
@@ -92,7 +97,8 @@ struct Tried<R> {
 impl FitBlocks {
     /// The interpreter's form of a fit.
     pub fn new(fit: &FitProgram) -> Self {
-        Self { block: BlockProgram::new(&fit.program), layout: fit.layout.clone() }
+        let (shared, is_wide) = (fit.shared.len(), fit.is_wide());
+        Self { block: BlockProgram::new(&fit.program), layout: fit.layout.clone(), shared, is_wide }
     }
 
     /// The program of a point, which may be run by a module.
@@ -104,13 +110,17 @@ impl FitBlocks {
     /// Items of a launch between two looks at the clock, on one thread.
     pub fn slice(&self, words: [u32; ARGUMENT_WORDS]) -> u32 {
         let FitArguments { points, lanes, .. } = FitArguments::of(words);
-        let (matrix, least) = if self.layout.is_wide() { (row_of(self.layout.free.len()) as u32, LANES as u32) } else { (0, 0) };
+        let parameters = self.layout.free.len() + self.shared;
+        let (matrix, least) = if self.is_wide { (row_of(parameters) as u32, LANES as u32) } else { (0, 0) };
         let fits = SLICE / (self.block.length() + matrix).saturating_mul(points).max(1);
         fits.max(least).saturating_mul(lanes)
     }
 
     /// Makes the iterations of a launch, for the fits of `work`.
     pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>, evaluator: Evaluator) {
+        if self.shared > 0 {
+            return self.run_shared(work, bindings, evaluator);
+        }
         let items = work.items();
         let args = FitArguments::of(work.params.words);
         let lanes = args.lanes as usize;
@@ -121,7 +131,7 @@ impl FitBlocks {
         let compiled = self.block.compiled(evaluator, precision::<R>());
         let fits = args.fits as usize;
         let steps = list.len() * self.block.steps(&compiled).max(1) * args.points.max(1) as usize;
-        let share = if self.layout.is_wide() { WIDE_SHARE } else { SHARE };
+        let share = if self.is_wide { WIDE_SHARE } else { SHARE };
         let shares: Vec<&[u32]> = list.chunks(share).collect();
         let memory = Memory { args, places, starts, data, bounds, state };
         let run = |list: &[u32]| self.fit_share(&memory, list, &compiled);
@@ -147,7 +157,7 @@ impl FitBlocks {
         let (layout, args) = (&self.layout, &memory.args);
         let n = layout.free.len();
         let mut columns = vec![vec![R::ZERO; list.len()]; self.fields().count()];
-        let mut work = Work::new(layout, memory);
+        let mut work = Work::new(layout, n, memory);
         let mut block = Block::new(layout);
         for lane in 0..LANES {
             // Lanes beyond the end have a fit that others have, and give nothing.

@@ -112,18 +112,19 @@ fn given(layout: &FitLayout, memory: &Memory<impl Real>) -> Vec<Option<(bool, us
 }
 
 impl<R: Real> Work<R> {
-    pub fn new(layout: &FitLayout, memory: &Memory<R>) -> Self {
+    /// For so many columns of J.
+    pub fn new(layout: &FitLayout, columns: usize, memory: &Memory<R>) -> Self {
         let points = memory.args.points.max(1) as usize;
         let (kept, run) = (points <= KEPT, (RUN / LANES).min(points));
         let column = |points: usize| vec![R::ZERO; points * LANES];
-        let stored = FitProgram::BEFORE as usize + layout.free.len();
+        let stored = FitProgram::BEFORE as usize + columns;
         let mut work = Self {
             parameters: vec![column(run); layout.parameters as usize],
             given: vec![column(if kept { points } else { run }); layout.variables.len() + 2],
             kept,
             stored: vec![column(run); stored],
             weighted: column(run),
-            low: zeros(layout.free.len() + 1),
+            low: zeros(columns + 1),
             run,
         };
         if kept {
@@ -177,7 +178,7 @@ impl FitBlocks {
         compiled: &Option<Compiled>,
         sums: &mut Sums<R>,
     ) {
-        let n = self.layout.free.len();
+        let n = self.layout.free.len() + self.shared;
         sums.cost = [R::ZERO; LANES];
         sums.usable = [true; LANES];
         sums.gradient.iter_mut().chain(&mut sums.normal).chain(&mut work.low).for_each(|column| column.fill(R::ZERO));

@@ -1,6 +1,7 @@
 //! The module of fits. Of few parameters, a thread has a fit, whose sums stay in its registers: every loop over parameters is written
-//! out. Of more, [a workgroup](wide) has one.
+//! out. Of more, [a workgroup](wide) has one. [Another](sharing) takes the own parameters out where fits share some.
 
+mod sharing;
 mod wide;
 
 use super::writer::{Format, Writer};
@@ -13,7 +14,11 @@ use std::fmt::{Result, Write};
 pub fn fit_module(fit: &FitProgram) -> KernelText {
     let mut text = Writer::new(Format::Single);
     // Writing to a string cannot fail.
-    let _ = if fit.is_wide() { wide::write(fit, &mut text) } else { write(fit, &mut text) };
+    let _ = match (fit.is_of_shared(), fit.is_wide()) {
+        (true, _) => sharing::write(fit, &mut text),
+        (false, true) => wide::write(fit, &mut text),
+        (false, false) => write(fit, &mut text),
+    };
     text.single(fit.access())
 }
 
@@ -35,17 +40,20 @@ fn write_declarations(fit: &FitProgram, text: &mut Writer) -> Result {
         writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<u32>;", binding::ARENA, NAMES[binding::ARENA])?;
     }
     writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<real>;", binding::DATA, NAMES[binding::DATA])?;
-    writeln!(
-        text,
-        "// The fits of this launch.\n@group(0) @binding({}) var<storage, read> {}: array<u32>;",
-        binding::INDEX,
-        NAMES[binding::INDEX]
-    )?;
+    if !fit.is_of_shared() {
+        let (slot, name) = (binding::INDEX, NAMES[binding::INDEX]);
+        writeln!(text, "// The fits of this launch.\n@group(0) @binding({slot}) var<storage, read> {name}: array<u32>;")?;
+    }
     if layout.bounded {
         writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<real>;", binding::VECTOR_IN, NAMES[binding::VECTOR_IN])?;
     }
     let out = binding::VECTOR_OUT;
     writeln!(text, "@group(0) @binding({out}) var<storage, read_write> {}: array<real>;", NAMES[out])?;
+    if fit.is_of_shared() {
+        for (slot, access) in [(binding::STATE, "read"), (binding::PARTIALS, "read_write")] {
+            writeln!(text, "@group(0) @binding({slot}) var<storage, {access}> {}: array<real>;", NAMES[slot])?;
+        }
+    }
     writeln!(text, "\nstruct Args {{\n    fits: u32,\n    points: u32,\n    total: u32,\n    rounds: u32,\n    most: u32,")?;
     writeln!(text, "    // 1 if every fit has bounds of its own.\n    each: u32,")?;
     writeln!(text, "    // Invocations of a fit.\n    lanes: u32,\n}}")

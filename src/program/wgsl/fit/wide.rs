@@ -29,16 +29,21 @@ fn tile_points(n: usize) -> usize {
     (points / ROW * ROW).min(WIDEST)
 }
 
-pub(super) fn write(fit: &FitProgram, text: &mut Writer) -> Result {
-    let (layout, n) = (&fit.layout, fit.layout.free.len());
-    write_declarations(fit, text)?;
+/// Constants and memory of tiles, for so many parameters.
+pub(super) fn write_tile(n: usize, text: &mut Writer) -> Result {
     let points = tile_points(n);
-    writeln!(text, "\n// Free parameters, and the entries of the lower triangle of their normal matrix.")?;
+    writeln!(text, "\n// Parameters, and the entries of the lower triangle of their normal matrix.")?;
     writeln!(text, "const unknowns: u32 = {n}u;\nconst triangle: u32 = {}u;", n * (n + 1) / 2)?;
     writeln!(text, "const tile_points: u32 = {points}u;\nconst tile_stride: u32 = {}u;", points + 1)?;
     writeln!(text, "// Columns of points: part of F, u, k, 1 if all is defined, and J. In the end, the inverse of the factor.")?;
-    writeln!(text, "var<workgroup> tile: array<real, {}u * tile_stride>;", n + FitProgram::BEFORE as usize)?;
-    write!(text, "{MEMORY}")?;
+    writeln!(text, "var<workgroup> tile: array<real, {}u * tile_stride>;", n + FitProgram::BEFORE as usize)
+}
+
+pub(super) fn write(fit: &FitProgram, text: &mut Writer) -> Result {
+    let layout = &fit.layout;
+    write_declarations(fit, text)?;
+    write_tile(layout.free.len(), text)?;
+    write!(text, "{EVALUATED}{MEMORY}")?;
     // Free parameters follow each other but for those that are fixed.
     let gaps: String = (0..layout.parameters)
         .filter(|number| !layout.free.contains(number))
@@ -63,7 +68,11 @@ pub(super) fn write(fit: &FitProgram, text: &mut Writer) -> Result {
     writeln!(text, "    // Compilers must not unroll what runs over it.\n    let size = unknowns + params.zero;")?;
     write_begin(fit, text)?;
     writeln!(text, "    for (var round = 0u; round <= params.args.rounds; round++) {{")?;
-    write_evaluation(fit, weights, text)?;
+    let value = |number: u32| match layout.free.iter().position(|free| *free == number) {
+        Some(j) => format!("trial[{j}]"),
+        None => field(&format!("{number}u")),
+    };
+    write_evaluation(fit, weights, value, text)?;
     write!(text, "{}", filled(fit, JUDGEMENT))?;
     write!(text, "{}", filled(fit, SYSTEM))?;
     write!(text, "{}", filled(fit, END))?;
@@ -122,16 +131,13 @@ fn write_begin(fit: &FitProgram, text: &mut Writer) -> Result {
     write!(text, "{}", filled(fit, BEGIN))
 }
 
-/// F, gradient and normal matrix at the trial.
-fn write_evaluation(fit: &FitProgram, weights: Option<&str>, text: &mut Writer) -> Result {
-    let (layout, n) = (&fit.layout, fit.layout.free.len());
+/// F, gradient and normal matrix at values of the parameters.
+pub(super) fn write_evaluation(fit: &FitProgram, weights: Option<&str>, value: impl Fn(u32) -> String, text: &mut Writer) -> Result {
+    let n = fit.layout.free.len() + fit.shared.len();
     write!(text, "{TILES}")?;
     let indent = "                ";
-    for number in 0..layout.parameters {
-        match layout.free.iter().position(|free| *free == number) {
-            Some(j) => writeln!(text, "{indent}let g{number}: real = trial[{j}];")?,
-            None => writeln!(text, "{indent}let g{number}: real = {};", field(&format!("{number}u")))?,
-        }
+    for number in 0..fit.layout.parameters {
+        writeln!(text, "{indent}let g{number}: real = {};", value(number))?;
     }
     writeln!(text, "{indent}let k = begin + p;")?;
     write_given(fit, weights, indent, text)?;
@@ -155,12 +161,15 @@ fn write_outcome(fit: &FitProgram, text: &mut Writer) -> Result {
     writeln!(text, "    }}\n}}")
 }
 
-const MEMORY: &str = r"// Lower triangles, row by row: at the parameters; at the trial, later the factor.
-var<workgroup> at_normal: array<real, triangle>;
+pub(super) const EVALUATED: &str = r"// Sums at a trial: the lower triangle of the normal matrix, row by row, later the factor.
 var<workgroup> factor: array<real, triangle>;
-// Sums at the trial: gradient, F, and 1 if all is defined; low parts of all but the last.
+// Gradient, F, and 1 if all is defined; low parts of all but the last.
 var<workgroup> total: array<real, unknowns + 2u>;
 var<workgroup> low: array<real, unknowns + 1u>;
+";
+
+const MEMORY: &str = r"// The normal matrix at the parameters.
+var<workgroup> at_normal: array<real, triangle>;
 // Parameters, gradient there, and the trial.
 var<workgroup> at_value: array<real, unknowns>;
 var<workgroup> at_slope: array<real, unknowns>;
@@ -185,7 +194,7 @@ var<workgroup> accepted: u32;
 var<workgroup> singular: u32;
 ";
 
-const ROW_OF: &str = r"
+pub(super) const ROW_OF: &str = r"
 // Row of an entry of a lower triangle.
 fn row_of(entry: u32) -> u32 {
     var i = u32((sqrt(8.0 * f32(entry) + 1.0) - 1.0) * 0.5);
