@@ -11,6 +11,9 @@ use leastwise_kernels::fits::{
 };
 use leastwise_program::{FitArguments, FitLayout};
 
+/// Fits of a set at most: their number is kept in f32 as well, on the device.
+const MOST: u32 = 1 << 24;
+
 /// Operations of a launch on a GPU, about, and of what the CPU does of one between two looks at the clock.
 const LAUNCH: u64 = 1 << 37;
 const SLICE: u64 = 1 << 26;
@@ -117,7 +120,7 @@ impl FitSet {
     pub(crate) fn new(fitting: &Fitting, device: &mut Device, data: &FitData) -> Result<Self, Error> {
         let layout = fitting.layout().clone();
         let FitData { count, points, offsets, .. } = *data;
-        if count == 0 || count > fitting.capacity(device, points) && offsets.is_empty() {
+        if count == 0 || count > MOST || count > fitting.capacity(device, points) && offsets.is_empty() {
             return Err(Error::Limits(format!("fit(): a run of {count} fits of {points} points, where there is no room for so many")));
         }
         let total = total(&layout, data)?;
@@ -415,6 +418,7 @@ impl FitSet {
         match self.stage {
             Stage::Idle | Stage::Last => {
                 (self.stage, self.play) = (Stage::Idle, None);
+                self.free_tried(device);
                 return Ok(Some(Playing::Finished(values)));
             }
             Stage::Search => {
@@ -428,6 +432,7 @@ impl FitSet {
         if self.running == 0 {
             if !self.search.fitted || self.tried.is_none() {
                 (self.stage, self.play) = (Stage::Idle, None);
+                self.free_tried(device);
                 return Ok(Some(Playing::Finished(Vec::new())));
             }
             self.keep(&mut recording);
@@ -449,6 +454,7 @@ impl FitSet {
             device.abandon(&mut play);
         }
         self.stage = Stage::Idle;
+        self.free_tried(device);
     }
 
     fn free_tried(&mut self, device: &mut Device) {
