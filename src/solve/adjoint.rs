@@ -115,7 +115,7 @@ pub struct Adjoint {
     pub z: Vec<f64>,
     /// H⁻¹g: how far the nearest stationary point is, to first order.
     pub step: Vec<f64>,
-    /// What constraints come to, if there are any.
+    /// The constraints' part, if there are any.
     pub multipliers: Option<Multipliers>,
     /// Dimension of the null space of H.
     pub deficiency: u32,
@@ -125,11 +125,11 @@ pub struct Adjoint {
     pub method: &'static str,
 }
 
-/// What constraints come to, row by row of A.
+/// The constraints' part, row by row of A.
 pub struct Multipliers {
     /// y of [H Aᵀ; A 0][z; y] = [v; 0]; 0 for rows that depend on others.
     pub y: Vec<f64>,
-    /// How far λ is from that of the nearest solution, to first order.
+    /// Distance of λ from that of the nearest solution, to first order.
     pub step: Vec<f64>,
     /// A u with wk²(Au) = y in the rows that depend on no others.
     pub direction: Vec<f64>,

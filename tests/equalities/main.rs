@@ -1,4 +1,4 @@
-//! What equality constraints come to in covariances, gradients through a solve, and graduated solves.
+//! Equality constraints in covariances, gradients through a solve, and graduated solves.
 
 mod backward;
 mod covariance;

@@ -1,4 +1,4 @@
-//! What constraints hold at the accepted values, for a covariance: their rows, and what may move besides, of a snapshot in f64.
+//! Constraints that hold with equality at the accepted values, for a covariance: their rows, and unknowns that may move besides, of a snapshot in f64.
 
 use super::constraint_rows::RowEvaluation;
 use crate::{Devices, Turn};

@@ -11,7 +11,7 @@ use super::{Whole, scaled};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_linear::matrix::BlockMatrix;
 
-/// What a row adds to H, as a part of what is there, until that is positive definite; and how many times one is tried.
+/// Stiffness that a row adds to H, as a part of what is there, until that is positive definite; and the number of trials.
 const STIFFER: f64 = 100.0;
 const TRIALS: i32 = 4;
 /// Scales of unknowns at most, as a multiple of the least: beyond, no cost touches them.

@@ -4,7 +4,7 @@
 //! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
 //! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
 //! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
-//! Where residuals leave something free, it is named ([`null_space`]). Equality constraints hold Ax = 0 ([`equalities`]).
+//! Something that residuals leave free is named ([`null_space`]). Equality constraints hold Ax = 0 ([`equalities`]).
 
 mod blocks;
 mod dense;
@@ -93,7 +93,7 @@ enum Inverse {
     Sparse(Box<Sparse>),
 }
 
-/// What constraints hold at the accepted values.
+/// Constraints that hold with equality at the accepted values.
 pub struct Held {
     /// Their rows.
     pub equalities: Equalities,

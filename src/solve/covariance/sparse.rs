@@ -32,7 +32,7 @@ pub struct Sparse {
     null: Vec<Vec<f64>>,
     across: Vec<Vec<f64>>,
     along: Vec<Vec<f64>>,
-    /// What equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
+    /// The part that equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
     taken: Vec<f64>,
     rank: usize,
 }

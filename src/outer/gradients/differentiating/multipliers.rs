@@ -1,4 +1,4 @@
-//! What constraints add to a gradient through a solve: their rows, steps of λ, and yᵀ∂c/∂θ.
+//! Constraints in a gradient through a solve: their rows, steps of λ, and yᵀ∂c/∂θ.
 
 use super::{Differentiating, Phase};
 use crate::Turn;
