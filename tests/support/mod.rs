@@ -3,7 +3,9 @@
 
 pub mod classics;
 pub mod fits;
+pub mod gradients;
 pub mod refusals;
+pub mod scan;
 pub mod scene;
 mod shared;
 
