@@ -6,7 +6,7 @@ use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::problem::{Relation, Slot, TermSpec, Weight};
+use leastwise::problem::{Reals, Relation, Slot, TermSpec, Weight};
 use leastwise::program::Objective;
 use leastwise::session::{Graduated, Progress, Session, Suspect};
 use leastwise::solve::graduated::{Ending, Schedule, Surrogate};
