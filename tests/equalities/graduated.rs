@@ -1,4 +1,4 @@
-//! Graduated solves with constraints: outliers are told apart, and constraints hold in every round.
+//! Graduated solves with constraints: outliers are told apart, and every round's solve meets constraints.
 
 use super::{column, sessions};
 use crate::support::scan::{Scan, THRESHOLD, rotate};
