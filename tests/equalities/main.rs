@@ -1,6 +1,7 @@
 //! Equality constraints in covariances, gradients through a solve, and graduated solves.
 
 mod backward;
+mod corners;
 mod covariance;
 mod graduated;
 

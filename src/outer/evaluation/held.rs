@@ -77,7 +77,7 @@ impl HeldRun {
                                 Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
                                 None => vec![true; whole.scalars as usize],
                             };
-                            let rows = Box::new(RowEvaluation::new(&laid.snapshot, self.precision));
+                            let rows = Box::new(RowEvaluation::new(self.precision));
                             self.stage = Some(Stage::Evaluating(laid, rows));
                         }
                         Err(turn) => {

@@ -27,7 +27,7 @@ impl Differentiating {
 
     /// The evaluation of constraints, to be gone on with.
     pub fn evaluation(&self) -> RowEvaluation {
-        RowEvaluation::new(&self.snapshot, self.precision)
+        RowEvaluation::new(self.precision)
     }
 
     /// Goes on evaluating constraints until the deadline, or until their rows are there.
