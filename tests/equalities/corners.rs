@@ -101,9 +101,10 @@ fn sum(tape: &mut Tape, x: &[u32]) -> Vec<u32> {
 /// ½(x² − 2)² bends down near 0, where x is held; a neighbour y is pulled to x and to t: dL/dp = v_x + ½ v_y, dL/dt = ½ v_y.
 #[test]
 fn unknowns_along_which_the_cost_bends_down_are_held() {
-    for count in [12, 204] {
+    // Where all bend down alike, rows add what leaves a diagonal of 0; elsewhere it is rounding of either sign.
+    for (count, is_alike) in [(12, true), (204, true), (204, false)] {
         let mut session = cpu(Precision::F64);
-        let places: Vec<f64> = numbers(1, count / 2, 0.2, 0.6).iter().enumerate().map(|(k, p)| if k % 2 == 0 { 0.5 } else { *p }).collect();
+        let places: Vec<f64> = numbers(1, count / 2, 0.2, 0.6).into_iter().map(|place| if is_alike { 0.5 } else { place }).collect();
         let (targets, v) = (numbers(2, count / 2, -1.0, 1.0), numbers(3, count, -1.0, 1.0));
         let start: Vec<f64> = places.iter().zip(&targets).flat_map(|(p, t)| [*p, 0.5 * (p + t)]).collect();
         let unknowns = Unknowns::new(&mut session, &start);
@@ -257,7 +258,8 @@ fn rows_that_are_far_from_met_count() {
         let made = covariance(&mut session, unknowns.problem, known()).unwrap();
         assert_eq!((made.summary.equalities, made.summary.redundant), (1, 0), "{far}");
         close(&format!("{far}"), &[made.summary.violation], &[-far], 1e-9);
-        assert_eq!(joint(&mut session, &made, unknowns.x, 1), [0.0], "{far}");
+        let variance = joint(&mut session, &made, unknowns.x, 1)[0];
+        assert!(variance == 0.0 && variance.is_sign_positive(), "{far}: {variance}");
         let gradients = unknowns.backward(&mut session, &[1.0]);
         assert!(!gradients.stationary && gradients.equalities == 1 && gradients.redundant == 0, "{far}: {}", gradients.distance);
     }
@@ -329,6 +331,8 @@ fn what_is_held_has_no_variance_of_either_sign() {
         session.fix_table(unknowns.problem, unknowns.x, Some(&[count - 1]), None).unwrap();
         let made = covariance(&mut session, unknowns.problem, known()).unwrap();
         assert_eq!(made.summary.method, if count > 200 { "sparse" } else { "dense" });
+        let whole = joint(&mut session, &made, unknowns.x, count as usize);
+        assert!(whole.iter().all(|value| *value != 0.0 || value.is_sign_positive()), "{count}: a 0 is negative");
         let found = variances(&mut session, &made, unknowns.x, count as usize);
         for (k, variance) in found.iter().enumerate() {
             let is_held = k % 3 == 0 || k < 18 && k % 3 == 1 || k + 1 == count as usize;
