@@ -109,7 +109,7 @@ fn unknowns_along_which_the_cost_bends_down_are_held() {
         let start: Vec<f64> = places.iter().zip(&targets).flat_map(|(p, t)| [*p, 0.5 * (p + t)]).collect();
         let unknowns = Unknowns::new(&mut session, &start);
         let [first, second] = pairs(count);
-        unknowns.residual(&mut session, &[first.clone()], &[], |tape, x| {
+        unknowns.residual(&mut session, std::slice::from_ref(&first), &[], |tape, x| {
             let (square, two) = (tape.op(Square, &[x[0]]), tape.literal(2.0));
             vec![tape.op(Sub, &[square, two])]
         });
