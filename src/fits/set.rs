@@ -25,7 +25,7 @@ const GPU_ROUNDS: u64 = 16;
 /// Fits whose slices are looked at between two looks at the clock.
 const CPU_FITS: u64 = 256;
 
-/// Where fits begin.
+/// Start values of fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// At their starting values.
@@ -85,7 +85,7 @@ pub struct FitSet {
     count: u32,
     /// Fits that are not at their end.
     running: u32,
-    /// Which of the lists has them.
+    /// Number of the list that has them.
     list: usize,
     places: Places,
     data: Slice,
@@ -328,7 +328,7 @@ impl FitSet {
         self.reset(recording, false, Some(candidate));
     }
 
-    /// What the last candidate came to is kept where it is better.
+    /// The last candidate's result is kept where it is better.
     fn keep(&self, recording: &mut Recording) {
         let Some((_, best)) = self.tried else { return };
         if self.search.next == 1 {

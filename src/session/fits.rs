@@ -76,7 +76,7 @@ fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
     Fitting::new(&FitModel { graph: &graph, value, likelihood: &likelihood }, layout)
 }
 
-/// What a set of fits is at.
+/// State of a set of fits.
 struct FitJob(u32);
 
 impl Job for FitJob {

@@ -382,7 +382,7 @@ impl Sweep<'_> {
         self.give(table, amount)
     }
 
-    /// Whether a node is one of several results of linear algebra.
+    /// True for a node that is one of several results of linear algebra.
     fn is_linear(&self, whole: Node) -> bool {
         matches!(self.graph.entry(whole).op, Op::Special(Special::Solve | Special::Qr | Special::Singular))
     }

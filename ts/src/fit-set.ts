@@ -14,7 +14,7 @@ import type { Tasks } from "./tasks.js";
  * await set.run({ from: "values", onProgress: (done, total) => console.log(`${done} of ${total}`) });
  */
 export interface FitRunOptions extends Reporting {
-  /** Where fits begin: at `start` and `starts`, or at the parameters that they have. @defaultValue `"start"` */
+  /** Values that fits begin at: `start` and `starts`, or the parameters that they have. @defaultValue `"start"` */
   readonly from?: "start" | "values";
 }
 

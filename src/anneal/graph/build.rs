@@ -55,7 +55,7 @@ impl Edges for Lists {
     }
 }
 
-/// What a graph is built of.
+/// Options of a build.
 pub struct Plan {
     /// Most neighbours of a node.
     pub degree: u32,

@@ -133,7 +133,7 @@ impl Graph {
     /// A graph of what a file has, if it can be one.
     ///
     /// # Errors
-    /// What of it makes no sense.
+    /// The first thing of it that makes no sense.
     pub fn from_stored(degree: u32, effort: u32, nodes: u32, removed: u32, mut rows: Vec<u8>, starts: Vec<u32>) -> Result<Self, String> {
         if !DEGREES.contains(&degree) || rows.len() as u128 != Self::stored_bytes(degree, nodes) {
             return Err(format!("its graph has {} bytes for {nodes} nodes of {degree} neighbours", rows.len()));

@@ -90,7 +90,7 @@ pub struct Facts {
     elements: u64,
     /// Whether √W J of few unknowns can be brought back row by row.
     has_rows: bool,
-    /// Where Schur complements are formed on the device, its room for them.
+    /// The device's room for Schur complements, where it forms them.
     forms: Option<Room>,
 }
 
@@ -350,7 +350,7 @@ async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pac
     Ok((reduced::worth::weighed(instead, links, &gone, (of_jacobian(links), facts.profile), pace).await?, None))
 }
 
-/// Where the Schur complement is formed: by the device, unless its lists are too large.
+/// Decides where the Schur complement is formed: by the device, unless its lists are too large.
 async fn choose_where_formed(
     wanted: &Wanted,
     links: &Links,

@@ -468,7 +468,7 @@ impl Direct {
     }
 }
 
-/// What is known of a system that was formed on the device.
+/// Knowledge of a system that was formed on the device.
 async fn known_of(arrived: Arrived, pace: &Pace) -> Result<Known, Unsolved> {
     let Arrived { gradient, scale, free, mut matrix, gradient_max } = arrived;
     let mut right: Vec<f64> = gradient.iter().map(|value| -value).collect();

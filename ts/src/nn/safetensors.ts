@@ -11,7 +11,7 @@ import type { Storage } from "../tensor/tensor.js";
 /** A tensor of a file: the type that its elements have there, and where they are among the bytes. @internal */
 export interface Entry { readonly type: string; readonly shape: Sizes; readonly bytes: U8 }
 
-/** What a file has. @internal */
+/** Contents of a file. @internal */
 export interface Contents { readonly tensors: ReadonlyMap<string, Entry>; readonly metadata: { readonly [key: string]: string } }
 
 /** A tensor to be written. @internal */

@@ -13,7 +13,7 @@ type Each<T extends readonly unknown[], D extends DType> = { readonly [K in keyo
 type EachGiven<T extends readonly unknown[], D extends DType> = { readonly [K in keyof T]: Kept<D> };
 
 /**
- * What {@link vjp} gives: the value, and the function that pulls a cotangent of it back.
+ * Result of {@link vjp}: the value, and the function that pulls a cotangent of it back.
  *
  * @example
  * const { value, pull }: Pullback<"f32", [Tensor]> = vjp((w) => w.square(), [weights]);
