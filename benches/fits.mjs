@@ -6,7 +6,6 @@
 import { performance } from "node:perf_hooks";
 import { exp, init } from "leastwise";
 import { fitSet } from "leastwise/fits";
-import { levenbergMarquardt } from "ml-levenberg-marquardt";
 import { machine } from "./lib/machine.mjs";
 
 const NAMES = ["a", "x0", "y0", "s", "b"], START = [100, 2, 2, 1, 5], ITERATIONS = 20;
@@ -60,8 +59,18 @@ const FLOPS = 25 * 115;
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
 const per = (count, ms) => `${Math.round((1000 * count) / ms).toLocaleString("en")} fits/s`;
 
-/** Fits a second of npm ml-levenberg-marquardt, whose model takes a pixel's number. */
-function rival(data, count) {
+/** The function of npm ml-levenberg-marquardt, or undefined on a machine without that package. */
+async function rivalFunction() {
+  try {
+    return (await import("ml-levenberg-marquardt")).levenbergMarquardt;
+  } catch (error) {
+    if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
+    return undefined;
+  }
+}
+
+/** Milliseconds of npm ml-levenberg-marquardt, whose model takes a pixel's number. */
+function rival(levenbergMarquardt, data, count) {
   const pixels = Array.from({ length: 25 }, (_, k) => k);
   const part = (k, x0, y0, s) => Math.exp(-((x[k] - x0) ** 2 + (y[k] - y0) ** 2) / (2 * s * s));
   const began = performance.now();
@@ -82,10 +91,16 @@ export async function fits(args) {
   const count = Number(given.count ?? 100_000), backends = (given.backends ?? "cpu,webgpu,cuda").split(",");
   const host = machine(), data = spots(count);
   console.log(`${host.cpu}, node ${host.node}; ${host.commit}; load average ${host.loadAverage.toFixed(1)}; ${count} fits of 5 parameters to 25 points, ${ITERATIONS} iterations at most`);
-  const few = Math.min(count, 2000);
-  rival(data, 200);
-  const rivalMs = median([1, 2, 3].map(() => rival(data, few)));
-  console.log(`npm ml-levenberg-marquardt, one core: ${per(few, rivalMs)}`);
+  const few = Math.min(count, 2000), levenbergMarquardt = await rivalFunction();
+  let rivalMs = NaN;
+  if (levenbergMarquardt) {
+    rival(levenbergMarquardt, data, 200);
+    rivalMs = median([1, 2, 3].map(() => rival(levenbergMarquardt, data, few)));
+    console.log(`npm ml-levenberg-marquardt, one core: ${per(few, rivalMs)}`);
+  } else {
+    console.log("MISSING: npm ml-levenberg-marquardt is not installed here, so no row is compared with it: npm install ml-levenberg-marquardt");
+  }
+  const compared = (ms) => (levenbergMarquardt ? `${(rivalMs / few / ms).toFixed(0)} times ml-levenberg-marquardt` : "not compared");
   const engines = [["cpu", "f32"], ["cpu", "f64"], ["webgpu", "f32"], ["cuda", "f32"], ["cuda", "f64"]].filter(([backend]) => backends.includes(backend));
   for (const [backend, precision] of engines) {
     let lw;
@@ -120,7 +135,7 @@ export async function fits(args) {
       }
       native.resume = plain;
       const total = median(all);
-      console.log(`${backend} ${precision}, ${of} fits: ${per(of, total)} (${total.toFixed(1)} ms, ${median(inside).toFixed(1)} ms of it in resume()), ${(rivalMs / few / (total / of)).toFixed(0)} times ml-levenberg-marquardt`);
+      console.log(`${backend} ${precision}, ${of} fits: ${per(of, total)} (${total.toFixed(1)} ms, ${median(inside).toFixed(1)} ms of it in resume()), ${compared(total / of)}`);
     }
     const made = iterations.reduce((sum, each) => sum + each, 0) / count;
     console.log(`  ${lw.adapter}; first call ${firstMs.toFixed(0)} ms; ${made.toFixed(1)} iterations a fit; ${Object.entries(ended).filter(([, each]) => each).map(([state, each]) => `${each} ${state}`).join(", ")}`);

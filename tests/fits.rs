@@ -20,16 +20,16 @@ fn cpu(precision: Precision) -> Device {
 /// F of plain f64 at what was found, and a little beside it in every direction.
 #[test]
 fn fits_end_at_minima() {
-    for scene in scenes() {
+    for scene in scenes().into_iter().chain(wide_scenes()) {
         let (fitting, layout) = (scene.fitting(), scene.layout());
         let sample = scene.sample(100, &mut Noise::new(7));
         let found = cpu(Precision::F64).run_fits(&fitting, &sample);
         let mut at_bounds = 0;
         for fit in 0..sample.count {
             let at = |field: u32| found[(field * sample.count + fit) as usize];
-            let values: [f64; 4] = std::array::from_fn(|number| at(number as u32));
+            let values: Vec<f64> = (0..layout.parameters).map(at).collect();
             let points = &sample.each[fit as usize];
-            let cost = scene.cost(points, values);
+            let cost = scene.cost(points, &values);
             assert!((at(layout.cost()) - cost).abs() <= 1e-10 * (1.0 + cost), "{}: F is {}, not {cost}", scene.name, at(layout.cost()));
             let state = at(layout.state()) as u32;
             at_bounds += u32::from(state == fit_state::AT_BOUND);
@@ -41,9 +41,9 @@ fn fits_end_at_minima() {
                 // A step of a part of the error raises F by about half of its square.
                 let step = 1e-3 * at(layout.errors() + j as u32);
                 for sign in [-1.0, 1.0] {
-                    let mut beside = values;
+                    let mut beside = values.clone();
                     beside[number as usize] += sign * step;
-                    assert!(scene.cost(points, beside) >= cost - 1e-9, "{}, fit {fit}: F falls along parameter {number}", scene.name);
+                    assert!(scene.cost(points, &beside) >= cost - 1e-9, "{}, fit {fit}: F falls along parameter {number}", scene.name);
                 }
             }
         }
@@ -196,7 +196,15 @@ fn the_best_of_several_starts_is_kept() {
 /// One launch over a part of the fits: the others, and whatever lies between and behind, stay as they are.
 #[test]
 fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
-    let scene = &scenes()[1];
+    launch_alone(&scenes()[1]);
+}
+
+#[test]
+fn a_launch_of_workgroups_writes_the_fits_of_its_list_and_nothing_else() {
+    launch_alone(&wide_scenes()[1]);
+}
+
+fn launch_alone(scene: &Scene) {
     let (fitting, layout) = (scene.fitting(), scene.layout());
     let sample = scene.sample(150, &mut Noise::new(11));
     let list: Vec<u32> = (0..150).filter(|fit| fit % 3 != 1).rev().collect();
@@ -230,8 +238,9 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
             recording.push(Command::UploadIndices { buffer: slice.buffer, offset: 0, data: words.clone() });
             bindings[slot] = Some(slice);
         }
-        let args = FitArguments { fits: count, points: sample.points, total: sample.offsets[150], rounds: 60, most: 50, each: 0 };
-        let dispatch = Dispatch { kernel, bindings, count: list.len() as u32, single_group: false, words: args.words() };
+        let lanes = if layout.is_wide() { device.limits().group_size } else { 1 };
+        let args = FitArguments { fits: count, points: sample.points, total: sample.offsets[150], rounds: 60, most: 50, each: 0, lanes };
+        let dispatch = Dispatch { kernel, bindings, count: list.len() as u32 * lanes, single_group: false, words: args.words() };
         recording.push(Command::Dispatch(dispatch));
         recording.push(Command::Read { slice: bindings[binding::VECTOR_OUT].unwrap() });
         let after = device.run(recording).unwrap();
@@ -250,7 +259,7 @@ fn a_launch_writes_the_fits_of_its_list_and_nothing_else() {
         for fit in list.iter().map(|fit| *fit as usize) {
             let at = |values: &[f64], field: u32| values[field as usize * count as usize + fit];
             assert_eq!(at(found, layout.state()), at(right, layout.state()), "{name}, fit {fit}");
-            for j in 0..4 {
+            for j in 0..layout.parameters {
                 let error = at(right, layout.errors() + j).max(1e-3);
                 assert!((at(found, j) - at(right, j)).abs() < 0.02 * error, "{name}, fit {fit}, parameter {j}");
             }
@@ -378,17 +387,17 @@ fn cpu_session() -> Session {
 #[test]
 fn too_many_parameters_and_wrong_sizes_are_refused() {
     let mut graph = Graph::new();
-    let leaves: Vec<_> = (0..13).map(|number| graph.leaf(fit_parameter(number))).collect();
+    let leaves: Vec<_> = (0..33).map(|number| graph.leaf(fit_parameter(number))).collect();
     let value = leaves.into_iter().reduce(|sum, leaf| graph.add(sum, leaf)).unwrap();
     let (likelihood, weights) = (Likelihood::LeastSquares(None), FitWeights::None);
     let model = FitModel { graph: &graph, value, likelihood: &likelihood };
     let layout =
-        |free: u32| FitLayout { parameters: 13, free: (0..free).collect(), variables: vec![], weights, ragged: false, bounded: false };
+        |free: u32| FitLayout { parameters: 33, free: (0..free).collect(), variables: vec![], weights, ragged: false, bounded: false };
     let code = |free: u32| Fitting::new(&model, layout(free)).err().map(|error| error.code());
-    assert_eq!((code(13), code(0), code(12)), (Some("limits"), Some("invalid-option"), None));
+    assert_eq!((code(33), code(0), code(32)), (Some("limits"), Some("invalid-option"), None));
     let fitting = Fitting::new(&model, layout(1)).unwrap();
     let mut device = cpu(Precision::F32);
-    let start = [0.0; 26];
+    let start = [0.0; 66];
     let mut code = |data: &[f64], start: &[f64], bounds: &[f64], options: Options| {
         let data = FitData { count: 2, points: 3, data: Values::Doubles(data), start, bounds, offsets: &[] };
         let mut set = match fitting.set(&mut device, &data) {

@@ -103,9 +103,9 @@ fn polar() -> (Vec<(&'static str, Program)>, [KernelText; 3]) {
     programs(residual, &[(0, 0), (0, 1)], &[], 1)
 }
 
-/// A Gaussian of two axes on shared pixels with a fixed offset, bounds, and points of any number; and Poisson's likelihood of a decay with
-/// times and weights of its own.
-pub fn fits() -> [(&'static str, FitProgram); 2] {
+/// A Gaussian of two axes on shared pixels with a fixed offset, bounds, and points of any number; Poisson's likelihood of a decay with
+/// times and weights of its own; and a polynomial of more parameters than a thread has registers for.
+pub fn fits() -> [(&'static str, FitProgram); 3] {
     let mut graph = Graph::new();
     let [a, mu, width, offset] = [0, 1, 2, 3].map(|number| graph.leaf(fit_parameter(number)));
     let x = graph.leaf(fit_variable(0));
@@ -129,7 +129,16 @@ pub fn fits() -> [(&'static str, FitProgram); 2] {
     let model = FitModel { graph: &graph, value, likelihood: &Likelihood::Poisson };
     let (variables, weights) = (vec![false], FitWeights::Each);
     let layout = FitLayout { parameters: 2, free: vec![0, 1], variables, weights, ragged: false, bounded: false };
-    [("fit_bell", bell), ("fit_decay", FitProgram::new(&model, layout))]
+    let decay = FitProgram::new(&model, layout);
+    let mut value = graph.leaf(fit_parameter(13));
+    for number in (0..13).rev() {
+        let (product, coefficient) = (graph.mul(value, t), graph.leaf(fit_parameter(number)));
+        value = graph.add(product, coefficient);
+    }
+    let model = FitModel { graph: &graph, value, likelihood: &Likelihood::LeastSquares(None) };
+    let free = (0..14).filter(|number| *number != 2).collect();
+    let layout = FitLayout { parameters: 14, free, variables: vec![true], weights: FitWeights::Each, ragged: true, bounded: true };
+    [("fit_bell", bell), ("fit_decay", decay), ("fit_polynomial", FitProgram::new(&model, layout))]
 }
 
 /// A module of every operation.

@@ -72,3 +72,4 @@ mod threaded;
 mod twins;
 mod two_level;
 mod wgpu_device;
+mod wide_fits;

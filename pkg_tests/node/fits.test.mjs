@@ -11,6 +11,9 @@ import { ADDON, BACKENDS, closeTo, engineOf, FULL, open, rejects } from "./suppo
 
 const SPOT = ["a", "x0", "y0", "s", "b"];
 
+/** More parameters than a fit has room for. */
+const MANY = Array.from({ length: 33 }, (_, k) => `p${k}`);
+
 /** a exp(−½ ‖(x, y) − (x₀, y₀)‖²/s²) + b */
 const spot = ([a, x0, y0, s, b], { x, y }) => a.mul(exp(x.sub(x0).square().add(y.sub(y0).square()).div(s.square().mul(-2)))).add(b);
 const line = { model: ([a, b], { x }) => a.add(b.mul(x)), parameters: ["a", "b"], variables: { x: [0, 1, 2, 3] }, points: 4, start: { a: 0, b: 0 } };
@@ -37,6 +40,57 @@ for (const backend of BACKENDS) {
     // The same bits again.
     const again = await lw.fit({ model: spot, parameters: SPOT, variables: { x, y }, points: 25, data, start: Object.fromEntries(SPOT.map((name, k) => [name, start[k]])), variance: 1 });
     assert.deepEqual([again.values, again.standardErrors, again.chiSquared, again.iterations], [fits.values, fits.standardErrors, fits.chiSquared, fits.iterations]);
+  });
+}
+
+/** Peaks of a spectrum, (height, center, width) each, on c + d x. */
+const PEAKS = 4, LINES = Array.from({ length: 3 * PEAKS + 2 }, (_, k) => (k < 3 * PEAKS ? `${"amw"[k % 3]}${Math.floor(k / 3)}` : "cd"[k - 3 * PEAKS]));
+const spectrum = (p, x) => Array.from({ length: PEAKS }, (_, k) => p[3 * k].mul(exp(x.sub(p[3 * k + 1]).div(p[3 * k + 2]).square().mul(-0.5))))
+  .reduce((sum, peak) => sum.add(peak), p[3 * PEAKS].add(p[3 * PEAKS + 1].mul(x)));
+const spectrumAt = (p, x) => Array.from({ length: PEAKS }, (_, k) => p[3 * k] * Math.exp(-0.5 * ((x - p[3 * k + 1]) / p[3 * k + 2]) ** 2)).reduce((sum, peak) => sum + peak, p[3 * PEAKS] + p[3 * PEAKS + 1] * x);
+
+for (const backend of BACKENDS) {
+  test(`fits of many parameters agree with the general solver, fit by fit, on ${backend}`, { concurrency: 1 }, async (t) => {
+    const count = 20, points = 120, n = LINES.length, lw = await open(t, engineOf(backend)), general = await open(t, { backend: "cpu" }), random = new Random(15);
+    const x = Float32Array.from({ length: points }, (_, k) => k / 8), data = new Float32Array(count * points), start = [];
+    for (let fit = 0; fit < count; fit++) {
+      const truth = LINES.map((_, k) => (k >= 3 * PEAKS ? random.between(0, 0.3) : k % 3 === 0 ? random.between(5, 9) : k % 3 === 1 ? 3 * (k - 1) / 3 + random.between(1, 2) : random.between(0.3, 0.6)));
+      start.push(truth.map((value, k) => (k % 3 === 1 && k < 3 * PEAKS ? value + random.between(-0.15, 0.15) : value * random.between(0.9, 1.1))));
+      for (let k = 0; k < points; k++) data[fit * points + k] = spectrumAt(truth, x[k]) + 0.1 * random.normal();
+    }
+    const problem = general.problem(), pairs = Array.from(data, (_, k) => Math.floor(k / points));
+    const p = problem.variables("lines", { shape: n, values: start.flat() });
+    problem.residuals("spectra", { of: [p.at(pairs)], data: { x: Float64Array.from(data, (_, k) => x[k % points]), y: Float64Array.from(data) } }, ([g], { x, y }) =>
+      spectrum(LINES.map((_, k) => g.at(k)), x).sub(y));
+    const report = await problem.solve({ costTolerance: 1e-14 }), right = await p.read(new Float64Array(n * count));
+    const errors = await (await problem.marginals({ variance: 1 })).standardErrors(p);
+    const options = { model: (p, { x }) => spectrum(p, x), parameters: LINES, variables: { x }, points, data, variance: 1, start: Object.fromEntries(LINES.map((name, k) => [name, start.map((row) => row[k])])) };
+    const fits = await lw.fit(options), exact = lw.precision === "f64";
+    assert.equal(fits.ended.converged, count, JSON.stringify(fits.ended));
+    for (let fit = 0; fit < count; fit++) for (const [k, name] of LINES.entries()) {
+      const error = errors[n * fit + k];
+      assert.ok(Math.abs(fits.values[name][fit] - right[n * fit + k]) <= (exact ? 1e-5 : 0.02) * error, `${name} of fit ${fit} is ${fits.values[name][fit]}, not ${right[n * fit + k]} ± ${error}`);
+      closeTo(fits.standardErrors[name][fit], error, exact ? 1e-5 : 0.02, `error of ${name}`);
+    }
+    closeTo(fits.chiSquared.reduce((sum, each) => sum + each, 0), 2 * report.cost, exact ? 1e-9 : 1e-4, "χ²");
+    // On the device, from other data and back: the same bits.
+    const set = await fitSet(lw, options), other = data.map((y) => y + 1);
+    await set.run();
+    assert.deepEqual((await set.read()).values, fits.values);
+    await set.write(other);
+    await set.run({ from: "values" });
+    assert.ok((await set.values("c")).every((c, fit) => Math.abs(c - fits.values.c[fit] - 1) < 0.01), "one more everywhere is in the background");
+    await set.write(data);
+    await set.run();
+    assert.deepEqual((await set.read()).standardErrors, fits.standardErrors);
+    set.dispose();
+    // Of 13, with bounds and one that is fixed.
+    const bounded = await lw.fit({ ...options, fixed: ["d"], lower: { c: 0.1, w0: 0.2 }, upper: { c: 0.12 } });
+    assert.ok(bounded.ended.converged + bounded.ended["at-bound"] === count && bounded.ended["at-bound"] > 0, JSON.stringify(bounded.ended));
+    bounded.values.c.forEach((c, fit) => {
+      assert.ok(c >= Math.fround(0.1) - 1e-7 && c <= Math.fround(0.12) + 1e-7, `c is ${c}`);
+      if (bounded.state(fit) === "at-bound") assert.equal(bounded.standardErrors.c[fit], 0);
+    });
   });
 }
 
@@ -369,7 +423,7 @@ test("wrong options are refused", async (t) => {
     [{ ...good, likelihood: "normal" }, "invalid-option", /likelihood/],
     [{ ...good, variance: 0 }, "invalid-option", /variance/],
     [{ ...good, loss: 3 }, "invalid-option", /loss/],
-    [{ ...good, model: (p, { x }) => p.reduce((sum, each) => sum.add(each), x), parameters: [..."abcdefghijklm"], start: Object.fromEntries([..."abcdefghijklm"].map((name) => [name, 0])) }, "limits", /13 parameters are fitted/],
+    [{ ...good, model: (p, { x }) => p.reduce((sum, each) => sum.add(each), x), parameters: MANY, start: Object.fromEntries(MANY.map((name) => [name, 0])) }, "limits", /33 parameters are fitted/],
   ];
   for (const [options, code, message] of cases) await rejects(lw.fit(options), code, message);
   await assert.rejects(lw.fit(good, 3), LeastwiseError);

@@ -218,7 +218,10 @@ fn items(body: &Body, dispatch: &Dispatch) -> u32 {
     match body {
         Body::Tiles(_) => leastwise_program::OwnerArguments::of(dispatch.words).instances,
         Body::Reduced(_) => leastwise_program::ReducedArguments::of(dispatch.words).instances,
-        Body::Fit(_) => dispatch.count.saturating_mul(leastwise_program::FitArguments::of(dispatch.words).points),
+        Body::Fit(_) => {
+            let args = leastwise_program::FitArguments::of(dispatch.words);
+            (dispatch.count / args.lanes).saturating_mul(args.points)
+        }
         _ => dispatch.count,
     }
 }

@@ -241,10 +241,7 @@ impl CpuDevice {
             _ if deadline_ms == f64::INFINITY => u32::MAX,
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
-            (Body::Fit(fits), threads) => {
-                let points = leastwise_program::FitArguments::of(dispatch.words).points;
-                fits.slice(points).max(group_size).saturating_mul(threads)
-            }
+            (Body::Fit(fits), threads) => fits.slice(dispatch.words).max(group_size).saturating_mul(threads),
             (_, 1) => ITEMS_PER_SLICE,
             // In wasm a share of so few items would not be worth handing over.
             (Body::Twin(_), _) if cfg!(not(target_arch = "wasm32")) => ITEMS_PER_SLICE,

@@ -37,7 +37,7 @@ mod set;
 pub use options::Options;
 pub use set::{Candidates, FitSet, From};
 
-use leastwise_device::{Device, KernelSource, Profile};
+use leastwise_device::{Device, KernelSource, Limits, Profile};
 use leastwise_error::Error;
 use leastwise_program::{FitLayout, FitModel, FitProgram};
 
@@ -84,7 +84,7 @@ impl Fitting {
     /// The kernel of a model.
     ///
     /// # Errors
-    /// [`Error::Limits`] for more free parameters, or a larger model, than one thread has room for.
+    /// [`Error::Limits`] for more free parameters, or a larger model, than a kernel has room for.
     pub fn new(model: &FitModel, layout: FitLayout) -> Result<Self, Error> {
         let (free, most) = (layout.free_count(), FitProgram::MOST_FREE);
         if free > most {
@@ -127,7 +127,13 @@ impl Fitting {
         // A launch must not keep a device busy for long: so many operations take it well below a second.
         let of_work = WORK / (points * self.work());
         let most = if device.profile() == Profile::Gpu { MOST } else { MOST_ON_CPU };
-        of_data.min(others).min(of_work).min(limits.max_items()).clamp(1, most) as u32
+        let of_items = limits.max_items().min(u32::MAX.into()) / u64::from(self.lanes(&limits));
+        of_data.min(others).min(of_work).min(of_items).clamp(1, most) as u32
+    }
+
+    /// Items of a dispatch that a fit has: a workgroup's, where a thread has no room for it.
+    pub(crate) fn lanes(&self, limits: &Limits) -> u32 {
+        if self.program.is_wide() { limits.group_size } else { 1 }
     }
 
     /// Operations of a point, about.

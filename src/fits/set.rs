@@ -132,6 +132,10 @@ impl FitSet {
         if longest > room.min(u32::MAX.into()) {
             return Err(Error::Limits(format!("fit(): {longest} numbers in one buffer, where this device has room for {room}")));
         }
+        let lanes = fitting.lanes(&limits);
+        if u64::from(count) * u64::from(lanes) > limits.max_items().min(u32::MAX.into()) {
+            return Err(Error::Limits(format!("fit(): {count} fits with a workgroup each, where a dispatch has no room for so many")));
+        }
         let precision = if device.backend() == "webgpu" { Precision::F32 } else { device.precision() };
         let kernel = device.kernels(&[fitting.source()])?[0];
         let others = StaticKernels::request(device, fits::ALL, |source| source)?;
@@ -180,7 +184,7 @@ impl FitSet {
             kernel,
             others,
             precision,
-            args: FitArguments { fits: count, points, total: total as u32, rounds: 0, most: 0, each },
+            args: FitArguments { fits: count, points, total: total as u32, rounds: 0, most: 0, each, lanes },
             rounds: rounds as u32,
             evaluation,
             count,
@@ -371,7 +375,8 @@ impl FitSet {
         bindings[binding::VECTOR_IN] = self.bounds;
         bindings[binding::VECTOR_OUT] = Some(self.fields);
         let words = FitArguments { rounds, ..self.args }.words();
-        recording.push(Command::Dispatch(Dispatch { kernel: self.kernel, bindings, count: self.running, single_group: false, words }));
+        let count = self.running * self.args.lanes;
+        recording.push(Command::Dispatch(Dispatch { kernel: self.kernel, bindings, count, single_group: false, words }));
     }
 
     /// A launch over the fits that run, and the list of those that run after it.

@@ -111,6 +111,11 @@ impl FitLayout {
         self.free.len() as u32
     }
 
+    /// True if a fit has more parameters than a thread's registers have room for: then a workgroup has a fit.
+    pub fn is_wide(&self) -> bool {
+        self.free_count() > FitProgram::MOST_IN_REGISTERS
+    }
+
     /// Field of the state's buffer with the first standard error: after the parameters.
     pub fn errors(&self) -> u32 {
         self.parameters
@@ -196,20 +201,22 @@ pub struct FitArguments {
     pub most: u32,
     /// 1 if every fit has bounds of its own, 0 if they are shared.
     pub each: u32,
+    /// Items of a dispatch that a fit has: 1, or those of a workgroup ([`FitProgram::is_wide`]).
+    pub lanes: u32,
 }
 
 impl FitArguments {
     /// The words of a dispatch.
     pub fn words(self) -> [u32; ARGUMENT_WORDS] {
         let mut words = [0; ARGUMENT_WORDS];
-        words[..6].copy_from_slice(&[self.fits, self.points, self.total, self.rounds, self.most, self.each]);
+        words[..7].copy_from_slice(&[self.fits, self.points, self.total, self.rounds, self.most, self.each, self.lanes]);
         words
     }
 
     /// The arguments that words are.
     pub fn of(words: [u32; ARGUMENT_WORDS]) -> Self {
-        let [fits, points, total, rounds, most, each, ..] = words;
-        Self { fits, points, total, rounds, most, each }
+        let [fits, points, total, rounds, most, each, lanes, ..] = words;
+        Self { fits, points, total, rounds, most, each, lanes: lanes.max(1) }
     }
 }
 
@@ -237,8 +244,10 @@ impl FitTolerances {
 }
 
 impl FitProgram {
-    /// Free parameters at most: the normal matrix stays in registers.
-    pub const MOST_FREE: u32 = 12;
+    /// Free parameters at most, whose normal matrix stays in the registers of one thread.
+    pub const MOST_IN_REGISTERS: u32 = 12;
+    /// Free parameters at most: the normal matrix and its factor are in a workgroup's memory.
+    pub const MOST_FREE: u32 = 32;
     /// Instructions of a point at most: the kernel is one module.
     pub const MOST_INSTRUCTIONS: usize = 3000;
     /// First damping.
@@ -293,6 +302,11 @@ impl FitProgram {
         };
         lower(&graph, &stores, load, &mut program);
         Self { program, layout }
+    }
+
+    /// True if a workgroup has a fit, which otherwise a thread has.
+    pub fn is_wide(&self) -> bool {
+        self.layout.is_wide()
     }
 
     /// What its kernel does with each slot: where fits begin is in the arena's slot, the fits that are not at their end in the

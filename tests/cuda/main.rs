@@ -380,11 +380,12 @@ fn what_is_not_there_is_said() {
     assert!(device.allocate(Kind::Real, 1000, "a little").is_ok());
 }
 
-/// Many small fits in every layout, in both precisions.
+/// Many small fits in every layout, in both precisions, of few parameters and of many.
 #[test]
 fn fits_agree_with_the_cpu_in_f64() {
     let mut reference = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
     for (precision, part) in [(Precision::F32, 0.02), (Precision::F64, 1e-4)] {
         support::fits::agree(&mut device(precision), &mut reference, &support::fits::scenes(), &[1, 63, 257, 5003], part);
+        support::fits::agree(&mut device(precision), &mut reference, &support::fits::wide_scenes(), &[1, 65, 400], 2.5 * part);
     }
 }

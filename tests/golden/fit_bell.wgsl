@@ -14,6 +14,8 @@ struct Args {
     most: u32,
     // 1 if every fit has bounds of its own.
     each: u32,
+    // Invocations of a fit.
+    lanes: u32,
 }
 
 // F with its low part, gradient, and the lower triangle of the normal matrix.

@@ -173,7 +173,7 @@ export interface Engine<P extends DType = "f32"> extends Disposable, TensorEngin
    * Fits one model to many independent data sets at once, each with parameters of its own, by a Levenberg–Marquardt method that runs
    * whole in one thread of the device (docs/FITS.md). On WebGPU it computes in f32, whatever the engine's precision.
    *
-   * @throws `invalid-option`, `data-length` and `bounds` for other options; `limits` for more than 12 free parameters, or too large a model; the signal's reason after an abort
+   * @throws `invalid-option`, `data-length` and `bounds` for other options; `limits` for more than 32 free parameters, or too large a model; the signal's reason after an abort
    * @example
    * const { values, standardErrors } = await lw.fit({
    *   model: ([a, k], { t }) => a.mul(exp(k.mul(t).neg())),

@@ -322,7 +322,7 @@ function gaussian2d<S extends Shape = "round">(options: FitImages & { readonly s
  *   (Weideman 1994); `lower` keeps sigma positive and gamma at 0 or above;
  * - `exponential`: a exp(−rate x) + offset; `logistic`: a / (1 + exp(−rate (x − center))) + offset; `polynomial`: Σ cₖ xᵏ of a `degree`;
  * - `spline`: Σ cₖ Bₖ(x), B-splines of a `degree` (default: 3) with inner `knots`, as `scipy.interpolate.LSQUnivariateSpline` takes them: c0 … are the
- *   coefficients of `BSpline` on knots that begin and end with degree + 1 times the least and the greatest x; at most 12;
+ *   coefficients of `BSpline` on knots that begin and end with degree + 1 times the least and the greatest x; at most 32;
  * - `gaussian2d`: spots of a `shape`, `"round"`, `"elliptic"` or `"rotated"` (by `angle`, from x to y).
  *
  * @throws `invalid-option` for other options; `data-length` where data are no whole number of curves or images

@@ -56,7 +56,7 @@ export type FitParameters<Names extends readonly string[]> = { readonly [K in ke
 export interface FitBase<Names extends readonly string[], Variable extends string> extends Reporting {
   /** f(p, x): a function of one point, which is traced once. */
   readonly model: (parameters: FitParameters<Names>, variables: { readonly [V in Variable]: Scalar }) => Scalar;
-  /** Names of the parameters, in the order in which the model takes them. At most 12 may be fitted; see `fixed`. */
+  /** Names of the parameters, in the order in which the model takes them. At most 32 may be fitted; see `fixed`. */
   readonly parameters: Names;
   /** Independent variables by name. Each has one value for each point of a fit, the same for all fits, or one for each point of all fits, as `data` has. @defaultValue none */
   readonly variables?: { readonly [V in Variable]: ArrayLike<number> };

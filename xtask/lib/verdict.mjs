@@ -22,7 +22,7 @@ export function packedFrom(folder) {
  */
 export const runScript = ({ files, pattern, packed }) => `#!/usr/bin/env bash
 # The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
-# they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, preconditioners, armadillo,
+# they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, fits, preconditioners, armadillo,
 # bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA), soak
 # (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, default 10, from LEASTWISE_SOAK_SEED on, in
 # LEASTWISE_SOAK_PROCESSES processes beside each other).
@@ -51,7 +51,7 @@ part() {
   echo "━━ $name: $verdict [$((SECONDS - started)) s]"
   case $name in
     memcheck) tail -1 "$logs/$name.log" ;;
-    large | preconditioners | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
+    large | fits | preconditioners | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
     doctor | soak-*) cat "$logs/$name.log" ;;
     device) grep -E "^test |test result" "$logs/$name.log" ;;
     *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
@@ -77,6 +77,7 @@ wait $device || failed=1
 sanitizer="$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)"
 LEASTWISE_FUZZ_PROGRAMS=64 part memcheck "$sanitizer" --tool memcheck --error-exitcode 9 ./cuda-tests --test-threads=1 static_kernels random_programs
 part large ./node benches/run.mjs large cuda/f64 cuda/f32 webgpu/f32
+part fits ./node benches/run.mjs fits --backends=cuda,webgpu --resident=1000000,10000000,100000000
 part preconditioners ./node benches/run.mjs preconditioners cuda/f64 cuda/f32 webgpu/f32
 part armadillo ./node benches/run.mjs armadillo cuda/f64 cuda/f32 webgpu/f32
 part bundle ./node benches/run.mjs bundle cuda/f64 cuda/f32 webgpu/f32 cpu/f64

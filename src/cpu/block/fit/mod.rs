@@ -14,6 +14,7 @@ use super::parts;
 use super::{BlockProgram, Compiled, precision};
 use crate::real::Real;
 use crate::{Bindings, Evaluator, Workgroups, threads};
+use leastwise_kernels::ARGUMENT_WORDS;
 use leastwise_program::fit::{FitPlaces, fit_state};
 use leastwise_program::{FitArguments, FitLayout, FitProgram};
 use leastwise_recording::binding::*;
@@ -22,6 +23,8 @@ use system::System;
 
 /// Fits that the lanes of a block take one after the other.
 const SHARE: usize = 512;
+/// The same of fits of many parameters.
+const WIDE_SHARE: usize = 2 * LANES;
 
 /// Steps of all points' programs between two looks at the clock, where each fit takes a few iterations.
 const SLICE: u32 = 1 << 20;
@@ -98,23 +101,28 @@ impl FitBlocks {
         &self.block
     }
 
-    /// Fits of a launch between two looks at the clock, on one thread.
-    pub fn slice(&self, points: u32) -> u32 {
-        SLICE / self.block.length().saturating_mul(points).max(1)
+    /// Items of a launch between two looks at the clock, on one thread.
+    pub fn slice(&self, words: [u32; ARGUMENT_WORDS]) -> u32 {
+        let FitArguments { points, lanes, .. } = FitArguments::of(words);
+        let (matrix, least) = if self.layout.is_wide() { (row_of(self.layout.free.len()) as u32, LANES as u32) } else { (0, 0) };
+        let fits = SLICE / (self.block.length() + matrix).saturating_mul(points).max(1);
+        fits.max(least).saturating_mul(lanes)
     }
 
     /// Makes the iterations of a launch, for the fits of `work`.
     pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>, evaluator: Evaluator) {
         let items = work.items();
         let args = FitArguments::of(work.params.words);
-        let list = &bindings.words(INDEX)[items];
+        let lanes = args.lanes as usize;
+        let list = &bindings.words(INDEX)[items.start / lanes..items.end / lanes];
         let places = self.layout.places(args.points.into(), args.total.into());
         let (starts, data, bounds) = (bindings.words(ARENA), bindings.read(DATA), bindings.read(VECTOR_IN));
         let state = bindings.write(VECTOR_OUT);
         let compiled = self.block.compiled(evaluator, precision::<R>());
         let fits = args.fits as usize;
         let steps = list.len() * self.block.steps(&compiled).max(1) * args.points.max(1) as usize;
-        let shares: Vec<&[u32]> = list.chunks(SHARE).collect();
+        let share = if self.layout.is_wide() { WIDE_SHARE } else { SHARE };
+        let shares: Vec<&[u32]> = list.chunks(share).collect();
         let memory = Memory { args, places, starts, data, bounds, state };
         let run = |list: &[u32]| self.fit_share(&memory, list, &compiled);
         let results =

@@ -1,4 +1,7 @@
-//! The module of fits: a thread has a fit, whose sums stay in its registers. Every loop over parameters is written out.
+//! The module of fits. Of few parameters, a thread has a fit, whose sums stay in its registers: every loop over parameters is written
+//! out. Of more, [a workgroup](wide) has one.
+
+mod wide;
 
 use super::writer::{Format, Writer};
 use super::{NAMES, write_values};
@@ -10,7 +13,7 @@ use std::fmt::{Result, Write};
 pub fn fit_module(fit: &FitProgram) -> KernelText {
     let mut text = Writer::new(Format::Single);
     // Writing to a string cannot fail.
-    let _ = write(fit, &mut text);
+    let _ = if fit.is_wide() { wide::write(fit, &mut text) } else { write(fit, &mut text) };
     text.single(fit.access())
 }
 
@@ -24,8 +27,9 @@ fn below(n: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..n).flat_map(|i| (0..i).map(move |j| (i, j)))
 }
 
-fn write(fit: &FitProgram, text: &mut Writer) -> Result {
-    let (layout, n) = (&fit.layout, fit.layout.free.len());
+/// Buffers and arguments.
+fn write_declarations(fit: &FitProgram, text: &mut Writer) -> Result {
+    let layout = &fit.layout;
     if layout.ragged {
         writeln!(text, "// Where each fit's points begin, and the end of the last one's.")?;
         writeln!(text, "@group(0) @binding({}) var<storage, read> {}: array<u32>;", binding::ARENA, NAMES[binding::ARENA])?;
@@ -43,7 +47,13 @@ fn write(fit: &FitProgram, text: &mut Writer) -> Result {
     let out = binding::VECTOR_OUT;
     writeln!(text, "@group(0) @binding({out}) var<storage, read_write> {}: array<real>;", NAMES[out])?;
     writeln!(text, "\nstruct Args {{\n    fits: u32,\n    points: u32,\n    total: u32,\n    rounds: u32,\n    most: u32,")?;
-    writeln!(text, "    // 1 if every fit has bounds of its own.\n    each: u32,\n}}")?;
+    writeln!(text, "    // 1 if every fit has bounds of its own.\n    each: u32,")?;
+    writeln!(text, "    // Invocations of a fit.\n    lanes: u32,\n}}")
+}
+
+fn write(fit: &FitProgram, text: &mut Writer) -> Result {
+    let n = fit.layout.free.len();
+    write_declarations(fit, text)?;
     writeln!(text, "\n// F with its low part, gradient, and the lower triangle of the normal matrix.\nstruct Sums {{\n    cost: real,")?;
     (0..n).try_for_each(|j| writeln!(text, "    d{j}: real,"))?;
     (0..n).try_for_each(|j| writeln!(text, "    h{j}_{j}: real,"))?;
@@ -59,15 +69,10 @@ fn write_sum(text: &mut Writer, sum: &str, low: &str, value: &str) -> Result {
     writeln!(text, "            {low} = opaque(next - {sum}) - addend;\n            {sum} = next;\n        }}")
 }
 
-fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
-    let (layout, n) = (&fit.layout, fit.layout.free.len());
-    let (parameters, variables) = (layout.parameters as usize, layout.variables.len());
-    let arguments = joined(parameters, "", |j| format!(", g{j}: real"));
-    writeln!(text, "\nfn evaluate(first: u32, points: u32{arguments}) -> Sums {{")?;
-    writeln!(text, "    var cost: real = 0.0;\n    var cost_low: real = 0.0;\n    var usable = true;")?;
-    (0..n).try_for_each(|j| writeln!(text, "    var d{j}: real = 0.0;\n    var d{j}_low: real = 0.0;\n    var h{j}_{j}: real = 0.0;"))?;
-    below(n).try_for_each(|(i, j)| writeln!(text, "    var h{i}_{j}: real = 0.0;"))?;
-    // Lengths are those of `FitLayout::places`.
+/// Where data, weights and variables begin. Lengths are those of `FitLayout::places`. Gives the place of the weight of a point `k`,
+/// which is `own` among the points of all fits.
+fn write_places(fit: &FitProgram, text: &mut Writer) -> std::result::Result<Option<&'static str>, std::fmt::Error> {
+    let layout = &fit.layout;
     let shared = layout.variables.iter().filter(|shared| **shared).count();
     writeln!(text, "    let data_at = {}u + {shared}u * params.args.points;", FitTolerances::COUNT)?;
     let mut next = String::from("data_at + params.args.total");
@@ -84,13 +89,19 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
             Some("weights_at + own")
         }
     };
-    if shared < variables {
+    if shared < layout.variables.len() {
         writeln!(text, "    let variables_at = {next};")?;
     }
-    writeln!(text, "    for (var k = 0u; k < points; k++) {{")?;
+    Ok(weights)
+}
+
+/// What is given of a point `k`, besides the parameters.
+fn write_given(fit: &FitProgram, weights: Option<&str>, indent: &str, text: &mut Writer) -> Result {
+    let layout = &fit.layout;
+    let (parameters, variables) = (layout.parameters as usize, layout.variables.len());
     match layout.ragged {
-        true => writeln!(text, "        let own = first + k;")?,
-        false => writeln!(text, "        let own = first + k * params.args.fits;")?,
+        true => writeln!(text, "{indent}let own = first + k;")?,
+        false => writeln!(text, "{indent}let own = first + k * params.args.fits;")?,
     }
     let (mut of_shared, mut of_each) = (0, 0);
     for (number, is_shared) in layout.variables.iter().enumerate() {
@@ -101,17 +112,48 @@ fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
             of_each += 1;
             format!("variables_at + {}u * params.args.total + own", of_each - 1)
         };
-        writeln!(text, "        let g{}: real = data[{place}];", parameters + number)?;
+        writeln!(text, "{indent}let g{}: real = data[{place}];", parameters + number)?;
     }
-    writeln!(text, "        let g{}: real = data[data_at + own];", parameters + variables)?;
+    writeln!(text, "{indent}let g{}: real = data[data_at + own];", parameters + variables)?;
     if let Some(place) = weights {
-        writeln!(text, "        let g{}: real = data[{place}];", parameters + variables + 1)?;
+        writeln!(text, "{indent}let g{}: real = data[{place}];", parameters + variables + 1)?;
     }
+    Ok(())
+}
+
+/// The value of a column that the program stores.
+fn stored(fit: &FitProgram, column: u32) -> String {
+    let found = fit.program.stores.iter().find(|(store, _)| *store == Store::Tile(column));
+    format!("v{}", found.map_or(0, |(_, value)| *value))
+}
+
+/// The order of `FitTolerances`.
+fn write_tolerances(text: &mut Writer) -> Result {
+    writeln!(text, "    let least_curvature = real({:e});", FitProgram::LEAST_CURVATURE)?;
+    for (number, name) in ["cost_tolerance", "step_tolerance", "noise", "rank"].into_iter().enumerate() {
+        writeln!(text, "    let {name}: real = data[{number}];")?;
+    }
+    Ok(())
+}
+
+/// A field of the fit.
+fn field(place: &str) -> String {
+    format!("{}[{place} * fits + fit]", NAMES[binding::VECTOR_OUT])
+}
+
+fn write_evaluate(fit: &FitProgram, text: &mut Writer) -> Result {
+    let (layout, n) = (&fit.layout, fit.layout.free.len());
+    let parameters = layout.parameters as usize;
+    let arguments = joined(parameters, "", |j| format!(", g{j}: real"));
+    writeln!(text, "\nfn evaluate(first: u32, points: u32{arguments}) -> Sums {{")?;
+    writeln!(text, "    var cost: real = 0.0;\n    var cost_low: real = 0.0;\n    var usable = true;")?;
+    (0..n).try_for_each(|j| writeln!(text, "    var d{j}: real = 0.0;\n    var d{j}_low: real = 0.0;\n    var h{j}_{j}: real = 0.0;"))?;
+    below(n).try_for_each(|(i, j)| writeln!(text, "    var h{i}_{j}: real = 0.0;"))?;
+    let weights = write_places(fit, text)?;
+    writeln!(text, "    for (var k = 0u; k < points; k++) {{")?;
+    write_given(fit, weights, "        ", text)?;
     write_values(&fit.program, &[], "params.count", "        ", text)?;
-    let stored = |column: u32| {
-        let found = fit.program.stores.iter().find(|(store, _)| *store == Store::Tile(column));
-        format!("v{}", found.map_or(0, |(_, value)| *value))
-    };
+    let stored = |column: u32| stored(fit, column);
     writeln!(text, "        usable = usable && {} != 0.0;", stored(3))?;
     write_sum(text, "cost", "cost_low", &stored(0))?;
     let row = |j: usize| stored(FitProgram::BEFORE + j as u32);
@@ -159,7 +201,7 @@ fn write_scaled(fit: &FitProgram, indent: &str, text: &mut Writer) -> Result {
 fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
     let (layout, n) = (&fit.layout, fit.layout.free.len());
     let parameters = layout.parameters as usize;
-    let place = |field: u32| format!("{}[{field}u * fits + fit]", NAMES[binding::VECTOR_OUT]);
+    let place = |number: u32| field(&format!("{number}u"));
     writeln!(text, "\n@compute @workgroup_size(group_size)\nfn main(@builtin(global_invocation_id) id: vec3<u32>) {{")?;
     writeln!(text, "    let i = item(id);\n    if (i >= params.count) {{\n        return;\n    }}")?;
     writeln!(text, "    let fit = index[i];\n    let fits = params.args.fits;")?;
@@ -167,11 +209,7 @@ fn write_main(fit: &FitProgram, text: &mut Writer) -> Result {
         true => writeln!(text, "    let first = arena[fit];\n    let points = arena[fit + 1u] - first;")?,
         false => writeln!(text, "    let points = params.args.points;\n    let first = fit;")?,
     }
-    writeln!(text, "    let least_curvature = real({:e});", FitProgram::LEAST_CURVATURE)?;
-    // The order of `FitTolerances`.
-    for (number, name) in ["cost_tolerance", "step_tolerance", "noise", "rank"].into_iter().enumerate() {
-        writeln!(text, "    let {name}: real = data[{number}];")?;
-    }
+    write_tolerances(text)?;
     if layout.bounded {
         writeln!(text, "    let bound_stride = select(1u, fits, params.args.each != 0u);\n    let bound = fit * params.args.each;")?;
         for j in 0..n {
