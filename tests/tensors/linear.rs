@@ -179,7 +179,7 @@ fn reflections_and_rotations_keep_their_promises() {
 
 /// Rotations [3, 3] by turns in two planes.
 fn rotations(random: &mut Random, count: usize) -> Vec<Vec<f64>> {
-    let angle = |random: &mut Random| f64::from(random.between(-3.0, 3.0)).sin_cos();
+    let angle = |random: &mut Random| random.between(-3.0, 3.0).sin_cos();
     (0..count)
         .map(|_| {
             let ((s, c), (t, d)) = (angle(random), angle(random));
