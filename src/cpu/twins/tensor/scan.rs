@@ -40,7 +40,8 @@ impl Lines {
         let Self { length, inner, chunk, is_reversed } = *self;
         let mut results = Pieces::new(results);
         let items = work.items();
-        if items.is_empty() {
+        // Empty lines are items of recurrences, too.
+        if items.is_empty() || length == 0 {
             return;
         }
         let chunks = length.div_ceil(chunk);
