@@ -158,6 +158,7 @@ fn the_best_of_several_starts_is_kept() {
         [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
     {
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+        let live = device.counters().bytes_live;
         let mut each = Vec::new();
         for row in rows.chunks(4) {
             let candidates = Candidates { rows: row, given: 0b10, fitted: true };
@@ -178,6 +179,7 @@ fn the_best_of_several_starts_is_kept() {
                 }
                 assert_eq!(at(&best, layout.state()) as u32, fit_state::CONVERGED, "{name}");
             }
+            assert_eq!(device.counters().bytes_live, live, "{name}: what candidates need is freed");
             // A start by its objective alone is one evaluation; the best one of all is fitted.
             assert!(fitted || dispatches <= 2 * 2 + 1 + 4 * 2, "{name}: {dispatches} dispatches");
         }

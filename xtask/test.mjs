@@ -77,7 +77,7 @@ const slowestFirst = (files) => [...files.filter((name) => FIRST.includes(name))
 
 function stages() {
   let tarball, project, addon;
-  const packages = ["@types/node", "@types/three", "@webgpu/types", "playwright-core", "typescript", "typescript-5.9", "webgpu", ...pagePackages];
+  const packages = ["@types/node", "@types/three", "@webgpu/types", "h5wasm", "playwright-core", "typescript", "typescript-5.9", "webgpu", ...pagePackages];
   const ofAddon = full ? suiteFiles(join(root, "pkg_tests")) : contractFiles;
   return [
     { name: "build", work: async () => { tarball = await build(); } },

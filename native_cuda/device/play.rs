@@ -244,11 +244,13 @@ impl CudaDevice {
             };
             is_over = self.landed(slot)?;
             let landed_ms = now_ms();
-            pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies, last_landed_ms > begun_ms);
-            last_landed_ms = landed_ms;
             if is_over {
                 pace.finished(rounds);
+            } else {
+                // Only chunks that worked to their end: past the flag, bodies take little time.
+                pace.measured(landed_ms - begun_ms.max(last_landed_ms), bodies, last_landed_ms > begun_ms);
             }
+            last_landed_ms = landed_ms;
         }
         // What is in flight still lands in its slot: it must have before the next Repeat uses it.
         for Chunk { slot, .. } in in_flight {

@@ -39,7 +39,20 @@ for (const backend of BACKENDS) {
     t.after(() => again.dispose());
     assert.deepEqual([again.equalities, again.redundant], [2, 1]);
     closeTo((await again.covariance(angle, [0]))[0], 2 / 3, 1e-12, "with what is redundant");
+    // Half the sum tells as much as the sum.
     sum.enabled = false;
+    const half = await problem.marginals({ variance: 1 });
+    t.after(() => half.dispose());
+    assert.deepEqual([half.equalities, half.redundant], [1, 0]);
+    (await half.joint([angle])).forEach((value, k) => closeTo(value, k % 4 === 0 ? 2 / 3 : -1 / 3, 1e-12, `entry ${k} of half the sum`));
+    // One that asks for another sum is not redundant: there is no solution.
+    problem.constrain("another sum", { over: [0, 1, 2], of: [angle.at(0), angle.at(1), angle.at(2)], to: "=0" }, ([a, b, c]) => a.add(b).add(c).sub(4));
+    const other = await problem.marginals({ variance: 1 });
+    t.after(() => other.dispose());
+    assert.deepEqual([other.equalities, other.redundant], [2, 0]);
+    assert.ok(Math.abs(other.violation - (4 - Math.PI)) < 1e-4, `${other.violation}`);
+    const gradients = await problem.backward([[angle, [1, 0, 0]]]);
+    assert.deepEqual([gradients.equalities, gradients.redundant, gradients.stationary], [2, 0, false]);
   });
 
   test(`the nearest point of a circle moves with its radius, on ${backend}`, async (t) => {

@@ -324,6 +324,7 @@ for (const backend of BACKENDS) {
     const controller = new AbortController(), why = new Error("enough");
     controller.abort(why);
     await assert.rejects(set.run({ signal: controller.signal }), (error) => error === why);
+    await rejects(set.read(), "invalid-option", /nothing was fitted to its end/);
     await set.run();
     same(await set.read(), next);
     set.dispose();

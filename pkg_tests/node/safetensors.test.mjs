@@ -73,6 +73,12 @@ test("other types: BF16 exactly, whole numbers as far as they are", async (t) =>
   assert.deepEqual(await list(one("U32", Uint32Array.of(2 ** 24))), [2 ** 24]);
   assert.deepEqual(await list(one("I64", BigInt64Array.of(-5n, 2n ** 53n), { dtype: "f64" })), [-5, 2 ** 53]);
   refuses(() => one("I32", Int32Array.of(3, -(2 ** 24) - 1)), "dtype", 'loadTensors(lw, file): tensor "x" of I32 has -16777217 at place 1, but f32 has all whole numbers up to 16777216 only: { dtype: "f64" } has this one, too');
+  // The next whole number after 2⁵³ is that one as a number, but not in the file.
+  for (const big of [2n ** 53n + 1n, -(2n ** 53n) - 1n]) refuses(() => one("I64", BigInt64Array.of(1n, big)), "dtype", `loadTensors(lw, file): tensor "x" of I64 has ${big} at place 1, but f32 has all whole numbers up to 16777216 only: { dtype: "f32" } says that others are to be rounded`);
+  refuses(() => one("I64", BigInt64Array.of(-(2n ** 53n))), "dtype", /\{ dtype: "f64" \} has this one, too$/);
+  const exact = await open(t, { backend: "cpu", precision: "f64" }), ofBig = fileWith({ x: { dtype: "I64", shape: [2], data_offsets: [0, 16] } }, bytesOf(BigInt64Array.of(2n ** 53n, 2n ** 53n + 1n)));
+  refuses(() => loadTensors(exact, ofBig), "dtype", /has 9007199254740993 at place 1, but f64 has all whole numbers up to 9007199254740992 only: \{ dtype: "f64" \} says that others are to be rounded$/);
+  assert.deepEqual(await list(loadTensors(exact, ofBig, { dtype: "f64" }).tensors.x), [2 ** 53, 2 ** 53]);
   refuses(() => one("U64", BigUint64Array.of(2n ** 60n)), "dtype", /has 1152921504606846976 at place 0.* \{ dtype: "f32" \} says that others are to be rounded/);
   assert.deepEqual(await list(one("U64", BigUint64Array.of(2n ** 60n + 1n), { dtype: "f32" })), [2 ** 60]);
 });
@@ -96,6 +102,14 @@ test("files that nobody should believe", async (t) => {
   is(fileWith({ ...header, b: { ...header.b, shape: [30], data_offsets: [8, 128] } }, data), "file-truncated", /tensor "b" needs 128 bytes after the header, but there are 20/);
   is(fileWith({ a: { dtype: "F32", shape: [2 ** 52, 2 ** 52], data_offsets: [0, 8] } }, data.slice(0, 8)), "file-corrupt", /not 8.1\d*e\+31/);
   is(fileWith({ a: { dtype: "F32", shape: [0, 2 ** 40], data_offsets: [0, 0] } }), "shape", /sizes are whole numbers/);
+  is(fileWith({ a: { dtype: "F32", shape: new Array(1_000_000).fill(1), data_offsets: [0, 8] } }, data.slice(0, 8)), "file-corrupt", 'this safetensors file is damaged: tensor "a" has 1000000 axes (64 at most)');
+  assert.equal(loadTensors(lw, fileWith({ a: { dtype: "U8", shape: new Array(64).fill(1), data_offsets: [0, 1] } }, Uint8Array.of(3))).tensors.a.rank, 64);
+  // No file makes a message long.
+  const long = "x".repeat(1e6), short = (error) => { assert.ok(error.message.length < 4000, `${error.message.length} characters`); return true; };
+  for (const file of [fileWith({ [long]: { dtype: long, shape: [8], data_offsets: [0, 8] } }, data.slice(0, 8)), fileWith({ [long]: 1 }), fileWith({ a: { dtype: "F32", shape: new Array(64).fill(2 ** 53 - 1), data_offsets: [0, 8] } }, data.slice(0, 8)), fileWith(`{"a":${long}`), fileWith({ [long]: { dtype: "F32", shape: [2], data_offsets: [8, 16] } }, data.slice(0, 16))]) assert.throws(() => loadTensors(lw, file), short);
+  const named = Object.fromEntries(Array.from({ length: 30 }, (_, k) => [`${k}-${long}`, { dtype: "U8", shape: [1], data_offsets: [k, k + 1] }]));
+  assert.throws(() => loadModel(linear(lw, 2, 2, { seed: 1 }), fileWith(named, new Uint8Array(30))), short);
+  assert.throws(() => loadTensors(lw, fileWith(named, new Uint8Array(30))).tensors.a, short);
   is(fileWith({ a: { dtype: "F8_E4M3", shape: [8], data_offsets: [0, 8] } }, data.slice(0, 8)), "file-format", /tensor "a" is of "F8_E4M3"; F64, F32, F16, BF16, I64/);
   is(fileWith({ a: { dtype: "constructor", shape: [8], data_offsets: [0, 8] } }, data.slice(0, 8)), "file-format", /is of "constructor"/);
   for (const entry of [null, 1, [], {}, { dtype: "F32" }, { dtype: 1, shape: [], data_offsets: [0, 4] }, { dtype: "F32", shape: [1.5], data_offsets: [0, 6] }, { dtype: "F32", shape: [-1], data_offsets: [0, 4] }, { dtype: "F32", shape: "1", data_offsets: [0, 4] }, { dtype: "F32", shape: [1], data_offsets: [0] }, { dtype: "F32", shape: [1], data_offsets: [0, 4, 8] }, { dtype: "F32", shape: [1], data_offsets: [-4, 0] }, { dtype: "F32", shape: [1], data_offsets: ["0", 4] }]) {
@@ -105,7 +119,7 @@ test("files that nobody should believe", async (t) => {
   // Names that JavaScript has uses for are names like others.
   const odd = loadTensors(lw, fileWith('{"__proto__":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"constructor":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}', Uint8Array.of(5, 6))).tensors;
   assert.deepEqual([Object.keys(odd), await odd.constructor.item(), Object.getPrototypeOf({}).dtype], [["__proto__", "constructor"], 6, undefined]);
-  assert.equal(lw.memory().tensors, before + 2, "nothing is left of what was refused");
+  assert.equal(lw.memory().tensors, before + 2 + 1 + 30 + 2, "nothing is left of what was refused");
   refuses(() => loadTensors(lw, "file"), "invalid-option", /the file must be a Uint8Array or an ArrayBuffer, not a string/);
   refuses(() => loadTensors({}, good), "invalid-option", /lw must be an engine/);
   refuses(() => loadTensors(lw, good, { dtype: "i32" }), "invalid-option", /dtype: "i32" is not one of/);

@@ -150,6 +150,32 @@ test("what they make is freed, and errors are for people", async (t) => {
   assert.equal(lw.memory().tensors, before + made.length);
   for (const each of made) each.dispose();
   assert.equal(lw.memory().tensors, before);
+  // What work makes on the way goes without a scope around it, too.
+  const long = (x) => x.square().add(1).log().mul(x.exp());
+  let live;
+  for (let round = 0; round < 6; round++) {
+    const forward = jvp(long, [x], [d]), curved = hvp((x) => long(x).sum(), [x], [d]), { value, pull } = vjp(long, [x]);
+    assert.equal(lw.memory().tensors, before + 6, "two, three, and the value");
+    const [slope] = pull(d), all = [forward.value, forward.tangent, curved.value, ...curved.gradients, ...curved.products, value, slope];
+    assert.equal(lw.memory().tensors, before + all.length);
+    const [at, tangent, loss, gradient, product, again, pulled] = await Promise.all(all.map(async (each) => [...await each.read()]));
+    const [f, df, ddf] = [(v) => Math.log(v * v + 1) * Math.exp(v), (v) => (Math.log(v * v + 1) + (2 * v) / (v * v + 1)) * Math.exp(v), (v) => (Math.log(v * v + 1) + (4 * v) / (v * v + 1) + (2 - 2 * v * v) / (v * v + 1) ** 2) * Math.exp(v)].map((of) => [1, 2].map(of));
+    for (const [found, right] of [[at, f], [again, f], [tangent, df], [gradient, df], [pulled, df], [product, ddf], [loss, [f[0] + f[1]]]]) near(found, right, 1e-5, "of a long chain");
+    for (const each of all) each.dispose();
+    // The first two rounds make the buffers that the others use.
+    if (round < 2) live = lw.memory().live;
+    assert.deepEqual([lw.memory().tensors, lw.memory().live], [before, live], `tensors and bytes after round ${round}`);
+  }
+  // A function may give back what it was given; and of what fails nothing is left.
+  const same = vjp((x) => x, [x]);
+  assert.equal(same.value, x);
+  const fails = [() => vjp((x) => { x.exp().sin(); throw new Error("halfway"); }, [x]), () => vjp((x) => [x.exp()], [x]), () => jvp((x) => x.exp(), [x], [lw.ones([3])]), () => hvp((x) => x.exp().sin(), [x], [d])];
+  for (const [k, fail] of fails.entries()) {
+    const count = lw.memory().tensors;
+    assert.throws(fail);
+    // The tangent of a wrong shape is this test's own.
+    assert.equal(lw.memory().tensors, count + (k === 2 ? 1 : 0), String(fail));
+  }
   refuses(() => jvp(1, [x], [d]), "invalid-option", "jvp(work, of, tangents): work must be a function of tensors, not a number");
   refuses(() => vjp(() => 1, [x]), "invalid-option", "vjp(work, of): what work returns must be a tensor, not a number");
   refuses(() => vjp(square, []), "invalid-option", /one at least, not an empty one/);

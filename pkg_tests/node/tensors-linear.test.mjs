@@ -63,6 +63,16 @@ for (const [backend, dtype] of DTYPES) {
     // Numbers that were computed give a table its gradient, too.
     const table = tensor([1, 2, 3, 4], [2, 2]), [of_table] = grad(table.gather(tensor([0, 1, 1], [3]).mul(1)).square().sum(), [table]);
     assert.deepEqual(await list(of_table), [2, 4, 12, 16]);
+    // Below 0 they count from the end, as NumPy's do, whoever gives them.
+    const back = [-1, 0, -3], one = tensor([1, 2, 3], [3]);
+    for (const numbers of [back, tensor(back, [3]), tensor(back, [3]).mul(1)]) {
+      const results = await Promise.all([flat.takeAlongAxis(numbers, 0), flat.gather(numbers), flat.putAlongAxis(numbers, one, 0), flat.scatterAdd(numbers, one, 0)].map(list));
+      assert.deepEqual(results, [[7, 5, 5], [7, 5, 5], [3, 6, 1], [10, 6, 8]]);
+    }
+    // Beyond, given ones are refused; computed ones are taken to the nearest, and put nowhere.
+    const beyond = tensor([-4, 3], [2]), two = tensor([1, 2], [2]);
+    assert.deepEqual(await Promise.all([flat.takeAlongAxis(beyond, 0), flat.gather(beyond), flat.putAlongAxis(beyond, two, 0), flat.scatterAdd(beyond, two, 0)].map(list)), [[5, 7], [5, 7], [5, 6, 7], [5, 6, 7]]);
+    for (const work of [() => flat.takeAlongAxis([-4], 0), () => flat.gather([-4]), () => flat.putAlongAxis([-4], 1, 0), () => flat.scatterAdd([-4], 1, 0)]) assert.throws(work, { code: "index-out-of-range", message: /number 0 is -4, but labels and indices are whole numbers from −3 / });
     assert.throws(() => flat.takeAlongAxis([3], 0), { code: "index-out-of-range", message: /3 places along axis 0/ });
     assert.throws(() => x.takeAlongAxis([0], 0), { code: "shape", message: /as many axes/ });
   });
@@ -84,6 +94,43 @@ for (const [backend, dtype] of DTYPES) {
     assert.throws(() => qr(tall.T), { code: "shape", message: /at least as many rows/ });
     const indefinite = await list(cholesky(tensor([1, 2, 2, 1], [2, 2])));
     assert.deepEqual(indefinite, [1, 0, 2, NaN]);
+  });
+}
+
+for (const [backend, dtype] of DTYPES) {
+  const epsilon = dtype === "f64" ? 1e-12 : 2e-5;
+
+  test(`${backend}, ${dtype}: products whose parts overflow`, async (t) => {
+    const lw = await open(t, { backend }), [big, many] = dtype === "f64" ? [1e200, 400] : [1e25, 50], of = (values) => lw.tensor(values, [values.length], { dtype }).cumprod();
+    near(await list(of([1 / big, big, big, 1 / big]).mul(1 / big)), [0, 1 / big, 1, 1 / big], epsilon, "up and down");
+    assert.deepEqual(await list(of([0, big, big, big])), [0, 0, 0, 0]);
+    assert.deepEqual(await list(of([...new Array(many).fill(0.5), ...new Array(many).fill(2)])), [...Array.from({ length: many }, (_, k) => 2 ** (-1 - k)), ...Array.from({ length: many }, (_, k) => 2 ** (1 + k - many))]);
+    assert.deepEqual(await list(of([2, Infinity, 0, 3])), [2, Infinity, NaN, NaN]);
+  });
+
+  test(`${backend}, ${dtype}: factors of matrices that lack a rank, and of any scale`, async (t) => {
+    const lw = await open(t, { backend }), tensor = (values, shape) => lw.tensor(values, shape, { dtype }), zero = async (name, of) => { const largest = await of.abs().max().item(); assert.ok(largest <= epsilon, `${name} is off by ${largest}`); };
+    const count = [1, 2, 3, 4, 5, 6, 7, 8, 9], rank = { "3 by 3": tensor(count, [3, 3]), "of ones": lw.ones([2, 4, 3], { dtype }), "wide, of zeros": lw.zeros([2, 5], { dtype }), "a corner": tensor([0, 0, 0, 0, 0, 3], [3, 2]), wide: tensor([1, 2, 3, 2, 4, 6], [2, 3]) };
+    for (const [name, a] of Object.entries(rank)) {
+      const { u, s, vh } = svd(a), k = s.shape.at(-1), unit = lw.eye(k, undefined, { dtype });
+      await zero(`${name}: uᵀu`, u.T.matmul(u).sub(unit));
+      await zero(`${name}: vh vhᵀ`, vh.matmul(vh.T).sub(unit));
+      await zero(`${name}: u s vh`, u.mul(s.expandDims(-2)).matmul(vh).sub(a).mul(0.1));
+    }
+    const a = tensor([2, -1, 0.5, 1, 3, 0.25, -0.5, 1, 1.5], [3, 3]);
+    for (const scale of [2 ** 120, 2 ** -120, 2 ** 63, 2 ** -80]) {
+      const b = a.mul(scale), [of, ofScaled] = [a, b].map((x) => ({ ...svd(x), ...qr(x), ...eigh(x) }));
+      for (const name of ["u", "vh", "q", "eigenvectors"]) await zero(`${name} at ${scale}`, of[name].sub(ofScaled[name]));
+      for (const name of ["s", "r", "eigenvalues"]) await zero(`${name} at ${scale}`, of[name].sub(ofScaled[name].mul(1 / scale)));
+    }
+  });
+
+  test(`${backend}, ${dtype}: gradients of equal values`, async (t) => {
+    const lw = await open(t, { backend }), tensor = (values, shape) => lw.tensor(values, shape, { dtype });
+    // A turn of diag(5, 5, 2), by q of any matrix.
+    const { q } = qr(tensor(numbers(9, 5), [3, 3])), a = tensor(Float64Array.from(await q.mul(tensor([5, 5, 2], [3])).matmul(q.T).read()), [3, 3]), turn = tensor(Float64Array.from(await q.read()), [3, 3]);
+    const sums = { "eigenvalues": [a, (x) => eigh(x).eigenvalues.sum(), lw.eye(3, undefined, { dtype })], "singular values": [a, (x) => svd(x).s.sum(), lw.eye(3, undefined, { dtype })], "squares of eigenvalues": [a, (x) => eigh(x).eigenvalues.square().sum(), a.mul(2)], "squares of singular values": [a, (x) => svd(x).s.square().sum(), a.mul(2)], "singular values of a turn": [turn, (x) => svd(x).s.sum(), turn], "logarithms": [a, (x) => svd(x).s.log().sum(), linearSolve(a, lw.eye(3, undefined, { dtype }))] };
+    for (const [name, [x, of, right]] of Object.entries(sums)) near(await list(grad(of(x), [x])[0]), await list(right), 10 * epsilon, name);
   });
 }
 

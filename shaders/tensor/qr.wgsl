@@ -47,12 +47,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     storageBarrier();
     for (var j = 0u; j < n; j++) {
         let first = orthogonal[a + j * n + j];
+        // Squares of what is divided by the largest do not overflow, and those that vanish do not count.
+        var largest = abs(first);
+        for (var i = j + 1u; i < m; i++) {
+            largest = max(largest, abs(orthogonal[a + i * n + j]));
+        }
+        let unit = select(largest, 1.0, largest == 0.0);
         var below: real = 0.0;
         for (var i = j + 1u; i < m; i++) {
-            let entry = orthogonal[a + i * n + j];
+            let entry = orthogonal[a + i * n + j] / unit;
             below += entry * entry;
         }
-        let length = sqrt(first * first + below);
+        let length = unit * sqrt(first / unit * (first / unit) + below);
         // Nothing is to be reflected where all below is 0 already.
         let is_done = below == 0.0;
         let diagonal = select(select(-length, length, first < 0.0), first, is_done);

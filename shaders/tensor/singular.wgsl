@@ -1,6 +1,6 @@
 // The right singular vectors V of matrices A, by one-sided Jacobi rotations (Hestenes 1958; Demmel & Veselić 1992): columns of A V
-// are turned in pairs until all are orthogonal. A workgroup has a matrix, a lane every so manieth pair; in a round all columns are in
-// one pair each, and in as many rounds as there are others each has met all of them. Vectors are in no order.
+// are turned in pairs until all are orthogonal. A workgroup has a matrix, and its lanes share the pairs of a round, in which every
+// column is in one pair; in as many rounds as there are other columns each has met all of them. Vectors are in no order.
 
 struct Args {
     // Rows of a matrix.
@@ -15,8 +15,11 @@ struct Args {
 
 @group(0) @binding(1) var<storage, read> matrices: array<real>;
 @group(0) @binding(5) var<storage, read_write> vectors: array<real>;
-// Working memory: A V.
+// A V.
 @group(0) @binding(8) var<storage, read_write> products: array<real>;
+
+// Cosine of an angle that turning would not change.
+const LEAST: real = 1e-18;
 
 @compute @workgroup_size(group_size)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
@@ -55,7 +58,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                     second += y * y;
                     both += x * y;
                 }
-                if (both != 0.0) {
+                // Not of NaN, which all that it meets becomes.
+                let is_orthogonal = abs(both) <= LEAST * sqrt(first) * sqrt(second);
+                if (!is_orthogonal) {
                     // The smaller angle that makes both orthogonal: tan θ, where cot 2θ is this.
                     let cotangent = (second - first) / (2.0 * both);
                     let size = abs(cotangent);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Fits of the list that one lane counts.
 pub(crate) const RUN: u32 = 64;
 
-/// Where the parts of the table begin, and how long it is: two lists, and the counts of runs.
+/// Beginnings of the table's parts, and its length: two lists, and the counts of runs.
 pub(crate) struct Places {
     pub lists: [u32; 2],
     pub counts: u32,

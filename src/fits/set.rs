@@ -12,6 +12,9 @@ use leastwise_kernels::fits::{
 };
 use leastwise_program::{FitArguments, FitLayout};
 
+/// Fits of a set at most: their number is kept in f32 as well, on the device.
+const MOST: u32 = 1 << 24;
+
 /// Operations of a launch on a GPU, about, and of what the CPU does of one between two looks at the clock.
 const LAUNCH: u64 = 1 << 37;
 const SLICE: u64 = 1 << 26;
@@ -23,7 +26,7 @@ const GPU_ROUNDS: u64 = 16;
 /// Fits whose slices are looked at between two looks at the clock.
 const CPU_FITS: u64 = 256;
 
-/// Where fits begin.
+/// Start values of fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// At their starting values.
@@ -83,7 +86,7 @@ pub struct FitSet {
     pub(crate) count: u32,
     /// Fits that are not at their end.
     running: u32,
-    /// Which of the lists has them.
+    /// Number of the list that has them.
     list: usize,
     places: Places,
     pub(crate) data: Slice,
@@ -120,7 +123,7 @@ impl FitSet {
     pub(crate) fn new(fitting: &Fitting, device: &mut Device, data: &FitData) -> Result<Self, Error> {
         let layout = fitting.layout().clone();
         let FitData { count, points, offsets, .. } = *data;
-        if count == 0 || count > fitting.capacity(device, points) && offsets.is_empty() {
+        if count == 0 || count > MOST || count > fitting.capacity(device, points) && offsets.is_empty() {
             return Err(Error::Limits(format!("fit(): a run of {count} fits of {points} points, where there is no room for so many")));
         }
         let total = total(&layout, data)?;
@@ -350,7 +353,7 @@ impl FitSet {
         self.reset(recording, false, Some(candidate));
     }
 
-    /// What the last candidate came to is kept where it is better.
+    /// The last candidate's result is kept where it is better.
     fn keep(&self, recording: &mut Recording) {
         let Some((_, best)) = self.tried else { return };
         if self.search.next == 1 {
@@ -441,6 +444,7 @@ impl FitSet {
         match self.stage {
             Stage::Idle | Stage::Last => {
                 (self.stage, self.play) = (Stage::Idle, None);
+                self.free_tried(device);
                 return Ok(Some(Playing::Finished(values)));
             }
             Stage::Search => {
@@ -454,6 +458,7 @@ impl FitSet {
         if self.running == 0 {
             if !self.search.fitted || self.tried.is_none() {
                 (self.stage, self.play) = (Stage::Idle, None);
+                self.free_tried(device);
                 return Ok(Some(Playing::Finished(Vec::new())));
             }
             self.keep(&mut recording);
@@ -475,6 +480,7 @@ impl FitSet {
             device.abandon(&mut play);
         }
         self.stage = Stage::Idle;
+        self.free_tried(device);
     }
 
     pub(crate) fn free_tried(&mut self, device: &mut Device) {

@@ -48,19 +48,19 @@ pub enum Reduced {
 }
 
 impl Reduced {
-    /// The one that takes less for a structure, and its multiplications, about.
-    pub fn new<'a>(left: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<(Self, f64), Refused>> {
+    /// The one that takes less for a structure.
+    pub fn new<'a>(left: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
         Box::pin(async move {
             let scalars = f64::from(left.scalars);
             let (whole, is_full) = (scalars.powi(3) / 3.0, 2.0 * left.values as f64 > 0.25 * scalars * scalars);
             if is_full && left.scalars <= DENSE_WHEN_FULL {
-                return Ok((Self::Dense, whole));
+                return Ok(Self::Dense);
             }
             let work = Ordering::new(left, pace).await?.work;
             if left.scalars <= DENSE && SPARSE * work >= whole {
-                return Ok((Self::Dense, whole));
+                return Ok(Self::Dense);
             }
-            Ok((Self::Sparse(Box::new(SparseCholesky::new(left, pace).await?)), work))
+            Ok(Self::Sparse(Box::new(SparseCholesky::new(left, pace).await?)))
         })
     }
 
@@ -125,7 +125,7 @@ impl Schur {
     pub fn new<'a>(pattern: &'a Pattern, tables: &'a [u32], pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
         Box::pin(async move {
             let elimination = Elimination::new(pattern, tables, pace).await?;
-            let (solver, _) = Reduced::new(&elimination.reduced, pace).await?;
+            let solver = Reduced::new(&elimination.reduced, pace).await?;
             let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
             let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
             Ok(Self { elimination, reduced, solver, factors, half, y })

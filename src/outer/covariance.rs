@@ -14,7 +14,7 @@ use leastwise_solve::covariance::{Covariance, CovarianceOptions, Held, Linearisi
 /// A covariance on its way.
 pub struct CovarianceRun {
     options: CovarianceOptions,
-    /// What constraints hold, where there are some.
+    /// Constraints that hold with equality, where there are some.
     held: Option<Held>,
     stage: Option<Stage>,
 }

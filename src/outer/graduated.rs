@@ -2,7 +2,7 @@
 //!
 //! A round reads the costs of the terms' instances back, with the weights that their user gave them; makes weights of them
 //! on the host; and solves. Terms with one weight for all are laid out with one for each meanwhile. In the end all weights
-//! are the user's again. Constraints hold in every round: each of its solves is one by the augmented Lagrangian.
+//! are the user's again. Constraints are part of every round: each of its solves is one by the augmented Lagrangian.
 
 use crate::evaluation::InstanceCosts;
 use crate::set_up::takes_long;

@@ -165,7 +165,7 @@ mod tests {
         assert!(10 * (played_in_all - needed_in_all) <= played_in_all, "{played_in_all} for {needed_in_all}");
     }
 
-    /// Where a round trip takes as long as many bodies, solves take little longer than their bodies and one round trip.
+    /// Solves take little longer than their bodies and one round trip, where that takes as long as many bodies.
     #[test]
     fn round_trips_are_not_waited_for() {
         for (body, trip) in [(0.03, 0.2), (0.02, 1.5), (0.1, 0.1)] {

@@ -78,7 +78,7 @@ fn fitting(spec: &FitSpec, largest: f64) -> Result<Fitting, Error> {
     Fitting::with_shared(&FitModel { graph: &graph, value, likelihood: &likelihood }, layout, spec.common)
 }
 
-/// What a set of fits is at.
+/// State of a set of fits.
 struct FitJob(u32);
 
 impl Job for FitJob {

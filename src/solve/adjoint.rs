@@ -52,6 +52,11 @@ impl ExactHessian {
         Self { parts: parts.collect(), matrix: BlockMatrix::zero(Arc::new(pattern)) }
     }
 
+    /// The diagonal, unknown by unknown.
+    pub fn diagonal(&self) -> Vec<f64> {
+        sparse::diagonal(&self.matrix)
+    }
+
     /// Structure of the matrix.
     pub fn pattern(&self) -> &Arc<Pattern> {
         &self.matrix.pattern
@@ -115,7 +120,7 @@ pub struct Adjoint {
     pub z: Vec<f64>,
     /// H⁻¹g: how far the nearest stationary point is, to first order.
     pub step: Vec<f64>,
-    /// What constraints come to, if there are any.
+    /// The constraints' part, if there are any.
     pub multipliers: Option<Multipliers>,
     /// Dimension of the null space of H.
     pub deficiency: u32,
@@ -125,16 +130,20 @@ pub struct Adjoint {
     pub method: &'static str,
 }
 
-/// What constraints come to, row by row of A.
+/// The constraints' part, row by row of A.
 pub struct Multipliers {
     /// y of [H Aᵀ; A 0][z; y] = [v; 0]; 0 for rows that depend on others.
     pub y: Vec<f64>,
-    /// How far λ is from that of the nearest solution, to first order.
+    /// Distance of λ from that of the nearest solution, to first order.
     pub step: Vec<f64>,
     /// A u with wk²(Au) = y in the rows that depend on no others.
     pub direction: Vec<f64>,
     /// Those rows.
     pub pivots: Vec<usize>,
+    /// ‖AᵀΔλ‖ of that distance, as a part of what the gradient is made of: ‖Aᵀλ‖ there, and ‖diag(H) x‖.
+    pub distance: f64,
+    /// Rows that depend on others and contradict them.
+    pub contradicting: u32,
 }
 
 impl AdjointOptions {
@@ -176,6 +185,7 @@ pub async fn solve(
     let on_free = |x: &[f64]| x.iter().zip(free).map(|(x, free)| if *free { *x } else { 0.0 }).collect::<Vec<f64>>();
     let (v, g) = (on_free(v), on_free(g));
     let tolerance = options.tolerance(precision);
+    let all = equalities;
     let equalities = equalities.map(|equalities| equalities.among(free));
     let reach = equalities.as_ref().map_or(vec![0.0; free.len()], |equalities| equalities.reach(free.len()));
     let is_untouched = |k: usize| free[k] && diagonal[k] == 0.0 && reach[k] == 0.0;
@@ -194,7 +204,10 @@ pub async fn solve(
         let (step, of_multipliers) = system.solve(equalities, &g, &equalities.values(), pace).await?;
         let moved: Vec<f64> = y.iter().zip(&equalities.rows).map(|(y, row)| y / row.stiffness).collect();
         let direction = system.point(equalities, &moved, pace).await?;
-        let multipliers = Multipliers { y, step: of_multipliers, direction, pivots: system.pivots().to_vec() };
+        let (sizes, pivots) = (values.sizes(pattern), system.pivots().to_vec());
+        let distance = distance(equalities, &of_multipliers, &on_free(&diagonal), &sizes);
+        let contradicting = all.map_or(0, |all| all.contradicting(&pivots, &step, &sizes));
+        let multipliers = Multipliers { y, step: of_multipliers, direction, pivots, distance, contradicting };
         let apart = if is_small { Vec::new() } else { apart() };
         (null, apart, z, step, Some(multipliers), system.method())
     } else if is_small {
@@ -217,6 +230,14 @@ pub async fn solve(
         return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
     }
     Ok(Adjoint { z, step, multipliers, deficiency: deficiency as u32, unseen, method })
+}
+
+/// ‖AᵀΔλ‖ / (‖Aᵀ(λ − Δλ)‖ + ‖diag(H) x‖): 0 where both are.
+fn distance(equalities: &Equalities, step: &[f64], diagonal: &[f64], sizes: &[f64]) -> f64 {
+    let next: Vec<f64> = equalities.rows.iter().zip(step).map(|(row, step)| row.multiplier - step).collect();
+    let [moved, pull] = [step, &next].map(|y| length(&equalities.across(y, diagonal.len())));
+    let pulled = length(&diagonal.iter().zip(sizes).map(|(diagonal, size)| diagonal * size).collect::<Vec<f64>>());
+    if moved == 0.0 { 0.0 } else { moved / (pull + pulled) }
 }
 
 /// A matrix column by column.

@@ -54,7 +54,7 @@ pub struct Assembly {
     buffers: Vec<BufferId>,
 }
 
-/// Where the pieces of the readback begin.
+/// Beginnings of the readback's pieces.
 #[derive(Clone, Copy, Default)]
 struct Layout {
     gradient: u32,

@@ -1,4 +1,4 @@
-//! Launches of the kernels that work along an axis: running sums, merges of sorted runs, elements by numbers, and sums by numbers.
+//! Launches of the kernels that work along an axis: running sums, recurrences, merges of sorted runs, elements by numbers, and sums by numbers.
 //!
 //! Arrays are `[outer, length, inner]`, the axis in the middle.
 
@@ -22,12 +22,18 @@ pub struct Along {
 }
 
 impl Along {
-    /// Running sums that begin anew every `chunk` elements, from the last one on where they are reversed. As of all four, `None`
+    /// Running sums that begin anew every `chunk` elements, from the last one on where they are reversed. As of all five, `None`
     /// where a device with these limits can't have so many items in a dispatch.
     pub fn scan(&self, chunk: u32, reverse: bool, limits: &Limits) -> Option<Launch> {
         let Self { outer, length, inner } = *self;
         let args = tensor::Scan { length, inner, chunk, reverse: reverse.into() };
         Launch::new(args, product(&[outer, length.div_ceil(chunk), inner])?, limits)
+    }
+
+    /// Recurrences of first order, from the last element on where they are reversed.
+    pub fn recur(&self, reverse: bool, limits: &Limits) -> Option<Launch> {
+        let Self { outer, length, inner } = *self;
+        Launch::new(tensor::Recur { length, inner, reverse: reverse.into() }, product(&[outer, inner])?, limits)
     }
 
     /// `taken` elements along the axis, by their numbers.

@@ -46,6 +46,7 @@ impl Graph {
         let entry = self.entry(node);
         match (&entry.rule, &entry.op) {
             (Some(Rule::Convolution { images, filters, .. }), _) => vec![*images, *filters],
+            (Some(Rule::Values { matrices, .. }), _) => vec![*matrices],
             (None, Op::Detach) => Vec::new(),
             (None, Op::Gather | Op::Special(Special::Take | Special::Scatter { latest: false, .. })) => vec![entry.inputs[0]],
             // Places are whole numbers, which have no slope.
@@ -114,8 +115,15 @@ impl Sweep<'_> {
     /// Hands a node's adjoint on to what it is made of.
     fn pass(&mut self, node: Node, g: Node) -> Result<(), Error> {
         let entry = self.graph.entry(node).clone();
-        if let Some(Rule::Convolution { images, filters, step, dilation }) = entry.rule {
-            return self.pass_convolution(&entry.inputs, (images, filters), (step, dilation), g);
+        match entry.rule {
+            Some(Rule::Convolution { images, filters, step, dilation }) => {
+                return self.pass_convolution(&entry.inputs, (images, filters), (step, dilation), g);
+            }
+            Some(Rule::Values { matrices, left, right, is_scaled }) => {
+                let amount = self.graph.back_through_values(node, [left, right], g, is_scaled)?;
+                return self.give(matrices, amount);
+            }
+            None => {}
         }
         match &entry.op {
             Op::Stored | Op::Constant(_) | Op::Count | Op::Detach => Ok(()),
@@ -152,6 +160,15 @@ impl Sweep<'_> {
                 let scan = Special::Scan { chunk: *chunk, reverse: !reverse };
                 let amount = self.graph.add(Op::Special(scan), vec![g], shape);
                 self.give(entry.inputs[0], amount)
+            }
+            Op::Special(Special::Recur { reverse }) => {
+                let amounts = self.graph.back_through_recurrence(entry.inputs[1], node, g, *reverse)?;
+                for (&input, amount) in entry.inputs.iter().zip(amounts) {
+                    if self.through.contains(&input) {
+                        self.give(input, amount)?;
+                    }
+                }
+                Ok(())
             }
             Op::Special(Special::Take) => {
                 let n = self.graph.shape(entry.inputs[0])[1];
@@ -382,7 +399,7 @@ impl Sweep<'_> {
         self.give(table, amount)
     }
 
-    /// Whether a node is one of several results of linear algebra.
+    /// True for a node that is one of several results of linear algebra.
     fn is_linear(&self, whole: Node) -> bool {
         matches!(self.graph.entry(whole).op, Op::Special(Special::Solve | Special::Qr | Special::Singular))
     }
@@ -409,7 +426,10 @@ impl Sweep<'_> {
                 self.give(first, amount)
             }
             _ => {
-                let amount = self.graph.back_through_singular(first, result, g)?;
+                let other = 1 - number;
+                let made = self.graph.add(Op::Part(other), vec![whole], entry.parts[other as usize].clone());
+                let both = if number == 0 { [result, made] } else { [made, result] };
+                let amount = self.graph.back_through_singular(first, both, g, number == 0)?;
                 self.give(first, amount)
             }
         }

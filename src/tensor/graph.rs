@@ -69,6 +69,11 @@ pub enum Special {
         /// True for sums from the last element of a chunk on.
         reverse: bool,
     },
+    /// Recurrences y[k] = x[k] + a[k]·y[k − 1] along the middle axis of x and a [outer, n, inner]; the first y is x.
+    Recur {
+        /// True for those from the last element on, of y[k + 1].
+        reverse: bool,
+    },
     /// A pass of a merge sort of rows: keys [rows, n] and the places that they came from, and both again, merged.
     Merge {
         /// Keys of a sorted run.
@@ -90,7 +95,7 @@ pub enum Special {
     Cholesky,
     /// Q and R of matrices [b, m, n] with m ≥ n; the third result is working memory.
     Qr,
-    /// Right singular vectors of matrices [b, m, n], in no order; the second result is working memory.
+    /// Right singular vectors V of matrices A [b, m, n], in no order, and A V, whose columns are orthogonal.
     Singular,
 }
 
@@ -172,6 +177,28 @@ pub enum Rule {
         /// Distances of neighbouring elements of a window, down and across.
         dilation: [u32; 2],
     },
+    /// Of singular values or eigenvalues [b, n] of matrices: uᵢ vᵢᵀ, by no way through the vectors, whose own slopes are as large as
+    /// values are close.
+    Values {
+        /// Tensor of the matrices [b, m, n].
+        matrices: Node,
+        /// Left vectors as columns [b, m, n].
+        left: Node,
+        /// Right vectors as columns [b, n, n].
+        right: Node,
+        /// True if the left ones are as long as the values.
+        is_scaled: bool,
+    },
+}
+
+impl Rule {
+    /// Tensors that the rule needs.
+    fn needs(&self) -> Vec<Node> {
+        match *self {
+            Self::Convolution { images, filters, .. } => vec![images, filters],
+            Self::Values { matrices, left, right, .. } => vec![matrices, left, right],
+        }
+    }
 }
 
 /// A tensor: the operation that makes it, and what is known of it.
@@ -220,9 +247,21 @@ pub struct Graph {
     pub released: Vec<Storage>,
     /// Formulas of operations that were applied, with their slopes.
     formulas: HashMap<String, Arc<Formula>>,
+    /// True for f64, false for f32.
+    is_double: bool,
 }
 
 impl Graph {
+    /// A graph of tensors whose elements have so many bytes.
+    pub fn new(bytes_of_real: u64) -> Self {
+        Self { is_double: bytes_of_real == 8, ..Self::default() }
+    }
+
+    /// Distance of 1 and the next larger number.
+    pub(crate) fn epsilon(&self) -> f64 {
+        if self.is_double { f64::EPSILON } else { f32::EPSILON.into() }
+    }
+
     /// The entry of a node.
     ///
     /// # Panics
@@ -356,8 +395,7 @@ impl Graph {
 
     /// A rule for gradients, with what it needs.
     pub fn set_rule(&mut self, node: Node, rule: Rule) {
-        let Rule::Convolution { images, filters, .. } = rule;
-        [images, filters].into_iter().for_each(|needed| self.change(needed, |entry| entry.used += 1));
+        rule.needs().into_iter().for_each(|needed| self.change(needed, |entry| entry.used += 1));
         self.change(node, |entry| entry.rule = Some(rule));
     }
 
@@ -386,9 +424,7 @@ impl Graph {
 
     fn unuse(&mut self, inputs: Vec<Node>, rule: Option<Rule>) -> Vec<Node> {
         let mut all = inputs;
-        if let Some(Rule::Convolution { images, filters, .. }) = rule {
-            all.extend([images, filters]);
-        }
+        all.extend(rule.iter().flat_map(Rule::needs));
         all.iter().for_each(|&input| self.change(input, |entry| entry.used = entry.used.saturating_sub(1)));
         all
     }

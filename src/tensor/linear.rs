@@ -4,7 +4,7 @@ use super::attention::Launch;
 use leastwise_device::{Arguments, Limits};
 use leastwise_kernels::tensor;
 
-/// How often all pairs of columns are turned: convergence is quadratic, and some ten times are enough for any matrix (Demmel &
+/// Number of times that all pairs of columns are turned: convergence is quadratic, and some ten times are enough for any matrix (Demmel &
 /// Veselić 1992).
 const SWEEPS: u32 = 12;
 const SWEEPS_OF_MANY: u32 = 16;

@@ -1,52 +1,16 @@
 //! Gradients through solves with constraints: against central differences of whole solves.
 
 use super::{Net, Numbers, column, sessions, tight};
+use crate::support::gradients::{self, of_table, of_term};
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Loss, Reals, Relation, Shape, Slot, TermSpec, Weight};
 use leastwise::program::Objective;
-use leastwise::session::{BackwardOptions, Gradients, Progress, Session};
+use leastwise::session::{BackwardOptions, Gradients, Session};
 
 fn backward(session: &mut Session, problem: u32, table: u32, cotangent: &[f64]) -> Result<Gradients, leastwise::Error> {
-    let task = session.backward(problem, &[table, cotangent.len() as u32], cotangent, false, BackwardOptions::default())?;
-    loop {
-        match session.resume(task, 0.0)? {
-            Progress::Yielded | Progress::Partly { .. } => {}
-            Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
-            Progress::Gradients(gradients) => return Ok(*gradients),
-            _ => panic!("no gradients"),
-        }
-    }
-}
-
-/// The gradient with respect to a column of a term, or (`None`) its weight.
-fn of_term(gradients: &Gradients, term: u32, column: Option<usize>) -> Vec<f64> {
-    let mut first = 0;
-    for of in &gradients.terms {
-        for (number, &len) in of.columns.iter().enumerate() {
-            if of.term == term && column == Some(number) {
-                return gradients.values[first..first + len].to_vec();
-            }
-            first += len;
-        }
-        if of.term == term && column.is_none() {
-            return gradients.values[first..first + of.weight].to_vec();
-        }
-        first += of.weight;
-    }
-    panic!("no such column")
-}
-
-fn of_table(gradients: &Gradients, table: u32) -> Vec<f64> {
-    let mut first = gradients.terms.iter().map(|of| of.columns.iter().sum::<usize>() + of.weight).sum();
-    for of in &gradients.tables {
-        if of.table == table {
-            return gradients.values[first..first + of.values].to_vec();
-        }
-        first += of.values;
-    }
-    panic!("no such table")
+    gradients::backward(session, problem, &[(table, cotangent)], false, BackwardOptions::default())
 }
 
 /// Central differences of several widths, each extrapolated with that of its half (Richardson 1911). Narrow ones have fewer digits, since

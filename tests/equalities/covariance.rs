@@ -4,12 +4,11 @@ use super::{Net, Numbers, sessions, tight};
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::problem::{Reals, Relation, Slot, TermSpec, Weight};
-use leastwise::program::Objective;
+use leastwise::problem::{Reals, Relation, Slot, TermSpec};
 use leastwise::session::{Covaried, Progress, Session};
 use leastwise::solve::covariance::CovarianceOptions;
 
-fn covariance(session: &mut Session, problem: u32, options: CovarianceOptions) -> Result<Covaried, leastwise::Error> {
+pub fn covariance(session: &mut Session, problem: u32, options: CovarianceOptions) -> Result<Covaried, leastwise::Error> {
     let task = session.covariance(problem, options)?;
     loop {
         match session.resume(task, 0.0)? {
@@ -21,12 +20,12 @@ fn covariance(session: &mut Session, problem: u32, options: CovarianceOptions) -
     }
 }
 
-fn known() -> CovarianceOptions {
+pub fn known() -> CovarianceOptions {
     CovarianceOptions { variance: Some(1.0), ..CovarianceOptions::default() }
 }
 
 /// Σ of all unknowns of a table, row by row.
-fn joint(session: &mut Session, of: &Covaried, table: u32, count: usize) -> Vec<f64> {
+pub fn joint(session: &mut Session, of: &Covaried, table: u32, count: usize) -> Vec<f64> {
     let words: Vec<u32> = (0..count as u32).flat_map(|instance| [table, instance]).collect();
     let task = session.covariance_blocks(of.handle, &words, None, "joint", false).unwrap();
     let Progress::Values(values) = finish(session, task, |_| {}) else { panic!("no values") };
@@ -34,7 +33,7 @@ fn joint(session: &mut Session, of: &Covaried, table: u32, count: usize) -> Vec<
 }
 
 /// Σ of each unknown alone, which a sparse factor makes together.
-fn variances(session: &mut Session, of: &Covaried, table: u32, count: usize) -> Vec<f64> {
+pub fn variances(session: &mut Session, of: &Covaried, table: u32, count: usize) -> Vec<f64> {
     let words: Vec<u32> = (0..count as u32).flat_map(|instance| [table, instance]).collect();
     let task = session.covariance_blocks(of.handle, &words, None, "covariance", false).unwrap();
     let Progress::Values(values) = finish(session, task, |_| {}) else { panic!("no values") };
@@ -101,7 +100,7 @@ fn expected(numbers: &Numbers, x: &[f64], floors: &[usize]) -> Vec<f64> {
     inverse(kkt).into_iter().take(n).flat_map(|row| row[..n].to_vec()).collect()
 }
 
-fn close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
+pub fn close(what: &str, found: &[f64], expected: &[f64], tolerance: f64) {
     assert_eq!(found.len(), expected.len(), "{what}");
     let largest = expected.iter().fold(0.0, |top: f64, value| top.max(value.abs()));
     for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
@@ -193,18 +192,6 @@ fn redundant_constraints_change_nothing() {
 fn line(session: &mut Session, targets: &[(u32, f64)], start: &[f64], slopes: &[f64], constant: f64) -> (u32, u32, u32) {
     let problem = session.problem();
     let x = session.table(problem, "x", 1, Reals::F64(start), true).unwrap();
-    let plain = |name: &str, count: u32| TermSpec {
-        name: name.into(),
-        count,
-        indices: Vec::new(),
-        slots: Vec::new(),
-        columns: Vec::new(),
-        weight: Weight::Shared(1.0),
-        loss: None,
-        objective: Objective::LeastSquares,
-        tape: &[],
-        outputs: &[],
-    };
     let mut tape = Tape::default();
     let [a, target] = [0, 1].map(|source| tape.input(source));
     let outputs = [tape.op(Sub, &[a, target])];

@@ -1,34 +1,23 @@
-//! Graduated solves with constraints: outliers are told apart, and constraints hold in every round.
+//! Graduated solves with constraints: outliers are told apart, and every round's solve meets constraints.
 
 use super::{column, sessions};
+use crate::support::scan::{Scan, THRESHOLD, rotate};
 use crate::support::*;
 use leastwise::Error;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::problem::{Column, Reals, Relation, Shape, Slot, TermSpec, Weight};
+use leastwise::problem::{Reals, Relation, Slot, TermSpec, Weight};
 use leastwise::program::Objective;
 use leastwise::session::{Graduated, Progress, Session, Suspect};
 use leastwise::solve::graduated::{Ending, Schedule, Surrogate};
 use leastwise::solve::{Options, Report};
 
-const NOISE: f64 = 0.01;
-const THRESHOLD: f64 = 4.03 * NOISE;
-
-/// Points, and where a motion takes them; of most, somewhere else. Of the motion two things are known: how far it shifts, and where its
-/// turn brings the x axis in y.
-struct Scan {
-    from: Vec<f64>,
-    to: Vec<f64>,
-    turn: [f64; 4],
-    shift: [f64; 3],
-    outlier: Vec<bool>,
-}
-
-fn rotate([x, y, z, w]: [f64; 4], v: &[f64]) -> [f64; 3] {
-    let cross = |a: [f64; 3], b: &[f64]| [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
-    let t = cross([x, y, z], v).map(|c| 2.0 * c);
-    let u = cross([x, y, z], &t);
-    [0, 1, 2].map(|k| v[k] + w * t[k] + u[k])
+/// Known things of the motion: the distance that it shifts, and where its turn brings the x axis in y.
+trait Known {
+    fn square(&self) -> f64;
+    fn height(&self) -> f64;
+    fn constrained(&self, session: &mut Session) -> Made;
+    fn errors(&self, session: &mut Session, made: &Made) -> [f64; 2];
 }
 
 /// Problem, tables, suspects, constraints.
@@ -39,23 +28,7 @@ struct Made {
     known: [u32; 2],
 }
 
-impl Scan {
-    fn new(seed: u64, count: usize, wrong: f64) -> Self {
-        let mut random = Random::new(seed);
-        let mut vector = |len: usize| (0..len).map(|_| random.between(-1.0, 1.0)).collect::<Vec<f64>>();
-        let q = vector(4);
-        let length = q.iter().map(|c| c * c).sum::<f64>().sqrt();
-        let turn = [0, 1, 2, 3].map(|k| q[k] / length);
-        let shift = [0, 1, 2].map(|_| 2.0 * vector(1)[0]);
-        let from = vector(3 * count);
-        let outlier: Vec<bool> = (0..count).map(|k| (k as f64 + 0.5) / (count as f64) < wrong).collect();
-        let to = from.chunks(3).zip(&outlier).flat_map(|(p, &wrong)| {
-            let (turned, noise, anywhere) = (rotate(turn, p), vector(3), vector(3));
-            [0, 1, 2].map(|k| if wrong { 3.0 * anywhere[k] } else { turned[k] + shift[k] + NOISE * noise[k] })
-        });
-        Self { to: to.collect(), from, turn, shift, outlier }
-    }
-
+impl Known for Scan {
     fn square(&self) -> f64 {
         self.shift.iter().map(|c| c * c).sum()
     }
@@ -64,30 +37,9 @@ impl Scan {
         rotate(self.turn, &[1.0, 0.0, 0.0])[1]
     }
 
-    fn make(&self, session: &mut Session) -> Made {
-        let problem = session.problem();
-        let q = session.table_of(problem, "turn", vec![Shape::Quaternion], Reals::F64(&[0.0, 0.0, 0.0, 1.0]), true).unwrap();
-        let t = session.table(problem, "shift", 3, Reals::F64(&[0.1; 3]), true).unwrap();
-        let mut tape = Tape::default();
-        let [turn, shift, from, to] = [0, 1, 2, 3].map(|source| tape.input(source));
-        let turned = tape.op(QuatRotate, &[turn, from]);
-        let moved = tape.op(Add, &[turned, shift]);
-        let outputs = [tape.op(Sub, &[moved, to])];
-        let count = self.outlier.len();
-        let wide = |name: &str, values| Column { name: String::from(name), width: 3, shared: false, values: Reals::F64(values) };
-        let pairs = TermSpec {
-            name: "pairs".into(),
-            count: count as u32,
-            indices: vec![vec![0; count]],
-            slots: vec![Slot { table: q, column: 0 }, Slot { table: t, column: 0 }],
-            columns: vec![wide("from", &self.from), wide("to", &self.to)],
-            weight: Weight::Shared(1.0),
-            loss: None,
-            objective: Objective::LeastSquares,
-            tape: &tape.words,
-            outputs: &outputs,
-        };
-        let pairs = session.term(problem, pairs).unwrap();
+    fn constrained(&self, session: &mut Session) -> Made {
+        // At 0 the distance has no gradient.
+        let (problem, [q, t], pairs) = self.make(session, [0.1; 3], Weight::Shared(1.0), None);
         let constrain = |session: &mut Session, name: &str, table: u32, values: &[f64], tape: &Tape, output: u32| {
             let spec = TermSpec {
                 name: name.into(),
@@ -120,15 +72,12 @@ impl Scan {
         Made { problem, tables: [q, t], pairs, known: [far, high] }
     }
 
-    /// How far the motion is off, in radians or lengths; and how far from what is known.
+    /// Error of the motion, in radians or lengths; and of what is known.
     fn errors(&self, session: &mut Session, made: &Made) -> [f64; 2] {
         let [q, t] = made.tables.map(|table| read(session, made.problem, table));
-        let along: f64 = q.iter().zip(self.turn).map(|(a, b)| a * b).sum();
-        let turn = 2.0 * along.abs().min(1.0).acos();
-        let shift = t.iter().zip(self.shift).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
         let far = t.iter().map(|c| c * c).sum::<f64>() - self.square();
         let high = rotate([q[0], q[1], q[2], q[3]], &[1.0, 0.0, 0.0])[1] - self.height();
-        [turn.max(shift), far.abs().max(high.abs())]
+        [self.error(session, made.problem, made.tables), far.abs().max(high.abs())]
     }
 }
 
@@ -154,13 +103,13 @@ fn outliers_are_rejected_while_constraints_hold() {
         for (surrogate, wrong, seed) in cases.into_iter().take(if name == "webgpu" { 1 } else { 3 }) {
             let what = format!("{name}, {surrogate:?}, {wrong} wrong");
             let scan = Scan::new(seed, 120, wrong);
-            let plain = scan.make(&mut session);
+            let plain = scan.constrained(&mut session);
             solve(&mut session, plain.problem, &Options::default());
             let [error, _] = scan.errors(&mut session, &plain);
             assert!(error > 0.1, "{what}: least squares are off by {error} only");
             session.free_problem(plain.problem);
 
-            let made = scan.make(&mut session);
+            let made = scan.constrained(&mut session);
             let found = graduated(&mut session, &made, Schedule { surrogate, ..Schedule::default() }).unwrap();
             let [error, unmet] = scan.errors(&mut session, &made);
             assert!(error < 0.01, "{what}: {error} ({:?} after {} rounds)", found.ending, found.rounds);
@@ -187,7 +136,7 @@ fn constraints_hold_at_every_stage() {
     for rounds in [0u32, 1, 2, 4] {
         let mut session = cpu(Precision::F64);
         let scan = Scan::new(4, 80, 0.5);
-        let made = scan.make(&mut session);
+        let made = scan.constrained(&mut session);
         let found = graduated(&mut session, &made, Schedule { max_rounds: rounds, ..Schedule::default() }).unwrap();
         let [_, unmet] = scan.errors(&mut session, &made);
         assert!(violation(&found.report) <= 1e-8 && unmet <= 4e-8, "{rounds} rounds: {unmet}");
@@ -199,7 +148,7 @@ fn constraints_hold_at_every_stage() {
 fn what_cannot_be_met_ends_it() {
     let mut session = cpu(Precision::F64);
     let scan = Scan::new(5, 40, 0.3);
-    let made = scan.make(&mut session);
+    let made = scan.constrained(&mut session);
     // A turn has no height above 1.
     session.set_column(made.problem, made.known[1], 0, Reals::F64(&[1.5])).unwrap();
     let found = graduated(&mut session, &made, Schedule::default()).unwrap();
@@ -220,7 +169,7 @@ fn a_graduated_solve_that_is_left_leaves_constraints() {
     let mut session = cpu(Precision::F64);
     let scan = Scan::new(6, 60, 0.5);
     for resumes in [1, 3, 10, 60] {
-        let made = scan.make(&mut session);
+        let made = scan.constrained(&mut session);
         let suspects = [Suspect { term: made.pairs, threshold: THRESHOLD, known: Vec::new() }];
         let task = session.graduated(made.problem, &suspects, Schedule::default(), &Options::default()).unwrap();
         for _ in 0..resumes {

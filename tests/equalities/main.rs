@@ -1,6 +1,7 @@
-//! What equality constraints come to in covariances, gradients through a solve, and graduated solves.
+//! Equality constraints in covariances, gradients through a solve, and graduated solves.
 
 mod backward;
+mod corners;
 mod covariance;
 mod graduated;
 

@@ -35,12 +35,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v16: real = 0.0;
     let v17: real = select(real(0), real(1), v16 <= v0);
     let v18: real = select(real(0), real(1), v16 <= v1);
-    let v19: real = select(real(0), real(1), v18 != 0.0 && v17 != 0.0);
+    let v19: real = select(real(0), real(1), (v18 != 0.0) & (v17 != 0.0));
     let v20: real = select(real(0), real(1), v16 < v1);
-    let v21: real = select(real(0), real(1), v20 != 0.0 || v19 != 0.0);
+    let v21: real = select(real(0), real(1), (v20 != 0.0) | (v19 != 0.0));
     let v22: real = (-1.0);
     let v23: real = select(real(0), real(1), v22 < v2);
-    let v24: real = select(real(0), real(1), v21 != 0.0 && v23 != 0.0);
+    let v24: real = select(real(0), real(1), (v21 != 0.0) & (v23 != 0.0));
     let v25: real = flagged();
     let v26: real = select(v25, v15, v24 != 0.0);
     vector_out[i] = v26;

@@ -29,12 +29,12 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v8: real = 0.0;
     let v9: real = select(real(0), real(1), v8 <= v0);
     let v10: real = select(real(0), real(1), v8 <= v1);
-    let v11: real = select(real(0), real(1), v10 != 0.0 && v9 != 0.0);
+    let v11: real = select(real(0), real(1), (v10 != 0.0) & (v9 != 0.0));
     let v12: real = select(real(0), real(1), v8 < v1);
-    let v13: real = select(real(0), real(1), v12 != 0.0 || v11 != 0.0);
+    let v13: real = select(real(0), real(1), (v12 != 0.0) | (v11 != 0.0));
     let v14: real = (-1.0);
     let v15: real = select(real(0), real(1), v14 < v2);
-    let v16: real = select(real(0), real(1), v13 != 0.0 && v15 != 0.0);
+    let v16: real = select(real(0), real(1), (v13 != 0.0) & (v15 != 0.0));
     let v17: real = flagged();
     let v18: real = select(v17, v7, v16 != 0.0);
     let v19: real = v4 * v4;
@@ -55,9 +55,9 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v34: real = select(v8, v32, v33 != 0.0);
     let v35: real = -v34;
     let v36: real = select(real(0), real(1), v1 <= v8);
-    let v37: real = select(real(0), real(1), v36 != 0.0 && v10 != 0.0);
+    let v37: real = select(real(0), real(1), (v36 != 0.0) & (v10 != 0.0));
     let v38: real = select(real(0), real(1), v0 < v26);
-    let v39: real = select(real(0), real(1), v37 != 0.0 && v38 != 0.0);
+    let v39: real = select(real(0), real(1), (v37 != 0.0) & (v38 != 0.0));
     let v40: real = select(v35, v8, v39 != 0.0);
     let v41: real = logarithm(v1);
     let v42: real = v2 * v41;

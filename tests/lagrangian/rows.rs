@@ -3,8 +3,7 @@
 use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
-use leastwise::problem::{EntryColumn, RaggedSlot, RaggedSpec, Reals, Relation, Slot, TermSpec, Trace, Weight};
-use leastwise::program::Objective;
+use leastwise::problem::{EntryColumn, RaggedSlot, RaggedSpec, Reals, Relation, Slot, TermSpec, Trace};
 use leastwise::solve::Options;
 
 /// Groups of 1, 2, 3, … unknowns near targets, of which Σ a x² = 1 is asked, with an a for each entry.
@@ -20,18 +19,6 @@ fn rows_of_entries_are_constrained() {
         let mut tape = Tape::default();
         let inputs = [tape.input(0), tape.input(1)];
         let outputs = [tape.op(Sub, &inputs)];
-        let plain = |name: &str, count: u32| TermSpec {
-            name: name.into(),
-            count,
-            indices: Vec::new(),
-            slots: Vec::new(),
-            columns: Vec::new(),
-            weight: Weight::Shared(1.0),
-            loss: None,
-            objective: Objective::LeastSquares,
-            tape: &[],
-            outputs: &[],
-        };
         let column = leastwise::problem::Column { name: "t".into(), width: 1, shared: false, values: Reals::F64(&targets) };
         let near = TermSpec {
             indices: vec![(0..count).collect()],

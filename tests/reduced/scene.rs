@@ -188,7 +188,7 @@ pub fn scenes() -> Vec<(&'static str, Scene)> {
     ]
 }
 
-/// What each scene is solved with besides: nothing, fixed cameras, bounds.
+/// Additions that each scene is solved with: nothing, fixed cameras, bounds.
 pub fn held(session: &mut Session, bundle: &Bundle, how: usize) {
     match how {
         1 => {

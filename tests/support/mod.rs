@@ -3,7 +3,9 @@
 
 pub mod classics;
 pub mod fits;
+pub mod gradients;
 pub mod refusals;
+pub mod scan;
 pub mod scene;
 mod shared;
 
@@ -201,6 +203,22 @@ pub fn arap(session: &mut Session, mesh: &Mesh) -> (u32, u32) {
     };
     session.term(problem, spec).unwrap();
     (problem, x)
+}
+
+/// A term of weight 1 with a name and a count, and nothing else yet.
+pub fn plain<'a>(name: &str, count: u32) -> TermSpec<'a> {
+    TermSpec {
+        name: name.into(),
+        count,
+        indices: Vec::new(),
+        slots: Vec::new(),
+        columns: Vec::new(),
+        weight: Weight::Shared(1.0),
+        loss: None,
+        objective: Default::default(),
+        tape: &[],
+        outputs: &[],
+    }
 }
 
 pub fn cpu(precision: Precision) -> Session {

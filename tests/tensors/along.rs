@@ -80,6 +80,14 @@ fn running_sums_and_products() {
                 }
             }
         }
+        // Products of parts may overflow where no product from the first element on does.
+        for (line, right) in [([1e-20, 1e20, 1e20, 1e-20], [1e-20, 1.0, 1e20, 1.0]), ([0.0, 1e30, 1e30, 1e30], [0.0; 4])] {
+            let x = bench.tensor(&line, &[4]);
+            let products = bench.graph().cumprod(x, 0.0).unwrap();
+            let found = values(&mut bench, products);
+            let is_right = |(found, right): (&f64, &f64)| (found - right).abs() <= bench.epsilon() * right;
+            assert!(found.iter().zip(&right).all(is_right), "{}: {found:?} instead of {right:?}", bench.name);
+        }
         // What is not finite stays so from there on, and nowhere before.
         let mut line = vec![1.0; 200];
         (line[70], line[150]) = (INF, -INF);
@@ -249,6 +257,13 @@ fn gradients_go_where_elements_came_from() {
         // With a 0 in its midst.
         let x = bench.tensor(&[0.5, -1.25, 0.0, 2.0, 0.75, 1.5], &[2, 3]);
         check(&mut bench, "running products", &[x], |graph, x| graph.cumprod(x[0], 1.0).unwrap());
+        let x = bench.tensor(&[0.5, -1.25, 2.0, 0.0, 0.75, 1.5, -2.0, 1.0], &[4, 2]);
+        check(&mut bench, "slopes of running products", &[x], |graph, x| {
+            let products = graph.cumprod(x[0], 0.0).unwrap();
+            let cubes = graph.operation("powInt", &[products], &[3.0]).unwrap();
+            let sum = graph.reduce("sum", Fold::Sum, cubes, &[], false).unwrap();
+            graph.gradient(sum, x).unwrap()[0]
+        });
         let x = bench.tensor(&[3.0, -1.0, 2.0, 5.0, 0.5, -4.0, 1.0, 7.0], &[2, 4]);
         check(&mut bench, "sorted", &[x], |graph, x| {
             let (sorted, squares) = (graph.sort(x[0], 1.0, true).unwrap(), graph.apply("square", &[x[0]]).unwrap());
@@ -276,12 +291,15 @@ fn gradients_go_where_elements_came_from() {
             graph.apply("square", &[put]).unwrap()
         });
         // Rows by numbers that nobody knew beforehand.
-        let numbers = bench.tensor(&[1.0, 3.0, 1.0], &[3]);
+        let numbers = bench.tensor(&[1.0, 3.0, -3.0], &[3]);
         let table = bench.random(&mut random, &[4, 2]);
         check(&mut bench, &format!("seed {seed}, gathered"), &[table], |graph, x| {
             let gathered = graph.gather(x[0], numbers).unwrap();
             graph.apply("square", &[gathered]).unwrap()
         });
+        let (numbers, table) = (bench.tensor(&[1.0, -1.0, -4.0, 9.0, -9.0], &[5]), bench.tensor(&[5.0, 6.0, 7.0, 8.0], &[4]));
+        let gathered = bench.graph().gather(table, numbers).unwrap();
+        same(bench.name, &values(&mut bench, gathered), &[6.0, 8.0, 5.0, 8.0, 5.0]);
     }
 }
 

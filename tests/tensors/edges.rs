@@ -5,7 +5,7 @@ use super::benches;
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
-/// What is asked of a function of one: −∞, −1, −0, 0, 1, ∞, NaN.
+/// Arguments of a function of one: −∞, −1, −0, 0, 1, ∞, NaN.
 const POINTS: [f64; 7] = [-INF, -1.0, -0.0, 0.0, 1.0, INF, NAN];
 
 /// A function, and its values at [`POINTS`].

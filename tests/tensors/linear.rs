@@ -5,6 +5,7 @@ use super::support::{Random, fresh_seed};
 use super::{Bench, benches, compare};
 use leastwise::Error;
 use leastwise::device::Precision;
+use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::Node;
 
 /// Rows of matrices: of one lane, of fewer than a workgroup, and of more.
@@ -123,6 +124,7 @@ fn reflections_and_rotations_keep_their_promises() {
                 let (s, v) = rest.split_at(n);
                 let scaled: Vec<f64> = u.iter().enumerate().map(|(e, u)| u * s[e % n]).collect();
                 compare(&format!("{what}: U s Vᵀ"), &product(&scaled, &turned(v, n), n), a, tolerance);
+                compare(&format!("{what}: Uᵀ U"), &product(&turned(u, n), u, m), &unit(n), tolerance);
                 compare(&format!("{what}: Vᵀ V"), &product(&turned(v, n), v, n), &unit(n), tolerance);
                 assert!(s.is_sorted_by(|a, b| a >= b) && s[n - 1] >= 0.0, "{what}: {s:?}");
             }
@@ -157,7 +159,7 @@ fn reflections_and_rotations_keep_their_promises() {
         compare(bench.name, &found[0][..3], &[-1.0, 1.0, 1.0], 10.0 * bench.epsilon());
         compare(bench.name, &found[1][6..8], &[5.0, 0.0], 10.0 * bench.epsilon());
         compare(bench.name, &found[2], &[0.0, 0.0, 1.0, 0.0, 0.0, 1.0], 0.0);
-        compare(bench.name, &found[3], &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0], 0.0);
+        compare(bench.name, &found[3], &[1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0], 0.0);
         compare(bench.name, &found[4], &[1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0], 0.0);
         let wide = bench.tensor(&[1.0; 6], &[2, 3]);
         let graph = bench.graph();
@@ -172,6 +174,120 @@ fn reflections_and_rotations_keep_their_promises() {
             let found = refused.expect_err(message).to_string();
             assert!(found.contains(message), "{found}");
         }
+    }
+}
+
+/// Rotations [3, 3] by turns in two planes.
+fn rotations(random: &mut Random, count: usize) -> Vec<Vec<f64>> {
+    let angle = |random: &mut Random| random.between(-3.0, 3.0).sin_cos();
+    (0..count)
+        .map(|_| {
+            let ((s, c), (t, d)) = (angle(random), angle(random));
+            product(&[c, -s, 0.0, s, c, 0.0, 0.0, 0.0, 1.0], &[1.0, 0.0, 0.0, 0.0, d, -t, 0.0, t, d], 3)
+        })
+        .collect()
+}
+
+#[test]
+fn left_vectors_are_orthonormal_whatever_the_rank() {
+    for mut bench in benches() {
+        let third = 1.0 / 3.0;
+        for (a, m) in [
+            (vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], 3),
+            (vec![third, 2.0 * third, 0.1, 0.2 * third, 0.4 * third, 0.02, 0.7 * third, 1.4 * third, 0.07, 0.0, 0.0, 0.0], 4),
+            (vec![0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0], 3),
+            // Small beside the largest, but known.
+            (vec![1.0, 1.0, 1.0, 1.0, 1.001, 1.0, 1.0, 1.0, 1.002, 0.5, 0.25, 0.5], 4),
+        ] {
+            let (n, node) = (3, bench.tensor(&a, &[m as u32, 3]));
+            let made = bench.graph().made(|graph| Ok::<_, Error>(vec![graph.svd(node)?]));
+            let found = bench.read(&made.unwrap()).remove(0);
+            let (u, rest) = found.split_at(m * n);
+            let (s, v) = rest.split_at(n);
+            let scaled: Vec<f64> = u.iter().enumerate().map(|(e, u)| u * s[e % n]).collect();
+            let tolerance = 30.0 * bench.epsilon();
+            compare(&format!("{}: U s Vᵀ of {a:?}", bench.name), &product(&scaled, &turned(v, n), n), &a, tolerance);
+            compare(&format!("{}: Uᵀ U of {a:?}", bench.name), &product(&turned(u, n), u, m), &unit(n), tolerance);
+            compare(&format!("{}: Vᵀ V of {a:?}", bench.name), &product(&turned(v, n), v, n), &unit(n), tolerance);
+        }
+    }
+}
+
+#[test]
+fn factors_have_the_scale_of_their_matrices() {
+    for mut bench in benches() {
+        let a = [2.0, -1.0, 0.5, 1.0, 3.0, 0.25, -0.5, 1.0, 1.5];
+        // Powers of two, by which nothing is rounded: squares of these overflow or vanish in f32, from the second one on.
+        for scale in [1.0, 63.0, -80.0, 120.0, -120.0].map(f64::exp2) {
+            let plain = bench.tensor(&a, &[3, 3]);
+            let large = bench.tensor(&a.map(|x| x * scale), &[3, 3]);
+            // Columns of two scales: those of Q have none.
+            let graded = a.into_iter().enumerate().map(|(e, x)| if e % 3 == 1 { x * 1e-20 } else { x });
+            let graded = bench.tensor(&graded.collect::<Vec<f64>>(), &[3, 3]);
+            let made = bench.graph().made(|graph| {
+                let mut all = Vec::new();
+                for a in [plain, large] {
+                    all.extend([graph.eigh(a)?, graph.svd(a)?, graph.qr(a)?]);
+                }
+                all.push(graph.qr(graded)?);
+                Ok::<_, Error>(all)
+            });
+            let found = bench.read(&made.unwrap());
+            for (k, scaled) in [0..3, 9..12, 9..18].into_iter().enumerate() {
+                let what = format!("{}, times {scale:e}, factorization {k}", bench.name);
+                let mut back = found[3 + k].clone();
+                back[scaled].iter_mut().for_each(|x| *x /= scale);
+                compare(&what, &back, &found[k], 100.0 * bench.epsilon());
+            }
+            let q = &found[6][..9];
+            compare(
+                &format!("{}: Qᵀ Q of columns of two scales", bench.name),
+                &product(&turned(q, 3), q, 3),
+                &unit(3),
+                10.0 * bench.epsilon(),
+            );
+        }
+    }
+}
+
+#[test]
+fn gradients_of_equal_values() {
+    let seed = fresh_seed();
+    for mut bench in benches() {
+        const COUNT: usize = 20;
+        let mut random = Random::new(seed);
+        for diagonal in [[1.0, 1.0, 1.0], [1.0, 1.0, 2.0], [5.0, 5.0, 1.0], [1.0, 1.0 + 1e-14, 2.0]] {
+            let of = |r: &Vec<f64>| {
+                let scaled: Vec<f64> = r.iter().enumerate().map(|(e, r)| r * diagonal[e % 3]).collect();
+                product(&scaled, &turned(r, 3), 3)
+            };
+            let matrices: Vec<f64> = rotations(&mut random, COUNT).iter().flat_map(of).collect();
+            let a = bench.tensor(&matrices, &[COUNT as u32, 3, 3]);
+            let made = bench.graph().made(|graph| {
+                let mut all = Vec::new();
+                for (name, place) in [("eigh", 0.0), ("svd", 3.0)] {
+                    let factors = graph.operation(name, &[a], &[])?;
+                    let values = graph.slice(factors, 1.0, place, place + 1.0, 1.0)?;
+                    let sum = graph.reduce("sum", Fold::Sum, values, &[], false)?;
+                    all.extend(graph.gradient(sum, &[a])?);
+                }
+                Ok::<_, Error>(all)
+            });
+            for (k, found) in bench.read(&made.unwrap()).iter().enumerate() {
+                let what = format!("{}, seed {seed}, {diagonal:?}, sum {k}", bench.name);
+                compare(&what, found, &unit(3).repeat(COUNT), 20.0 * bench.epsilon());
+            }
+        }
+        // All singular values of a rotation are 1, and the slope of their sum is itself.
+        let turns = rotations(&mut random, COUNT).concat();
+        let r = bench.tensor(&turns, &[COUNT as u32, 3, 3]);
+        let made = bench.graph().made(|graph| {
+            let factors = graph.svd(r)?;
+            let values = graph.slice(factors, 1.0, 3.0, 4.0, 1.0)?;
+            let sum = graph.reduce("sum", Fold::Sum, values, &[], false)?;
+            graph.gradient(sum, &[r])
+        });
+        compare(&format!("{}, seed {seed}: a rotation", bench.name), &bench.read(&made.unwrap())[0], &turns, 20.0 * bench.epsilon());
     }
 }
 
@@ -207,6 +323,18 @@ fn gradients_of_linear_algebra() {
             check(&mut bench, &format!("seed {seed}, {name}"), &[tall], |graph, x| {
                 let a = graph.apply("add", &[x[0], above]).unwrap();
                 graph.operation(name, &[a], &[]).unwrap()
+            });
+        }
+        // Slopes of slopes, of values alone.
+        for (name, place) in [("eigh", 0.0), ("svd", 3.0)] {
+            let (x, diagonal) = (bench.random(&mut random, &[2, 3, 3]), bench.tensor(&near(3), &[3, 3]));
+            check(&mut bench, &format!("seed {seed}, slopes of {name}"), &[x], |graph, x| {
+                let a = graph.apply("add", &[x[0], diagonal]).unwrap();
+                let factors = graph.operation(name, &[a], &[]).unwrap();
+                let values = graph.slice(factors, 1.0, place, place + 1.0, 1.0).unwrap();
+                let logarithms = graph.apply("log", &[values]).unwrap();
+                let sum = graph.reduce("sum", Fold::Sum, logarithms, &[], false).unwrap();
+                graph.gradient(sum, x).unwrap()[0]
             });
         }
     }

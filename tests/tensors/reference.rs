@@ -208,6 +208,21 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
             };
             vec![(0..outer * n * inner).map(sum).collect()]
         }
+        Special::Recur { reverse } => {
+            let [outer, n, inner] = [0, 1, 2].map(|axis| inputs[0].0[axis] as usize);
+            let (x, a) = (inputs[0].1, inputs[1].1);
+            let mut y = vec![0.0; x.len()];
+            for line in 0..outer * inner {
+                let mut last = None;
+                for k in 0..n {
+                    let k = if reverse { n - 1 - k } else { k };
+                    let place = (line / inner * n + k) * inner + line % inner;
+                    y[place] = last.map_or(x[place], |last: f64| x[place] + a[place] * last);
+                    last = Some(y[place]);
+                }
+            }
+            vec![y]
+        }
         Special::Merge { width } => {
             let [rows, n] = [0, 1].map(|axis| inputs[0].0[axis] as usize);
             let (keys, places) = (inputs[0].1, inputs[1].1);
@@ -278,7 +293,13 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
         }
         Special::Singular => {
             let [b, m, n] = [0, 1, 2].map(|axis| inputs[0].0[axis] as usize);
-            vec![(0..b).flat_map(|batch| singular(&inputs[0].1[batch * m * n..][..m * n], m, n)).collect()]
+            let (mut vectors, mut products) = (Vec::new(), Vec::new());
+            for batch in 0..b {
+                let (v, w) = singular(&inputs[0].1[batch * m * n..][..m * n], m, n);
+                vectors.extend(v);
+                products.extend(w);
+            }
+            vec![vectors, products]
         }
         Special::SumRows { rows } => {
             let width = inputs[0].0[1] as usize;
@@ -338,8 +359,8 @@ fn householder(a: &[f64], m: usize, n: usize) -> (Vec<f64>, Vec<f64>) {
     (q.chunks(m).flat_map(|row| row[..n].to_vec()).collect(), upper)
 }
 
-/// Right singular vectors by one-sided rotations, in the order of pairs that the kernels have, so that signs and order are theirs.
-fn singular(a: &[f64], m: usize, n: usize) -> Vec<f64> {
+/// Right singular vectors V and A V by one-sided rotations, in the order of pairs that the kernels have, so that signs and order are theirs.
+fn singular(a: &[f64], m: usize, n: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut w, mut v) = (a.to_vec(), vec![0.0; n * n]);
     (0..n).for_each(|i| v[i * n + i] = 1.0);
     let round = (n + n % 2).max(1) - 1;
@@ -369,5 +390,5 @@ fn singular(a: &[f64], m: usize, n: usize) -> Vec<f64> {
             }
         }
     }
-    v
+    (v, w)
 }

@@ -9,12 +9,14 @@ import type { Engine, VectorIndex } from "leastwise";
 import { formatOf, openVectors, type ElementType, type OpenOptions, type RandomAccess, type Vectors } from "leastwise/vectors";
 import { UsageError, type Arguments, type Option } from "./arguments.js";
 import { remark } from "./engine.js";
+import { openDataset } from "./hdf5.js";
 
-const FORMATS = ["npy", "fvecs", "bvecs", "ivecs", "raw"] as const;
+const FORMATS = ["npy", "fvecs", "bvecs", "ivecs", "raw", "hdf5"] as const;
 
 /** How a file of vectors is to be read. */
 export const VECTOR_OPTIONS: { readonly [name: string]: Option } = {
-  format: { value: "FORMAT", help: "npy, fvecs, bvecs, ivecs or raw; told by the file's name unless given" },
+  format: { value: "FORMAT", help: "npy, fvecs, bvecs, ivecs, hdf5 or raw; told by the file's name unless given" },
+  dataset: { value: "NAME", help: "of an HDF5 file (which the package h5wasm reads): which of its datasets; \"train\" unless given" },
   type: { value: "TYPE", help: "of raw numbers: float16, float32, float64, uint8, …" },
   dim: { value: "D", help: "of raw numbers: components of a vector" },
 };
@@ -28,13 +30,22 @@ export interface VectorFile extends Vectors { close(): Promise<void> }
 export async function openVectorFile(path: string, args: Arguments): Promise<VectorFile> {
   const file = await fileOf(path).catch((thrown: unknown) => { throw named(path, thrown); });
   const reading = <T>(work: Promise<T>) => work.catch((thrown: unknown) => { throw named(path, thrown); });
+  const opened = (vectors: Vectors, close: () => Promise<void>): VectorFile => ({
+    format: vectors.format, type: vectors.type, dim: vectors.dim, count: vectors.count,
+    rows: (first, count) => reading(vectors.rows(first, count)), elements: (first, count) => reading(vectors.elements(first, count)), chunks: (rows) => vectors.chunks(rows), close,
+  });
   try {
-    const vectors = await openVectors(file, await optionsOf(path, file, args));
-    return {
-      format: vectors.format, type: vectors.type, dim: vectors.dim, count: vectors.count,
-      rows: (first, count) => reading(vectors.rows(first, count)), elements: (first, count) => reading(vectors.elements(first, count)), chunks: (rows) => vectors.chunks(rows),
-      close: () => file.close(),
-    };
+    const options = await optionsOf(path, file, args);
+    if (options !== "hdf5") return opened(await openVectors(file, options), () => file.close());
+    if (!file.isFile) throw new UsageError(`${path}: an HDF5 file is read here and there, so it must be a file, not a stream`);
+    await file.close();
+    const { dataset, close } = await openDataset(path, args.text("dataset"));
+    try {
+      return opened(await openVectors(dataset), close);
+    } catch (thrown) {
+      await close();
+      throw thrown;
+    }
   } catch (thrown) {
     await file.close();
     throw named(path, thrown);
@@ -42,17 +53,17 @@ export async function openVectorFile(path: string, args: Arguments): Promise<Vec
 }
 
 /** What can be read anywhere, until it is closed. */
-interface OpenFile extends RandomAccess { close(): Promise<void> }
+interface OpenFile extends RandomAccess { readonly isFile: boolean; close(): Promise<void> }
 
 /** A file; of what can be read once only (standard input, a pipe) all of it. */
 async function fileOf(path: string): Promise<OpenFile> {
   const file = path === STREAM ? undefined : await open(path);
   try {
     const status = await file?.stat();
-    if (file && status!.isFile()) return { size: status!.size, read: (offset, length) => readAt(file, offset, length), close: () => file.close() };
+    if (file && status!.isFile()) return { isFile: true, size: status!.size, read: (offset, length) => readAt(file, offset, length), close: () => file.close() };
     const bytes = await bytesOf(file ? file.createReadStream({ autoClose: false }) : process.stdin);
     await file?.close();
-    return { size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => undefined };
+    return { isFile: false, size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length), close: async () => undefined };
   } catch (thrown) {
     await file?.close();
     throw thrown;
@@ -76,15 +87,16 @@ async function readAt(file: FileHandle, offset: number, length: number): Promise
   return buffer.subarray(0, got);
 }
 
-async function optionsOf(path: string, file: OpenFile, args: Arguments): Promise<OpenOptions> {
-  const head = await file.read(0, Math.min(6, file.size));
+async function optionsOf(path: string, file: OpenFile, args: Arguments): Promise<OpenOptions | "hdf5"> {
+  const head = await file.read(0, Math.min(8, file.size));
   const format = args.choice("format", FORMATS) ?? formatOf(path, head);
   if (format === "raw" && formatOf("", head) === "npy") throw new UsageError(`${path} is a .npy file, whose header would be read as vectors: leave --format raw out`);
   if (format === undefined) throw new UsageError(`${path}: neither its name nor its first bytes say what it is; give --format (with raw, also --type and --dim)`);
   const [type, dim] = [args.text("type"), args.count("dim")];
   if (format !== "raw") {
     if (type !== undefined || dim !== undefined) throw new UsageError(`${path}: ${type !== undefined ? "--type" : "--dim"} is for --format raw; a ${format} file says itself what is in it`);
-    return { format };
+    if (format !== "hdf5" && args.text("dataset") !== undefined) throw new UsageError(`${path}: --dataset is for HDF5 files, but it is a ${format} file`);
+    return format === "hdf5" ? format : { format };
   }
   if (type === undefined || dim === undefined) throw new UsageError("--format raw needs --type and --dim");
   return { format, type: type as ElementType, dim };

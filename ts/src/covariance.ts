@@ -100,8 +100,9 @@ export interface Marginals extends Disposable {
   readonly deficiency: number;
   readonly unseen: readonly NullSpacePart[];
   /**
-   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above 0. Then those of them
-   * that depend on others, which change nothing; and the largest violation of all constraints, at the values that the covariance is of.
+   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above rounding. Then those
+   * of them that depend on others and agree with them, which change nothing; and the largest violation of all constraints, at the values
+   * that the covariance is of.
    */
   readonly equalities: number;
   readonly redundant: number;

@@ -14,7 +14,7 @@ import type { Tasks } from "./tasks.js";
  * await set.run({ from: "values", onProgress: (done, total) => console.log(`${done} of ${total}`) });
  */
 export interface FitRunOptions extends Reporting {
-  /** Where fits begin: at `start` and `starts`, or at the parameters that they have. @defaultValue `"start"` */
+  /** Values that fits begin at: `start` and `starts`, or the parameters that they have. @defaultValue `"start"` */
   readonly from?: "start" | "values";
 }
 
@@ -33,7 +33,7 @@ export interface FitSet<Name extends string> {
   /**
    * Fits all. Nothing comes back but how many fits are not at their end, after each launch.
    *
-   * @throws `busy` while another call is on its way; the signal's reason after an abort, after which fits are wherever they were
+   * @throws `busy` while another call is on its way; the signal's reason after an abort, after which there are no results until another run from the start
    */
   run(options?: FitRunOptions): Promise<void>;
   /**
@@ -88,17 +88,24 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
     if (keeps) this.#mustHaveRun("run({ from: \"values\" })");
     if (this.#model.looked.shared) {
       const { fitShared } = await import("./fit-shared.js");
-      await this.#alone(async () => { this.#joint = await fitShared(this.#model, this.#sets, keeps ? this.#joint : undefined, { signal, onProgress }); });
+      await this.#alone(async () => {
+        this.#ran = false;
+        this.#joint = await fitShared(this.#model, this.#sets, keeps ? this.#joint : undefined, { signal, onProgress });
+      });
       this.#ran = true;
       return;
     }
     const done = this.#sets.map(() => 0);
-    await this.#each((set, [, count], k) => this.#model.run(set, keeps, {
-      signal, onProgress: onProgress && ((part, total) => {
-        done[k] = (part / total) * count;
-        onProgress(done.reduce((sum, each) => sum + each, 0), this.count);
-      }),
-    }));
+    await this.#each((set, [, count], k) => {
+      // Fits of a run that comes to no end have no results: some may not have begun.
+      this.#ran = false;
+      return this.#model.run(set, keeps, {
+        signal, onProgress: onProgress && ((part, total) => {
+          done[k] = (part / total) * count;
+          onProgress(done.reduce((sum, each) => sum + each, 0), this.count);
+        }),
+      });
+    });
     this.#ran = true;
   }
 
@@ -140,7 +147,7 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
   [Symbol.dispose](): void { this.dispose(); }
 
   #mustHaveRun(call: string): void {
-    if (!this.#ran && !this.#disposed) throw new LeastwiseError("invalid-option", `set.${call}: nothing was fitted yet: await set.run() first`);
+    if (!this.#ran && !this.#busy && !this.#disposed) throw new LeastwiseError("invalid-option", `set.${call}: nothing was fitted to its end: await set.run() first`);
   }
 
   /** Something of each set, a few of them at once. */

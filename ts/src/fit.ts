@@ -448,7 +448,7 @@ export class Model<Name extends string> {
   /** A number for each fit. */
   made(): Values { return new (this.tasks.valuesAs === "f32" ? Float32Array : Float64Array)(this.looked.count) as Values; }
 
-  /** What fits came to, by fields of sets that are taken over one after the other; and the result. */
+  /** Results of fits, by fields of sets that are taken over one after the other; and the result. */
   collector(joint?: Joint): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
     const { names, free, count, points, offsets, total, shared } = this.looked, { variance } = this;
     const spare = total - count * free.length - (shared?.indices.length ?? 0);

@@ -75,7 +75,10 @@ export interface Gradients {
   of<D>(term: Term<D>): TermGradients<D>;
   /** Of constants: for every scalar. Of variables: for every degree of freedom the gradient with respect to where it is held, if it is fixed or at a limit; else 0. */
   of(table: Constants<any> | Variables<any>): F64;
-  /** True if the values are stationary within the tolerance. If not, the theorem does not apply: solve with smaller tolerances first. */
+  /**
+   * True if the values are stationary within the tolerance; with constraints, if their multipliers have been found as well, and none
+   * contradicts others. If not, the theorem does not apply: solve with smaller tolerances first.
+   */
   readonly stationary: boolean;
   /** ‖H⁻¹g‖ / ‖x‖: how far the stationary point is, to first order; and max |gᵢ|, of what may move. Both at the present values. */
   readonly distance: number;
@@ -86,8 +89,9 @@ export interface Gradients {
   readonly deficiency: number;
   readonly unseen: readonly NullSpacePart[];
   /**
-   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above 0. Then those of them
-   * that depend on others, whose own data have a gradient of 0; and the largest violation, at the point that the gradients are of.
+   * Rows of constraints that hold with equality: all of equalities, and of inequalities those with a multiplier above rounding. Then those
+   * of them that depend on others and agree with them, whose own data have a gradient of 0; and the largest violation, at the point that
+   * the gradients are of.
    */
   readonly equalities: number;
   readonly redundant: number;

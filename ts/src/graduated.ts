@@ -30,7 +30,7 @@ export interface Suspect {
  * await problem.solveGraduated(options);
  */
 export interface GraduatedOptions extends SolveOptions {
-  /** Terms whose instances may be outliers; all others are trusted. Constraints are met in every round, and are no suspects. */
+  /** Terms whose instances may be outliers; all others are trusted. Constraints are part of every round's solve, and are no suspects. */
   suspects: readonly Suspect[];
   /**
    * The robust cost in the end:

@@ -154,7 +154,8 @@ export function refuseName(what: string, name: string | symbol, known: readonly 
 /** What was meant by a name, and what there is. @internal */
 export function meant(name: string | symbol, known: readonly string[], has = "they have"): string {
   const near = typeof name === "string" ? elsewhere(name, known) ?? nearest(name, known) : undefined;
-  const all = ` (${has}: ${known.join(", ") || "none"})`;
+  // Names may be a file's.
+  const list = known.join(", ") || "none", all = ` (${has}: ${list.length > 3000 ? `${list.slice(0, 3000)}…` : list})`;
   return near === undefined ? all : `: did you mean "${near}"?${all}`;
 }
 

@@ -92,8 +92,8 @@ export interface Problem extends Disposable {
   /**
    * Solves where most residuals may be those of outliers, without a good start: by graduated non-convexity (Yang, Antonante, Tzoumas &
    * Carlone 2020), as GTSAM's `GncOptimizer` does. Terms among `suspects` get weights between 0 and 1, found in turn with the
-   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas. Constraints are met in every
-   * round: nothing but the suspects' weights is graduated.
+   * values through costs that begin convex and end as the robust one; docs/OUTLIERS.md has the formulas. Every round's solve
+   * has all constraints: nothing but the suspects' weights is graduated. How far the last one met them, `report.feasibility` says.
    *
    * Costs of the suspects' instances are read back once a round. {@link SolveOptions.onIteration} is told of the steps of all solves.
    */

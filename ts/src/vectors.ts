@@ -13,5 +13,6 @@ export type { Batch, BatchClustering, BatchOptions } from "./vectors/batches.js"
 export { exactSearch, predict } from "./vectors/exact.js";
 export type { ExactHits, ExactOptions, Prediction, PredictOptions } from "./vectors/exact.js";
 export type { ElementType, Elements } from "./vectors/element.js";
+export type { Hdf5Dataset } from "./vectors/hdf5.js";
 export type { VectorFormat } from "./vectors/layout.js";
 export type { RandomAccess, Source } from "./vectors/source.js";

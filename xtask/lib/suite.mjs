@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-const elsewhere = ["array-api-document.test.mjs", "cli.test.mjs", "compression-errors.test.mjs", "documented-errors.test.mjs", "doubles-limits.test.mjs", "doubles.test.mjs", "evaluators.test.mjs", "loading.test.mjs", "mesh-files.test.mjs", "mesh-toolkit.test.mjs", "mesh.test.mjs", "package.test.mjs", "parts.test.mjs", "recipes.test.mjs", "shaders.test.mjs", "threads.test.mjs", "vectors.test.mjs"];
+const elsewhere = ["array-api-document.test.mjs", "cli.test.mjs", "compression-errors.test.mjs", "documented-errors.test.mjs", "doubles-limits.test.mjs", "doubles.test.mjs", "evaluators.test.mjs", "hdf5.test.mjs", "loading.test.mjs", "mesh-files.test.mjs", "mesh-toolkit.test.mjs", "mesh.test.mjs", "package.test.mjs", "parts.test.mjs", "recipes.test.mjs", "shaders.test.mjs", "threads.test.mjs", "vectors.test.mjs"];
 
 export const suiteFiles = (project) => readdirSync(join(project, "node")).filter((name) => name.endsWith(".test.mjs") && !elsewhere.includes(name)).sort();
 

@@ -1,5 +1,6 @@
 //! Building a graph, or going on with one, in slices of time: batches of vectors that double, each against the graph before it.
 
+use super::connect::Reach;
 use super::walk::{Seen, Walk};
 use super::whole::Whole;
 use super::{Edges, Graph, NONE};
@@ -40,7 +41,8 @@ impl Lists {
         &self.places[node as usize * self.stride..][..self.counts[node as usize] as usize]
     }
 
-    fn put(&mut self, node: u32, neighbours: &[u32]) {
+    /// Replaces the neighbours of a node.
+    pub fn put(&mut self, node: u32, neighbours: &[u32]) {
         self.places[node as usize * self.stride..][..neighbours.len()].copy_from_slice(neighbours);
         self.counts[node as usize] = neighbours.len() as u32;
     }
@@ -53,7 +55,7 @@ impl Edges for Lists {
     }
 }
 
-/// What a graph is built of.
+/// Options of a build.
 pub struct Plan {
     /// Most neighbours of a node.
     pub degree: u32,
@@ -87,6 +89,8 @@ pub struct Builder {
     is_turned: bool,
     returned: usize,
     is_shrunk: usize,
+    /// What is reached, once all lists are short.
+    reach: Option<Reach>,
     walks: Vec<Walk>,
     entry: u32,
 }
@@ -136,6 +140,7 @@ impl Builder {
             is_turned: false,
             returned: 0,
             is_shrunk: 0,
+            reach: None,
             walks,
             entry,
         };
@@ -173,7 +178,7 @@ impl Builder {
                 }
             } else if self.is_shrunk < self.lists.count() {
                 self.shrink_some();
-            } else {
+            } else if self.reach_some(&is_late) {
                 return true;
             }
             if is_late() {
@@ -250,6 +255,26 @@ impl Builder {
         self.is_shrunk = end;
     }
 
+    /// Goes on to look for nodes that are not reached, and leads to one: true if there is none.
+    fn reach_some(&mut self, is_late: impl Fn() -> bool) -> bool {
+        let Self { plan, whole, lists, entry, walks, .. } = self;
+        let entries = plan.starts.iter().copied().filter(|&start| start != NONE).chain((!whole.rows.is_empty()).then_some(*entry));
+        let reach = self.reach.get_or_insert_with(|| Reach::new(lists.count(), entries));
+        let node = match reach.lost(lists, is_late) {
+            Ok(Some(node)) => node,
+            Ok(None) => return true,
+            Err(()) => return false,
+        };
+        let mut walk = walks.pop().unwrap_or_default();
+        walk.run(lists, lists.count(), starts_of(plan, *entry, node), plan.effort as usize, |fresh, out| {
+            out.extend(fresh.iter().map(|&other| whole.distance(node, other)));
+        });
+        let near = walk.beam().iter().map(|seen| seen.node);
+        reach.connect(lists, plan.degree, node, near, |node, other| whole.distance(node, other));
+        walks.push(walk);
+        false
+    }
+
     /// The graph, when all is done.
     pub fn finish(self) -> Graph {
         let Plan { degree, effort, starts, .. } = self.plan;
@@ -273,6 +298,14 @@ impl Builder {
     }
 }
 
+/// Nodes that a walk to one begins at: the starts of the lists near to its own, and the entry.
+fn starts_of(plan: &Plan, entry: u32, node: u32) -> impl Iterator<Item = u32> {
+    let near = plan.near.len() / plan.starts.len().max(1);
+    let list = plan.labels[node as usize] as usize;
+    let starts = plan.near[list * near..][..near].iter().map(|&list| plan.starts[list as usize]);
+    starts.chain([entry]).filter(move |&start| start != NONE && start != node)
+}
+
 struct Search<'a> {
     builder: &'a Builder,
     nodes: &'a [u32],
@@ -285,12 +318,9 @@ impl SimdKernel for Search<'_> {
     fn run(self) {
         let Self { builder, nodes, walk, found } = self;
         let Builder { plan, whole, lists, .. } = builder;
-        let near = plan.near.len() / plan.starts.len().max(1);
         let (mut candidates, mut chosen) = (Vec::new(), Vec::new());
         for &node in nodes {
-            let list = plan.labels[node as usize] as usize;
-            let starts = plan.near[list * near..][..near].iter().map(|&list| plan.starts[list as usize]);
-            let starts = starts.chain([builder.entry]).filter(|&start| start != NONE && start != node);
+            let starts = starts_of(plan, builder.entry, node);
             walk.run(lists, lists.count(), starts, plan.effort as usize, |fresh, out| {
                 out.extend(fresh.iter().map(|&other| whole.distance(node, other)));
             });

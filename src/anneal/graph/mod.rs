@@ -3,12 +3,13 @@
 //! The graph is Vamana's (Subramanya et al., *DiskANN*, 2019): every vector points to at most `degree` others, chosen by robust pruning. It is
 //! built in batches that double in size, without locks (Manohar et al., *ParlayANN*, 2024): all vectors of a batch search the graph as it was
 //! before the batch, then edges back are added target by target. So its bits depend neither on the number of threads nor on the machine's
-//! clock. Walks begin at the vectors nearest to the anchors that are nearest to the query, where DiskANN begins at one medoid.
+//! clock. In the end all nodes are reached from the starts. Walks begin at the vectors nearest to the anchors that are nearest to the query, where DiskANN begins at one medoid.
 //!
 //! `whole` has the distances that a graph is built by, `bits` those that queries walk by.
 
 pub(crate) mod bits;
 pub(crate) mod build;
+pub(crate) mod connect;
 pub(crate) mod walk;
 pub(crate) mod whole;
 
@@ -132,7 +133,7 @@ impl Graph {
     /// A graph of what a file has, if it can be one.
     ///
     /// # Errors
-    /// What of it makes no sense.
+    /// The first thing of it that makes no sense.
     pub fn from_stored(degree: u32, effort: u32, nodes: u32, removed: u32, mut rows: Vec<u8>, starts: Vec<u32>) -> Result<Self, String> {
         if !DEGREES.contains(&degree) || rows.len() as u128 != Self::stored_bytes(degree, nodes) {
             return Err(format!("its graph has {} bytes for {nodes} nodes of {degree} neighbours", rows.len()));

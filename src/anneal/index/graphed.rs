@@ -108,7 +108,7 @@ impl SimdKernel for Draw<'_> {
     }
 }
 
-/// What the codes of some slots decode to, one after the other, with the squared length.
+/// Vectors that the codes of some slots decode to, one after the other, each with its squared length.
 #[inline(always)]
 fn decoded(index: &Index, slots: Range<usize>, mut take: impl FnMut(usize, &[f32], f32)) {
     let dim = index.stored.dim;

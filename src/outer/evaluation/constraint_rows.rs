@@ -1,8 +1,7 @@
-//! Evaluation of constraints: the rows c, and A = ∂c/∂x, of all that hold with equality, on a snapshot whose constraints are
+//! Evaluation of constraints: the rows c, and A = ∂c/∂x, of all that may hold with equality, on a snapshot whose constraints are
 //! [λᵀc](Problem::as_lagrangian).
 //!
-//! An inequality holds with equality where its multiplier is not 0. Where λ is next to nothing, the constraint only touches: a solution
-//! has derivatives to one side alone there, and these are those of the free side.
+//! An inequality may hold with equality where its multiplier is above 0. [`Equalities::settled`] leaves those out that only touch.
 
 use super::evaluate_term::input_places;
 use super::{TermEvaluation, Wanted};
@@ -12,30 +11,28 @@ use leastwise_error::Error;
 use leastwise_problem::{Part, Problem, Registry, Relation, Term};
 use leastwise_solve::covariance::{Equalities, EqualityRow};
 
-/// λ of an inequality that holds with equality, as a part of the largest of all, by the precision that it was found in.
-const LEAST_MULTIPLIER: [f64; 2] = [1e-9, 1e-5];
 /// A row of which no more than this part is its own depends on others, by the precision of x.
 const DEPENDENT: [f64; 2] = [1e-7, 1e-4];
-/// s of inequalities that hold with equality: kc + s is above 0, and has the digits of kc.
+/// A part of what a component of the gradient is made of that rounding may be, by the precision of x and λ.
+const ROUNDING: [f64; 2] = [1e-12, 1e-6];
+/// s of inequalities that may hold with equality: kc + s is to be above 0, and has the digits of kc. Where c is far below 0, s grows
+/// by the factor until it is.
 const SHIFT: f64 = 64.0;
+const FURTHER: f64 = 65_536.0;
 
 /// Constraints being evaluated, term by term.
 pub struct RowEvaluation {
     next: u32,
     current: Option<(u32, Vec<f64>, TermEvaluation)>,
     found: Equalities,
-    /// λ above which an inequality holds with equality.
-    least: f64,
 }
 
 impl RowEvaluation {
     /// Of a snapshot of a problem that was solved in this precision.
-    pub fn new(snapshot: &Problem, precision: Precision) -> Self {
+    pub fn new(precision: Precision) -> Self {
         let single = usize::from(precision == Precision::F32);
-        let multipliers = snapshot.enabled_constraints().flat_map(|(_, _, constraint)| constraint.multipliers());
-        let largest = multipliers.fold(0.0, |most: f64, value| most.max(value.abs()));
-        let found = Equalities { tolerance: DEPENDENT[single], ..Equalities::default() };
-        Self { next: 0, current: None, found, least: LEAST_MULTIPLIER[single] * largest }
+        let found = Equalities { tolerance: DEPENDENT[single], rounding: ROUNDING[single], ..Equalities::default() };
+        Self { next: 0, current: None, found }
     }
 
     /// The rows, of a snapshot that is laid out.
@@ -50,12 +47,10 @@ impl RowEvaluation {
             let Some((number, _, evaluation)) = &mut self.current else {
                 let next = snapshot.enabled_constraints().find(|(number, ..)| *number >= self.next);
                 let Some((number, _, constraint)) = next else { return Ok(Turn::Over(std::mem::take(&mut self.found))) };
-                let is_open = |multiplier: &f64| constraint.relation != Relation::Zero && *multiplier > self.least;
+                let is_open = |multiplier: &f64| constraint.relation != Relation::Zero && *multiplier > 0.0;
                 let shifts: Vec<f64> =
                     constraint.multipliers().iter().map(|multiplier| if is_open(multiplier) { SHIFT } else { 0.0 }).collect();
-                snapshot.show_rows(number, &shifts)?;
-                let evaluation = TermEvaluation::new(device, registry, snapshot, number, Wanted::Values(None))?;
-                self.current = Some((number, shifts, evaluation));
+                self.show(device, registry, snapshot, number, shifts)?;
                 continue;
             };
             let number = *number;
@@ -63,13 +58,36 @@ impl RowEvaluation {
                 Ok(values) => values,
                 Err(turn) => return Ok(turn),
             };
-            let Some((_, shifts, evaluation)) = self.current.take() else { continue };
+            let Some((_, mut shifts, evaluation)) = self.current.take() else { continue };
             evaluation.free(device);
+            let mut is_hidden = false;
+            for (shift, _) in shifts.iter_mut().zip(&values).filter(|(shift, row)| **shift > 0.0 && **row <= 0.0) {
+                (*shift, is_hidden) = (*shift * FURTHER, true);
+            }
+            if is_hidden {
+                self.show(device, registry, snapshot, number, shifts)?;
+                continue;
+            }
             self.take(snapshot, number, &shifts, &values)?;
             let own = snapshot.term(number)?.constraint.as_ref().map(|constraint| constraint.shifts.clone());
             snapshot.show_rows(number, &own.unwrap_or_default())?;
             self.next = number + 1;
         }
+    }
+
+    /// Begins to evaluate a constraint with these shifts.
+    fn show(
+        &mut self,
+        device: &mut Device,
+        registry: &mut Registry,
+        snapshot: &mut Problem,
+        number: u32,
+        shifts: Vec<f64>,
+    ) -> Result<(), Error> {
+        snapshot.show_rows(number, &shifts)?;
+        let evaluation = TermEvaluation::new(device, registry, snapshot, number, Wanted::Values(None))?;
+        self.current = Some((number, shifts, evaluation));
+        Ok(())
     }
 
     /// Frees what it has on the device.
@@ -110,8 +128,11 @@ impl RowEvaluation {
                             value: wrong.to_string(),
                         });
                     }
-                    self.found.violation = self.found.violation.max(value.abs());
-                    if constraint.relation != Relation::Zero && multipliers[place] <= self.least {
+                    let (multiplier, is_inequality) = (multipliers[place], constraint.relation != Relation::Zero);
+                    if !is_inequality || multiplier <= 0.0 {
+                        self.found.violation = self.found.violation.max(value.abs());
+                    }
+                    if is_inequality && multiplier <= 0.0 {
                         continue;
                     }
                     let mut entries: Vec<(u32, f64)> = inputs
@@ -126,16 +147,14 @@ impl RowEvaluation {
                             true
                         }
                     });
-                    // A row that shorter rows of entries do not have.
-                    if entries.is_empty() && value == 0.0 {
-                        continue;
-                    }
                     self.found.rows.push(EqualityRow {
                         term: number,
                         place: place as u32,
                         entries,
                         value,
                         stiffness: weight * scale * scale,
+                        multiplier,
+                        is_inequality,
                     });
                 }
             }

@@ -1,4 +1,4 @@
-//! What constraints hold at the accepted values, for a covariance: their rows, and what may move besides, of a snapshot in f64.
+//! Constraints that hold with equality at the accepted values, for a covariance: their rows, and unknowns that may move besides, of a snapshot in f64.
 
 use super::constraint_rows::RowEvaluation;
 use crate::{Devices, Turn};
@@ -77,7 +77,7 @@ impl HeldRun {
                                 Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
                                 None => vec![true; whole.scalars as usize],
                             };
-                            let rows = Box::new(RowEvaluation::new(&laid.snapshot, self.precision));
+                            let rows = Box::new(RowEvaluation::new(self.precision));
                             self.stage = Some(Stage::Evaluating(laid, rows));
                         }
                         Err(turn) => {

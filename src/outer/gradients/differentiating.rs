@@ -24,6 +24,8 @@ const STATIONARY: f64 = 1e-3;
 const NEAR: f64 = 1e-2;
 const REFINEMENTS: u32 = 4;
 const FOUND: f64 = 1e-13;
+/// From which on multipliers are found: they are a part of H alone.
+const FOUND_MULTIPLIERS: f64 = 1e-10;
 
 /// The shares that are done when all Hessians are added, and when the adjoint system is solved.
 const ADDED: f64 = 0.3;
@@ -263,6 +265,10 @@ impl Differentiating {
     async fn solve_adjoint(&mut self, options: &AdjointOptions, pace: &Pace) -> Result<(), Error> {
         self.cotangent = self.cotangent();
         let systems = [&self.cotangent[..], &self.gradient];
+        if let Some(equalities) = self.equalities.take() {
+            let sizes = self.values.sizes(self.hessian.pattern());
+            self.equalities = Some(equalities.settled(&self.hessian.diagonal(), &self.free, &sizes));
+        }
         let equalities = self.equalities.as_ref();
         let found = adjoint::solve(&self.hessian, &self.free, systems, equalities, &self.values, self.precision, options, pace).await?;
         if self.refine(&found)? {
@@ -308,17 +314,22 @@ impl Differentiating {
     }
 
     /// Moves the snapshot on by −H⁻¹g, where that leads nearer to the stationary point; then all begins anew. Values in f32, or of
-    /// a solve that ended early, are as far from it as that: a gradient is one at the point itself.
+    /// a solve that ended early, are as far from it as that: a gradient is one at the point itself. Multipliers move along, however far:
+    /// at x they are known.
     fn refine(&mut self, Adjoint { step, multipliers, .. }: &Adjoint) -> Result<bool, Error> {
         let distance = step.iter().map(|s| s * s).sum::<f64>().sqrt();
         if self.first.is_none() {
             let free = self.gradient.iter().zip(&self.free).filter(|(_, free)| **free);
             self.first = Some([free.map(|(g, _)| g.abs()).fold(0.0, f64::max), distance]);
         }
-        let goes_on = (FOUND * self.size..=NEAR * self.size).contains(&distance) && distance < 0.5 * self.last;
+        let unit = if self.size > 0.0 { self.size } else { 1.0 };
+        let of_multipliers = multipliers.as_ref().map_or(0.0, |multipliers| multipliers.distance);
+        let is_found = distance < FOUND * self.size && of_multipliers < FOUND_MULTIPLIERS;
+        let farther = distance.max(of_multipliers * unit);
+        let goes_on = !is_found && distance <= NEAR * self.size && farther < 0.5 * self.last;
         if self.settled {
             return Ok(false);
-        } else if distance.is_nan() || distance > self.last {
+        } else if farther.is_nan() || distance.is_nan() || farther > self.last {
             // It led away: back.
             std::mem::swap(&mut self.x, &mut self.before);
             for (term, multipliers) in std::mem::take(&mut self.multipliers) {
@@ -337,7 +348,7 @@ impl Differentiating {
             self.before = std::mem::replace(&mut self.x, moved);
             self.move_multipliers(multipliers.as_ref())?;
             self.refinements += 1;
-            self.last = distance;
+            self.last = farther;
         } else {
             return Ok(false);
         }
@@ -507,7 +518,10 @@ impl Differentiating {
         let Adjoint { deficiency, unseen, method, multipliers, .. } =
             self.adjoint.take().ok_or(Error::Internal("a task has nothing to go on with"))?;
         let counted = self.equalities.as_ref().map_or(0, |equalities| equalities.rows.len() as u32);
-        let rank = multipliers.map_or(0, |multipliers| multipliers.pivots.len() as u32);
+        let tolerance = options.stationary_tolerance.unwrap_or(STATIONARY);
+        let (rank, contradicting, is_held) = multipliers.map_or((0, 0, true), |multipliers| {
+            (multipliers.pivots.len() as u32, multipliers.contradicting, multipliers.distance <= tolerance)
+        });
         // What is held moves the solution as well: H has its rows, too.
         if self.free.contains(&false) {
             for table in &self.hessian.pattern().tables {
@@ -518,16 +532,15 @@ impl Differentiating {
         }
         let (values, terms, tables) = collect(problem, self.columns, self.tables);
         let [gradient_norm, distance] = self.first.unwrap_or_default();
-        let tolerance = options.stationary_tolerance.unwrap_or(STATIONARY);
         Ok(Gradients {
             gradient_norm,
             distance: if distance == 0.0 { 0.0 } else { distance / self.size },
-            stationary: distance <= tolerance * (self.size + tolerance),
+            stationary: distance <= tolerance * (self.size + tolerance) && is_held && contradicting == 0,
             refinements: self.refinements,
             deficiency,
             unseen,
             equalities: counted,
-            redundant: counted - rank,
+            redundant: counted - rank - contradicting,
             violation: self.equalities.as_ref().map_or(0.0, |equalities| equalities.violation),
             unknowns: self.free.iter().filter(|free| **free).count() as u32,
             method,

@@ -52,7 +52,7 @@ pub struct Gradients {
     pub gradient_norm: f64,
     /// ‖H⁻¹g‖ / ‖x‖ there.
     pub distance: f64,
-    /// True if that is next to nothing.
+    /// True if that is next to nothing, λ were found, and no constraint contradicts another.
     pub stationary: bool,
     /// Newton's steps from there to where the gradients are of, in f64.
     pub refinements: u32,
@@ -60,10 +60,9 @@ pub struct Gradients {
     pub deficiency: u32,
     /// Parts of the null space, by variable.
     pub unseen: Vec<NullSpacePart>,
-    /// Rows of constraints that hold with equality, at the point that the gradients are of; those of them that depend on others; and the
-    /// largest violation of all.
+    /// Rows of constraints that hold with equality, at the point that the gradients are of.
     pub equalities: u32,
-    /// Rows of constraints that depend on others.
+    /// Rows of them that depend on others, and agree with those.
     pub redundant: u32,
     /// Largest violation of a constraint.
     pub violation: f64,

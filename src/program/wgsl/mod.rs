@@ -207,7 +207,8 @@ fn value_of(program: &Program, instruction: &Instruction, count: &str, text: &mu
                 }
                 Binary::And | Binary::Or => {
                     let [a, b] = [&a, &b].map(|operand| text.compare_to_zero(operand, "!="));
-                    text.truth(&format!("{a} {} {b}", if operation == Binary::And { "&&" } else { "||" }))
+                    // Operators that skip their right side are branches, of which chains take SwiftShader's compiler minutes.
+                    text.truth(&format!("({a}) {} ({b})", if operation == Binary::And { "&" } else { "|" }))
                 }
                 function => match function.numerics() {
                     Numerics::Function(name) => text.call(name, &[&a, &b]),

@@ -4,16 +4,18 @@
 //! conditions of optimality (Amos & Kolter, *OptNet*, ICML 2017, section 3; Nocedal & Wright, *Numerical Optimization*, 2nd ed. 2006,
 //! theorem 12.6 and section 18.1). H is the Hessian of the Lagrangian, which has the constraints' curvature λ∇²c.
 
-use super::super::covariance::equalities::{Equalities, RangeSpace, RowSpace, borrow_scales, lifted, stiffened};
+use super::super::covariance::equalities::{Equalities, RangeSpace, RowSpace, borrow_scales, is_undone, lifted, stiffened};
 use super::super::covariance::jacobi::{add, dot, orthonormal, scale};
-use super::super::covariance::sparse::{Refused, Sparse};
+use super::super::covariance::sparse::{Refused, Sparse, diagonal};
 use super::{Whole, scaled};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_linear::matrix::BlockMatrix;
 
-/// What a row adds to H, as a part of what is there, until that is positive definite; and how many times one is tried.
+/// Stiffness that a row adds to H, as a part of what is there, until that is positive definite; and the number of trials.
 const STIFFER: f64 = 100.0;
 const TRIALS: i32 = 4;
+/// (An)ᵀE(An) of a direction n along which nothing changes, as a part of its nᵀ|D|n, at most so many times the tolerance.
+const BALANCED: f64 = 1e3;
 /// Scales of unknowns at most, as a multiple of the least: beyond, no cost touches them.
 const LARGEST_SCALE: f64 = 1e10;
 
@@ -74,14 +76,25 @@ impl Constrained {
         tolerance: f64,
         pace: &Pace,
     ) -> Result<(Self, Vec<Vec<f64>>), Refused> {
-        let mut trial = 0;
+        let (mut trial, own) = (0, diagonal(matrix));
         loop {
             let (stiff, stiffness) = stiffened(matrix.clone(), equalities, free, STIFFER.powi(trial), pace).await?;
             trial += 1;
-            let bends_down = super::sparse::diagonal(&stiff).iter().zip(free).any(|(value, free)| *free && *value < 0.0);
-            let made = if bends_down { Err(Refused::Singular) } else { Sparse::new(stiff, free, tolerance, pace).await };
+            let made = if is_undone(&own, &diagonal(&stiff), free) {
+                Err(Refused::Singular)
+            } else {
+                Sparse::new(stiff, free, tolerance, pace).await
+            };
+            // A direction in which H bends down and rows bend up by as much is none along which nothing changes.
+            let is_balanced = |direction: &Vec<f64>| {
+                let bent = equalities.along(direction).iter().zip(&stiffness).map(|(along, by)| by * along * along).sum::<f64>();
+                let of = direction.iter().zip(&own).map(|(value, own)| own.abs() * value * value).sum::<f64>();
+                bent > BALANCED * tolerance * tolerance * of
+            };
+            let made =
+                made.and_then(|(sparse, null)| if null.iter().any(is_balanced) { Err(Refused::Singular) } else { Ok((sparse, null)) });
             match made {
-                Err(Refused::Singular) if trial < TRIALS => {}
+                Err(Refused::Singular | Refused::TooMany) if trial < TRIALS => {}
                 Err(refused) => return Err(refused),
                 Ok((sparse, null)) => {
                     let (range, _) = RangeSpace::new(equalities, &sparse, free.len(), false, pace).await?;

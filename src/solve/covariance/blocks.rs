@@ -251,10 +251,11 @@ impl Covariance {
                                 solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
                             }
                         };
-                        entry + sparse.correction(row, column)
+                        sparse.corrected(entry, row, column)
                     }
                 };
-                block.push(self.summary.variance * entry);
+                // Not −0, which an empty sum is.
+                block.push(self.summary.variance * entry + 0.0);
                 pace.spend(256).await?;
             }
         }
@@ -281,7 +282,7 @@ fn turned((p, tangent): &(Vec<f64>, usize), block: &[f64]) -> Vec<f64> {
     let mut product = Vec::with_capacity(width * p.len() / tangent);
     for column in 0..width {
         for row in p.chunks_exact(*tangent) {
-            product.push(row.iter().enumerate().map(|(k, p)| p * block[k * width + column]).sum());
+            product.push(row.iter().enumerate().map(|(k, p)| p * block[k * width + column]).sum::<f64>() + 0.0);
         }
     }
     product

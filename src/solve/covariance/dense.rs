@@ -1,7 +1,7 @@
 //! (JᵀWJ)⁻¹ of few unknowns, from the singular values of √W J: its condition, not the square of that, decides how many
 //! digits are left.
 
-use super::equalities::{Equalities, RowSpace, borrow_scales, lifted};
+use super::equalities::{Equalities, Independent, RowSpace, borrow_scales, lifted};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use leastwise_base::task::{Pace, Stopped};
 
@@ -12,7 +12,7 @@ pub struct Dense {
 
 impl Dense {
     /// Of R of √W J = QR, or of JᵀWJ itself (`squared`), column by column, on what equalities leave; with an orthonormal basis of what no
-    /// residual sees, and how many of the equalities' rows are independent.
+    /// residual sees, and the equalities' rows that are independent.
     pub async fn new(
         mut columns: Vec<Vec<f64>>,
         squared: bool,
@@ -20,7 +20,7 @@ impl Dense {
         tolerance: f64,
         equalities: Option<&Equalities>,
         pace: &Pace,
-    ) -> Result<(Self, Vec<Vec<f64>>, u32), Stopped> {
+    ) -> Result<(Self, Vec<Vec<f64>>, Independent), Stopped> {
         let n = columns.len();
         // D⁻¹, which makes the columns of √W J those of length 1: what depends on what is not to be a question of units.
         let mut inverse = vec![0.0; n];
@@ -40,11 +40,13 @@ impl Dense {
             }
             column.iter_mut().for_each(|value| *value *= by);
         }
-        let (mut basis, mut rank) = (None, 0);
+        let (mut basis, mut independent) = (None, Independent::default());
         if let Some(equalities) = equalities {
             let space = RowSpace::new(equalities, &inverse, pace).await?;
             let vectors = space.complement(&inverse, pace).await?;
-            rank = space.pivots.len() as u32;
+            let mut step = space.point(&equalities.values());
+            scale(&mut step, &inverse);
+            independent = Independent { step, pivots: space.pivots };
             let mut on_basis = Vec::new();
             for vector in &vectors {
                 let image = lifted(&columns, vector, &vec![1.0; columns[0].len()]);
@@ -73,7 +75,7 @@ impl Dense {
         let null = orthonormal(null, pace).await?;
         let mut root = Self { rows };
         null.iter().for_each(|direction| root.remove(direction));
-        Ok((root, null, rank))
+        Ok((root, null, independent))
     }
 
     /// B becomes (I − nnᵀ)B: of all inverses on what residuals see, the least one.

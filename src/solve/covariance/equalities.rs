@@ -28,6 +28,10 @@ pub struct EqualityRow {
     pub value: f64,
     /// wk², of the row's weight w and scale k.
     pub stiffness: f64,
+    /// λ
+    pub multiplier: f64,
+    /// True for a row c ≤ 0, which may only touch.
+    pub is_inequality: bool,
 }
 
 /// Constraints at a point: equalities, and inequalities that hold with equality.
@@ -37,17 +41,61 @@ pub struct Equalities {
     pub rows: Vec<EqualityRow>,
     /// A row of which no more than this part is its own depends on others.
     pub tolerance: f64,
+    /// Part of what a component of the gradient is made of that rounding may be.
+    pub rounding: f64,
     /// Largest violation of all constraints.
     pub violation: f64,
 }
 
-/// The least pivot of AGAᵀ, scaled to a diagonal of ones.
+/// The least pivot of AGAᵀ, scaled to a diagonal of ones: in f64 this, and the square of the rows' tolerance where that is more.
 const LEAST_PIVOT: f64 = 1e-10;
+/// Part of a diagonal entry that stays, at least, where a negative one is stiffened: less is what rounding makes of 0.
+const LEAST_STIFFENED: f64 = 0.1;
 /// Rows beside a sparse factor: their matrix is whole. And values of GAᵀ where it is kept.
 pub const MOST_ROWS: usize = 4096;
 pub const MOST_VALUES: usize = if cfg!(target_arch = "wasm32") { 1 << 24 } else { 1 << 27 };
 
 impl Equalities {
+    /// The rows without inequalities that only touch: those are of the free side.
+    ///
+    /// An inequality holds if its λ|∂c/∂xₖ| is above rounding for one xₖ that may move. The gradient there is made of the largest
+    /// λ|∂c/∂xₖ| of all rows and Hₖₖ|x|, what the cost's gradient is when x moves by itself.
+    pub fn settled(mut self, diagonal: &[f64], free: &[bool], sizes: &[f64]) -> Self {
+        let mut made: Vec<f64> = diagonal.iter().zip(sizes).map(|(diagonal, size)| diagonal.abs() * size).collect();
+        for row in &self.rows {
+            row.entries.iter().for_each(|&(unknown, slope)| {
+                let made = &mut made[unknown as usize];
+                *made = made.max((row.multiplier * slope).abs());
+            });
+        }
+        let (rounding, mut violation) = (self.rounding, self.violation);
+        self.rows.retain(|row| {
+            let mut movable = row.entries.iter().filter(|(unknown, _)| free[*unknown as usize]).peekable();
+            let is_above = |&(unknown, slope): &(u32, f64)| (row.multiplier * slope).abs() > rounding * made[unknown as usize];
+            let holds = !row.is_inequality || movable.peek().is_none() || movable.any(is_above);
+            violation = violation.max(if holds { row.value.abs() } else { row.value });
+            holds
+        });
+        Self { violation, ..self }
+    }
+
+    /// Numbers of dependent rows that no x meets together with the others, of a model in which s is a step that meets those.
+    pub fn contradicting(&self, pivots: &[usize], s: &[f64], sizes: &[f64]) -> u32 {
+        let lengths: Vec<f64> =
+            self.rows.iter().map(|row| row.entries.iter().map(|(_, slope)| slope * slope).sum::<f64>().sqrt()).collect();
+        let apart = self.rows.iter().zip(&lengths).filter(|(_, length)| **length > 0.0).map(|(row, length)| row.value.abs() / length);
+        let farthest = apart.fold(0.0, f64::max);
+        let mut is_pivot = vec![false; self.rows.len()];
+        pivots.iter().for_each(|&pivot| is_pivot[pivot] = true);
+        let contradicts = |((row, length), is_pivot): &((&EqualityRow, &f64), bool)| {
+            let size = row.entries.iter().fold(farthest, |most: f64, (unknown, _)| most.max(sizes[*unknown as usize]));
+            // A row without slopes has no length to be compared with.
+            let most = if **length > 0.0 { self.tolerance * **length * size } else { self.tolerance };
+            !is_pivot && (row.along(s) - row.value).abs() > most
+        };
+        self.rows.iter().zip(&lengths).zip(is_pivot).filter(contradicts).count() as u32
+    }
+
     /// A x
     pub fn along(&self, x: &[f64]) -> Vec<f64> {
         self.rows.iter().map(|row| row.along(x)).collect()
@@ -91,6 +139,15 @@ impl EqualityRow {
     fn along(&self, x: &[f64]) -> f64 {
         self.entries.iter().map(|&(unknown, slope)| slope * x[unknown as usize]).sum()
     }
+}
+
+/// Rows that depend on none of the others, and a step s with As = c in them.
+#[derive(Default)]
+pub struct Independent {
+    /// Numbers of the rows.
+    pub pivots: Vec<usize>,
+    /// s, over all unknowns.
+    pub step: Vec<f64>,
 }
 
 /// QR of Âᵀ with pivoting, of rows Â = A T that are brought to length 1.
@@ -243,9 +300,8 @@ impl RangeSpace {
         let scales: Vec<f64> = (0..rows.len()).map(inverse_root).collect();
         let (mut lower, mut pivots) = (vec![Vec::new(); rows.len()], Vec::new());
         let mut left: Vec<f64> = scales.iter().map(|scale| f64::from(u8::from(*scale > 0.0))).collect();
-        while let Some(pivot) =
-            (0..rows.len()).reduce(|a, b| if left[b] > left[a] { b } else { a }).filter(|&pivot| left[pivot] > LEAST_PIVOT)
-        {
+        let least = LEAST_PIVOT.max(equalities.tolerance * equalities.tolerance);
+        while let Some(pivot) = (0..rows.len()).reduce(|a, b| if left[b] > left[a] { b } else { a }).filter(|&pivot| left[pivot] > least) {
             pace.tell(rows.len() + pivots.len(), 2 * rows.len());
             let (root, own) = (left[pivot].sqrt(), std::mem::take(&mut lower[pivot]));
             for other in 0..rows.len() {
@@ -379,6 +435,12 @@ pub async fn stiffened(
         pace.spend(32 * entries.len() * entries.len()).await?;
     }
     Ok((placed.matrix, stiffness))
+}
+
+/// True if rows added next to nothing but what a negative entry of the diagonal takes away: then rounding is all that is left.
+pub fn is_undone(own: &[f64], stiff: &[f64], free: &[bool]) -> bool {
+    let undone = |((own, stiff), free): ((&f64, &f64), &bool)| *free && *own < 0.0 && *stiff < LEAST_STIFFENED * own.abs();
+    own.iter().zip(stiff).zip(free).any(undone)
 }
 
 /// Scales of what has none of its own, since no cost touches it: by the constraints that do.

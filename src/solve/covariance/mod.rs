@@ -4,7 +4,7 @@
 //! ([`linearised`]): derivatives with respect to steps in tangent spaces, with the weights that losses come to at these
 //! residuals. Few unknowns are solved for by the singular values of √W J ([`dense`]), many by a sparse factor
 //! ([`sparse`]), of which the blocks that are asked for are taken. What is fixed, or held at a limit, has a variance of 0.
-//! Where residuals leave something free, it is named ([`null_space`]). Equality constraints hold Ax = 0 ([`equalities`]).
+//! Something that residuals leave free is named ([`null_space`]). Equality constraints hold Ax = 0 ([`equalities`]).
 
 mod blocks;
 mod dense;
@@ -21,10 +21,11 @@ pub use linearised::{Derivatives, Linearised, Linearising};
 pub use null_space::NullSpacePart;
 
 use dense::Dense;
+use equalities::Independent;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_expr::Manifold;
-use leastwise_problem::{Pattern, Problem};
+use leastwise_problem::{BlockRows, Pattern, Problem};
 use null_space::Points;
 use serde::Serialize;
 use sparse::{Refused, Sparse};
@@ -60,9 +61,9 @@ pub struct Summary {
     pub deficiency: u32,
     /// Variables that move in the null space.
     pub unseen: Vec<NullSpacePart>,
-    /// Rows of constraints that hold with equality, those of them that depend on others, and the largest violation of all.
+    /// Rows of constraints that hold with equality.
     pub equalities: u32,
-    /// Rows of constraints that depend on others.
+    /// Rows of them that depend on others, and agree with those.
     pub redundant: u32,
     /// Largest violation of a constraint.
     pub violation: f64,
@@ -70,7 +71,7 @@ pub struct Summary {
     pub cost: f64,
     /// σ², and whether it was estimated.
     pub variance: f64,
-    /// True if σ² was estimated: 2·cost / (residuals − unknowns + equalities − redundant + deficiency).
+    /// True if σ² was estimated: 2·cost / (residuals − unknowns + independent rows of equalities + deficiency).
     pub estimated: bool,
     /// `"dense"` or `"sparse"`.
     pub method: &'static str,
@@ -93,7 +94,7 @@ enum Inverse {
     Sparse(Box<Sparse>),
 }
 
-/// What constraints hold at the accepted values.
+/// Constraints that hold with equality at the accepted values.
 pub struct Held {
     /// Their rows.
     pub equalities: Equalities,
@@ -109,6 +110,8 @@ pub struct Held {
 pub struct Values {
     tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
     widths: Vec<usize>,
+    /// max |x|, by table.
+    sizes: Vec<f64>,
     pub(super) points: Vec<Points>,
 }
 
@@ -132,7 +135,19 @@ impl Values {
                 Points { table: number, dimensions, places, slopes: table.manifold.as_ref().map(slopes) }
             })
         });
-        Self { widths: tables().map(|(table, _)| table.width as usize).collect(), points: points.collect(), tangents: tangents.collect() }
+        let size = |values: &[f64]| values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        Self {
+            widths: tables().map(|(table, _)| table.width as usize).collect(),
+            sizes: tables().map(|(_, values)| size(values)).collect(),
+            points: points.collect(),
+            tangents: tangents.collect(),
+        }
+    }
+
+    /// max |x| of its table, for every unknown.
+    pub fn sizes(&self, pattern: &Pattern) -> Vec<f64> {
+        let of_table = |(size, table): (&f64, &BlockRows)| vec![*size; (table.count * table.width) as usize];
+        self.sizes.iter().zip(&pattern.tables).flat_map(of_table).collect()
     }
 }
 
@@ -168,28 +183,33 @@ impl Covariance {
             return Err(not_finite(&pattern, unknown, diagonal[unknown]));
         }
         let tolerance = options.rank_tolerance.unwrap_or(RANK_TOLERANCE);
-        let equalities = held.map(|held| &held.equalities);
+        let sizes = values.sizes(&pattern);
+        let equalities = held.map(|held| held.equalities.clone().settled(&diagonal, &free, &sizes));
+        let equalities = equalities.as_ref();
         let reach = equalities.map_or(vec![0.0; free.len()], |equalities| equalities.reach(free.len()));
         let is_touched = |unknown: usize| diagonal[unknown] != 0.0 || reach[unknown] != 0.0;
         let untouched: Vec<bool> = free.iter().enumerate().map(|(unknown, free)| *free && !is_touched(unknown)).collect();
-        if let (Some(Held { equalities, pattern: Some(wide), .. }), Derivatives::Blocks(matrix)) = (held, &mut derivatives) {
+        if let (Some(equalities), Some(Held { pattern: Some(wide), .. }), Derivatives::Blocks(matrix)) =
+            (equalities, held, &mut derivatives)
+        {
             let widened = equalities::widened(matrix, wide, pace).await?;
             *matrix = equalities::stiffened(widened, equalities, &free, 1.0, pace).await?.0;
             pattern = wide.clone();
         }
-        let dense = |(dense, null, rank): (Dense, Vec<Vec<f64>>, u32)| (Inverse::Dense(dense), null, rank);
-        let (inverse, null, rank) = match derivatives {
+        let dense = |(dense, null, found): (Dense, Vec<Vec<f64>>, Independent)| (Inverse::Dense(dense), null, found);
+        let (inverse, null, Independent { pivots, step }) = match derivatives {
             Derivatives::Triangle(columns) => dense(Dense::new(columns, false, &free, tolerance, equalities, pace).await?),
             Derivatives::Whole(columns) => dense(Dense::new(columns, true, &free, tolerance, equalities, pace).await?),
             Derivatives::Blocks(matrix) => {
                 let (mut sparse, null) = Sparse::new(matrix, &free, tolerance, pace).await.map_err(refused)?;
-                let rank = match equalities {
+                let found = match equalities {
                     Some(equalities) => sparse.hold(&equalities.among(&free), pace).await.map_err(refused)?,
-                    None => 0,
+                    None => Independent::default(),
                 };
-                (Inverse::Sparse(Box::new(sparse)), null, rank)
+                (Inverse::Sparse(Box::new(sparse)), null, found)
             }
         };
+        let rank = pivots.len() as u32;
         let unknowns = free.iter().filter(|free| **free).count() as u32;
         let of_nothing = untouched.iter().filter(|untouched| **untouched).count() as u32;
         let deficiency = match &inverse {
@@ -217,7 +237,7 @@ impl Covariance {
             deficiency,
             unseen,
             equalities: counted,
-            redundant: counted - rank,
+            redundant: counted - rank - equalities.map_or(0, |equalities| equalities.contradicting(&pivots, &step, &sizes)),
             violation: equalities.map_or(0.0, |equalities| equalities.violation),
             cost,
             variance: options.variance.unwrap_or(2.0 * cost / left),

@@ -6,7 +6,7 @@
 //! many unknowns as there are such directions are held, those that are told apart best, which gives an inverse G on the
 //! rest; (I − NNᵀ)G(I − NNᵀ) is the pseudo-inverse.
 
-use super::equalities::{Equalities, RangeSpace};
+use super::equalities::{Equalities, Independent, RangeSpace};
 use super::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::subset::Subset;
 use leastwise_base::task::{Pace, Stopped};
@@ -20,6 +20,9 @@ const FIRST: usize = 8;
 pub const MOST: usize = 64;
 const ROUNDS: usize = 4;
 
+/// What rounding leaves of a variance that rows take away, as a part of that.
+const ROUNDING: f64 = 1e-13;
+
 /// Entries of a factor at most: in a page memory ends early.
 const MOST_ENTRIES: f64 = if cfg!(target_arch = "wasm32") { 1e8 } else { 2e9 };
 
@@ -32,7 +35,7 @@ pub struct Sparse {
     null: Vec<Vec<f64>>,
     across: Vec<Vec<f64>>,
     along: Vec<Vec<f64>>,
-    /// What equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
+    /// The part that equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
     taken: Vec<f64>,
     rank: usize,
 }
@@ -128,8 +131,8 @@ impl Sparse {
         self.inverse.len()
     }
 
-    /// Holds Ax = 0: the inverse is that on the null space from here on. Gives the rank of A.
-    pub async fn hold(&mut self, equalities: &Equalities, pace: &Pace) -> Result<u32, Refused> {
+    /// Holds Ax = 0: the inverse is that on the null space from here on. Gives the rows of A that are independent.
+    pub async fn hold(&mut self, equalities: &Equalities, pace: &Pace) -> Result<Independent, Refused> {
         let unknowns = self.inverse.len();
         let (range, columns) = RangeSpace::new(equalities, self, unknowns, true, pace).await?;
         self.rank = columns.len();
@@ -137,7 +140,8 @@ impl Sparse {
             self.taken.extend(range.forward(columns.iter().map(|column| column[unknown])));
             pace.spend(2 * self.rank * self.rank + 1).await?;
         }
-        Ok(self.rank as u32)
+        let step = self.solve(&equalities.across(&range.solve(&equalities.values()), unknowns), pace).await?;
+        Ok(Independent { pivots: range.pivots, step })
     }
 
     /// G x.
@@ -193,15 +197,17 @@ impl Sparse {
         Some(value * self.inverse[row] * self.inverse[column])
     }
 
-    /// What makes an entry of the pseudo-inverse of one of G.
-    pub fn correction(&self, row: usize, column: usize) -> f64 {
+    /// An entry of the pseudo-inverse, of one of G.
+    pub fn corrected(&self, entry: f64, row: usize, column: usize) -> f64 {
         let taken = |unknown: usize| &self.taken[unknown * self.rank..][..self.rank];
-        let mut sum = -dot(taken(row), taken(column));
+        let by_rows = dot(taken(row), taken(column));
+        let mut sum = entry - by_rows;
         for (a, n) in self.null.iter().enumerate() {
             sum -= n[row] * self.across[a][column] + self.across[a][row] * n[column];
             sum += self.null.iter().zip(&self.along[a]).map(|(other, along)| n[row] * along * other[column]).sum::<f64>();
         }
-        sum
+        // What rows hold has no variance; rounding would leave some of either sign.
+        if row == column && sum < ROUNDING * by_rows { 0.0 } else { sum }
     }
 }
 

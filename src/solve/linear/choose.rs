@@ -7,7 +7,7 @@ use super::reduced::formed::{self, Room};
 use super::thresholds::Thresholds;
 use super::two_level::{self, space::Space};
 use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
-use leastwise_base::task::{Pace, Stopped};
+use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{BufferId, Device, Profile, Reals};
 use leastwise_error::Error;
 use leastwise_linear::elimination;
@@ -90,7 +90,7 @@ pub struct Facts {
     elements: u64,
     /// Whether √W J of few unknowns can be brought back row by row.
     has_rows: bool,
-    /// Where Schur complements are formed on the device, its room for them.
+    /// The device's room for Schur complements, where it forms them.
     forms: Option<Room>,
 }
 
@@ -114,8 +114,13 @@ pub fn on_host(
     registry: &mut Registry,
     problem: &Problem,
 ) -> Result<Result<Made, Choice>, Error> {
+    let is_planned = found.as_ref().is_some_and(|found| found.formed.is_some());
     match Direct::new(device, registry, problem, choice.linear, wanted, found) {
-        Ok(host) => {
+        Ok((host, refused)) => {
+            if is_planned {
+                let place = refused.map_or("the device".into(), |why| format!("the host: {why}"));
+                choice.why = format!("{}, S is formed on {place}", choice.why);
+            }
             let usual = || (Preconditioner::BlockJacobi, "a factor is asked for by name".into());
             let asked = wanted.preconditioner.map(|preconditioner| (preconditioner, "it was asked for".into()));
             choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
@@ -269,6 +274,19 @@ pub fn at_once(wanted: &Wanted, links: &Links, facts: Facts) -> Option<Choice> {
     (unknowns > most && eliminable_of(links).is_empty()).then(|| too_many(unknowns, most))
 }
 
+/// Choice for more unknowns than are thought of on the host, of which most can be eliminated: counts tell, and no structure is taken. The
+/// links come back where it is another problem.
+pub fn by_counts(wanted: &Wanted, links: Links, facts: Facts) -> Result<Task<'static, Result<Choice, Stopped>>, Links> {
+    let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));
+    let is_open = named(wanted, &links).is_none() && !links.has_sums() && unknowns > most;
+    let gone = if is_open { eliminable_of(&links) } else { Vec::new() };
+    if gone.is_empty() {
+        return Err(links);
+    }
+    let jacobian = of_jacobian(&links);
+    Ok(reduced::worth::weighing(too_many(unknowns, most), links, gone, (jacobian, facts.profile)))
+}
+
 fn too_many(unknowns: u32, most: u32) -> Choice {
     choice(Linear::Pcg, format!("{unknowns} unknowns, more than {most}"))
 }
@@ -293,7 +311,7 @@ impl Reach {
         Self {
             reduced: named == Some(Linear::SchurPcg) || named == Some(Linear::Schur) && profile != Profile::Cpu || eliminates,
             // The choice itself is made there, too.
-            host: named.map_or(unknowns <= most_on_host(profile) || eliminates, Linear::is_on_host),
+            host: named.map_or(unknowns <= most_on_host(profile), Linear::is_on_host),
             two_level: match wanted.preconditioner {
                 Some(preconditioner) => preconditioner == Preconditioner::TwoLevel,
                 None => unknowns >= Thresholds::default().two_level_on(profile).0,
@@ -329,11 +347,10 @@ async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pac
     if gone.is_empty() {
         return Ok((instead, None));
     }
-    let why = reduced::worth::why(links, &gone, of_jacobian(links), facts.profile, pace).await?;
-    Ok((why.map_or(instead, |why| choice(Linear::SchurPcg, why)), None))
+    Ok((reduced::worth::weighed(instead, links, &gone, (of_jacobian(links), facts.profile), pace).await?, None))
 }
 
-/// Where the Schur complement is formed: by the device, unless its lists are too large.
+/// Decides where the Schur complement is formed: by the device, unless its lists are too large.
 async fn choose_where_formed(
     wanted: &Wanted,
     links: &Links,
@@ -347,10 +364,7 @@ async fn choose_where_formed(
     let mut formed = None;
     if let Some(tables) = tables {
         match formed::Plan::new(links, pattern, &tables, room, pace).await? {
-            Ok(plan) => {
-                choice.why = format!("{}, S is formed on the device", choice.why);
-                formed = Some(plan);
-            }
+            Ok(plan) => formed = Some(plan),
             Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
         }
     }
@@ -361,10 +375,6 @@ async fn choose_where_formed(
 async fn choose_by_structure(links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
     let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
     let on_gpu = facts.profile != Profile::Cpu;
-    let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));
-    if unknowns > most {
-        return Ok((too_many(unknowns, most), None));
-    }
     if let Some(why) = too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);
     }

@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::{Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
 use leastwise_base::task::{Pace, Stopped};
-use leastwise_device::{BufferId, Command, Device};
+use leastwise_device::{BufferId, Command, Device, DeviceError};
 use leastwise_error::Error;
 use leastwise_linear::conjugate::Inexact;
 use leastwise_linear::dense::DenseCholesky;
@@ -156,7 +156,8 @@ const MOST_SCALE: f64 = 1e30;
 const MOST_DAMPING: f64 = 1e15;
 
 impl Direct {
-    /// The solver of this name for the problem as it is now; its matrix, if it has one, is of this structure.
+    /// The solver of this name for the problem as it is now; its matrix, if it has one, is of this structure. With it, why the device has no
+    /// room for the Schur complement that it was to form, if so.
     pub fn new(
         device: &mut Device,
         registry: &mut Registry,
@@ -164,8 +165,8 @@ impl Direct {
         linear: Linear,
         wanted: &Wanted,
         found: Option<Found>,
-    ) -> Result<Self, Error> {
-        let (mut unblocked, mut formed) = (None, None);
+    ) -> Result<(Self, Option<String>), Error> {
+        let (mut unblocked, mut formed, mut refused) = (None, None, None);
         let source = if linear == Linear::Dense && super::choose::has_rows(problem) {
             Source::Rows(Box::new(Rows::new(device, problem)?))
         } else {
@@ -198,11 +199,18 @@ impl Direct {
             let assembly = Box::new(Assembly::new(device, registry, problem, (pattern, lists))?);
             match formed.map(|plan| Formed::new(device, problem, plan)) {
                 Some(Ok(formed)) => Source::Formed(assembly, Box::new(formed)),
-                // Where the device has no room for it the host forms it.
-                None | Some(Err(_)) => Source::Matrix(assembly, factor),
+                Some(Err(error)) if is_of_room(&error) => {
+                    refused = Some(error.to_string());
+                    Source::Matrix(assembly, factor)
+                }
+                Some(Err(error)) => {
+                    assembly.buffers().iter().for_each(|buffer| device.free(*buffer));
+                    return Err(error);
+                }
+                None => Source::Matrix(assembly, factor),
             }
         };
-        Ok(Self { source, unblocked, known: None, readbacks: 0, elements: 0 })
+        Ok((Self { source, unblocked, known: None, readbacks: 0, elements: 0 }, refused))
     }
 
     /// Finds the structure of the factor, if that is still to be done.
@@ -460,7 +468,7 @@ impl Direct {
     }
 }
 
-/// What is known of a system that was formed on the device.
+/// Knowledge of a system that was formed on the device.
 async fn known_of(arrived: Arrived, pace: &Pace) -> Result<Known, Unsolved> {
     let Arrived { gradient, scale, free, mut matrix, gradient_max } = arrived;
     let mut right: Vec<f64> = gradient.iter().map(|value| -value).collect();
@@ -477,6 +485,11 @@ pub(super) fn not_assembled(linear: Linear) -> Error {
         "linear \"{}\": a term sums over entries (sumOver), whose Jacobian is never stored, so JᵀWJ can't be assembled: use \"pcg\"",
         linear.name()
     ))
+}
+
+/// True where something would not fit a device: the host may still have room.
+fn is_of_room(error: &Error) -> bool {
+    matches!(error, Error::Limits(_) | Error::Memory(_) | Error::Device(DeviceError::OutOfMemory { .. }))
 }
 
 fn too_large(linear: Linear) -> Error {

@@ -1,4 +1,4 @@
-//! What `"auto"` may eliminate: by terms alone, by counts, and by the structure of the matrix.
+//! Tables that `"auto"` may eliminate: by terms alone, by counts, and by the structure of the matrix.
 
 use super::thresholds::Thresholds;
 use leastwise_linear::elimination;

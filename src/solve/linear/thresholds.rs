@@ -5,32 +5,31 @@ use leastwise_device::Profile;
 /// Thresholds between linear solvers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Thresholds {
-    /// Unknowns of a whole matrix.
+    /// Unknowns up to which JᵀWJ is a full matrix.
     pub dense: u32,
-    /// Unknowns and rows of a QR factorisation of J.
+    /// Unknowns up to which a dense problem is solved by a QR factorisation of J.
     pub qr: u32,
-    /// Rows of J that a QR factorisation may have.
+    /// Rows of J up to which a QR factorisation is taken.
     pub qr_rows: u32,
-    /// Unknowns of which a matrix is thought of at all, where the residuals are on the CPU and on a GPU.
+    /// Unknowns up to which a matrix is considered, for residuals on the CPU.
     pub host: u32,
     /// Unknowns up to which a matrix is considered, for residuals on a GPU.
     pub host_of_gpu: u32,
-    /// Entries of a sparse factor, and multiplications that it takes.
+    /// Entries that a sparse factor may have.
     pub fill: f64,
     /// Multiplications that a sparse factor may take.
     pub work: f64,
-    /// Unknowns that a Schur complement leaves, the least part of all that it eliminates, and products of blocks.
+    /// Unknowns that a Schur complement may leave.
     pub reduced: u32,
     /// Least part of all unknowns that a Schur complement eliminates.
     pub eliminated: f64,
     /// Products of blocks that a Schur complement may take.
     pub products: f64,
-    /// Unknowns of which conjugate gradients are worth a coarse space, where an iteration costs what it computes and where it costs its
-    /// launches.
+    /// Unknowns from which conjugate gradients get a coarse space, where an iteration costs what it computes.
     pub two_level: u32,
     /// Unknowns from which conjugate gradients get a coarse space, where an iteration costs its launches.
     pub two_level_of_gpu: u32,
-    /// Values of J for each of JᵀWJ that make it worth while to assemble a matrix for its products alone.
+    /// Values of J for each of JᵀWJ from which a matrix is assembled for its products alone.
     pub redundancy: f64,
 }
 

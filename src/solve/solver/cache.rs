@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Live,
     /// The first half of a step whose system the host solves.
     Assembly,
-    /// What the device forms of an assembled matrix, for one λ.
+    /// Commands by which the device forms S of an assembled matrix, for one λ.
     Forming,
     /// The second half, and that after a rejected step.
     Solved,

@@ -57,15 +57,19 @@ type Chosen = (Choice, Option<Found>);
 enum Choosing {
     /// It took no structure.
     AtOnce(Choice),
+    ByCounts(Task<'static, Result<Choice, Stopped>>),
     ByStructure(Task<'static, Result<Chosen, Stopped>>),
 }
 
 impl Choosing {
     fn new(settings: &Settings, device: &Device, problem: &Problem) -> Self {
         let (wanted, links, facts) = (settings.linear.clone(), Links::new(problem), choose::Facts::new(device, problem));
-        match choose::at_once(&wanted, &links, facts) {
-            Some(choice) => Self::AtOnce(choice),
-            None => Self::ByStructure(Task::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await })),
+        if let Some(choice) = choose::at_once(&wanted, &links, facts) {
+            return Self::AtOnce(choice);
+        }
+        match choose::by_counts(&wanted, links, facts) {
+            Ok(weighing) => Self::ByCounts(weighing),
+            Err(links) => Self::ByStructure(Task::new(move |pace| async move { choose::choose(&wanted, &links, facts, &pace).await })),
         }
     }
 
@@ -73,6 +77,9 @@ impl Choosing {
     fn resume(self, deadline_ms: f64) -> Result<Result<Chosen, Stopped>, Self> {
         match self {
             Self::AtOnce(choice) => Ok(Ok((choice, None))),
+            Self::ByCounts(mut task) => {
+                task.resume(deadline_ms).map(|chosen| chosen.map(|choice| (choice, None))).ok_or(Self::ByCounts(task))
+            }
             Self::ByStructure(mut task) => task.resume(deadline_ms).ok_or(Self::ByStructure(task)),
         }
     }

@@ -70,21 +70,37 @@ impl Graph {
         self.apply("add", &[before, sums])
     }
 
-    /// y[k] = Π x[j] over j ≤ k, along an axis: log₂ n products of all elements with those 1, 2, 4… before (Hillis & Steele 1986), so
-    /// that gradients are right where elements are 0, too.
+    /// y[k] = Π x[j] over j ≤ k, along an axis, one after the other: products of parts of an axis may overflow, or be NaN, where no
+    /// product from the first element on does. y[k] = x[k]·y[k − 1] is a recurrence, whose gradient is one, too: right at 0.
     ///
     /// # Errors
     /// [`Error`] for an axis that is not there.
     pub fn cumprod(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
-        let (mut product, shape, axis) = self.with_axis("cumprod", node, axis)?;
-        let (n, mut apart) = (shape[axis], 1);
-        while apart < n {
-            let before = self.moved(product, Movement::Slice { axis: axis as u32, start: 0, count: n - apart, step: 1 });
-            let before = self.pad(before, axis as f64, apart.into(), 0.0, 1.0)?;
-            product = self.apply("mul", &[before, product])?;
-            apart *= 2;
+        let (node, shape, axis) = self.with_axis("cumprod", node, axis)?;
+        let whole = along(&shape, axis);
+        if whole.contains(&0) {
+            return Ok(node);
         }
-        Ok(product)
+        let flat = self.moved(node, Movement::Reshape(whole.to_vec()));
+        let first = self.moved(flat, Movement::Slice { axis: 1, start: 0, count: 1, step: 1 });
+        let first = self.moved(first, Movement::Pad { axis: 1, low: 0, high: whole[1] - 1 });
+        let products = self.add(Op::Special(Special::Recur { reverse: false }), vec![first, flat], whole.to_vec());
+        Ok(self.moved(products, Movement::Reshape(shape)))
+    }
+
+    /// Gradients of recurrences y of x and factors a: x̄[k] = ȳ[k] + a[k + 1]·x̄[k + 1], the recurrence the other way round, and
+    /// ā[k] = x̄[k]·y[k − 1].
+    pub(crate) fn back_through_recurrence(&mut self, factors: Node, y: Node, g: Node, reverse: bool) -> Result<[Node; 2], Error> {
+        let shape = self.shape(y).to_vec();
+        let n = shape[1];
+        let part = |graph: &mut Self, node: Node, start: u32| graph.moved(node, Movement::Slice { axis: 1, start, count: n - 1, step: 1 });
+        let [of_first, of_last] = [0, 1].map(|start| if reverse { start } else { 1 - start });
+        let later = part(self, factors, of_first);
+        let later = self.moved(later, Movement::Pad { axis: 1, low: 1 - of_first, high: of_first });
+        let of_x = self.add(Op::Special(Special::Recur { reverse: !reverse }), vec![g, later], shape);
+        let (own, before) = (part(self, of_x, of_first), part(self, y, of_last));
+        let product = self.apply("mul", &[own, before])?;
+        Ok([of_x, self.moved(product, Movement::Pad { axis: 1, low: of_first, high: 1 - of_first })])
     }
 
     /// The places of the elements along an axis in ascending or descending order; of equal ones the first one first, NaN last.
@@ -144,7 +160,7 @@ impl Graph {
     }
 
     /// Whole numbers, those below 0 counted from the end of n.
-    fn counted(&mut self, numbers: Node, n: u32) -> Result<Node, Error> {
+    pub(super) fn counted(&mut self, numbers: Node, n: u32) -> Result<Node, Error> {
         let numbers = self.apply("floor", &[numbers])?;
         let from_end = self.apply_number("add", numbers, n.into())?;
         let zero = self.constant(0.0, &[]);

@@ -3,7 +3,7 @@
 //! Gradients are those of Giles (2008), *Collected matrix derivative results*, and of Walter & Lehmann (2018), *Algorithmic
 //! differentiation of linear algebra functions*: made of products and solutions of the results, so that they have gradients, too.
 
-use super::super::graph::{Graph, Node, Op, Special, elements};
+use super::super::graph::{Graph, Node, Op, Rule, Special, elements};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
@@ -134,10 +134,36 @@ impl Graph {
         Ok(self.with_batch(both, &batch))
     }
 
-    /// Right singular vectors of matrices [b, m, n], in no order.
-    fn singular(&mut self, a: Node) -> Result<Node, Error> {
+    /// The largest size of an element of matrices [b, m, n], as [b, 1, 1], or 1 where all are 0: of what is divided by it no square
+    /// overflows, and squares that vanish do not count.
+    fn scales(&mut self, flat: Node) -> Result<Node, Error> {
+        let sizes = self.apply("abs", &[flat])?;
+        let largest = self.reduce("svd", Fold::Max, sizes, &[1.0, 2.0], true)?;
+        let divisor = self.divisor(largest)?;
+        self.detach(divisor)
+    }
+
+    /// Numbers, and 1 in place of 0.
+    fn divisor(&mut self, node: Node) -> Result<Node, Error> {
+        let [zero, one] = [0.0, 1.0].map(|number| self.constant(number, &[]));
+        let is_zero = self.apply("equal", &[node, zero])?;
+        self.apply("where", &[is_zero, one, node])
+    }
+
+    /// Right singular vectors V of matrices A [b, m, n], in no order, and A V.
+    fn singular(&mut self, a: Node) -> Result<[Node; 2], Error> {
         let &[b, m, n] = self.shape(a) else { return Err(Error::Internal("matrices need three axes")) };
-        Ok(self.add_parts(Op::Special(Special::Singular), vec![a], vec![vec![b, n, n], vec![b, m, n]])[0])
+        let parts = self.add_parts(Op::Special(Special::Singular), vec![a], vec![vec![b, n, n], vec![b, m, n]]);
+        Ok([parts[0], parts[1]])
+    }
+
+    /// Singular values [b, n] of matrices A, which are the lengths of the columns of A V.
+    fn lengths(&mut self, a: Node, [vectors, products]: [Node; 2]) -> Result<Node, Error> {
+        let squares = self.apply("square", &[products])?;
+        let squares = self.reduce("svd", Fold::Sum, squares, &[1.0], false)?;
+        let values = self.apply("sqrt", &[squares])?;
+        self.set_rule(values, Rule::Values { matrices: a, left: products, right: vectors, is_scaled: true });
+        Ok(values)
     }
 
     /// Columns of matrices [b, m, n] in an order [b, n].
@@ -148,7 +174,7 @@ impl Graph {
     }
 
     /// U, s and V of A = U diag(s) Vᵀ, one below the other, of at least as many rows as columns: [.., m + 1 + n, n]; s is in
-    /// descending order. Columns of U where s is 0 are 0.
+    /// descending order. Columns of U whose s is no larger than rounding leaves of 0 are any that are orthonormal to the others.
     ///
     /// # Errors
     /// [`Error`] for matrices with fewer rows than columns.
@@ -160,19 +186,31 @@ impl Graph {
         let a = self.widened(a);
         let flat = self.in_a_row(a);
         let b = self.shape(flat)[0];
-        let vectors = self.singular(flat)?;
-        let products = self.matmul(flat, vectors)?;
-        let squares = self.apply("square", &[products])?;
-        let squares = self.reduce("svd", Fold::Sum, squares, &[1.0], false)?;
-        let order = self.argsort(squares, 1.0, true)?;
-        let values = self.take_along_axis(squares, order, 1.0)?;
-        let values = self.apply("sqrt", &[values])?;
+        if n == 0 {
+            let empty = self.constant(0.0, &[b, m + 1, 0]);
+            return Ok(self.with_batch(empty, &batch));
+        }
+        let scale = self.scales(flat)?;
+        let scaled = self.apply("div", &[flat, scale])?;
+        let [vectors, products] = self.singular(scaled)?;
+        let values = self.lengths(scaled, [vectors, products])?;
+        let order = self.argsort(values, 1.0, true)?;
+        let values = self.take_along_axis(values, order, 1.0)?;
         let row = self.moved(values, Movement::Reshape(vec![b, 1, n]));
         let (vectors, products) = (self.columns_by(vectors, order)?, self.columns_by(products, order)?);
-        let [zero, one] = [0.0, 1.0].map(|number| self.constant(number, &[]));
-        let is_null = self.apply("equal", &[row, zero])?;
-        let divisor = self.apply("where", &[is_null, one, row])?;
+        let divisor = self.divisor(row)?;
         let left = self.apply("div", &[products, divisor])?;
+        // Reflections that make an upper triangle of columns, of which the last ones are 0, make orthonormal ones of these.
+        let largest = self.moved(row, Movement::Slice { axis: 2, start: 0, count: 1, step: 1 });
+        let least = self.apply_number("mul", largest, f64::from(m) * self.epsilon())?;
+        let is_null = self.apply("lessEqual", &[row, least])?;
+        let zero = self.constant(0.0, &[]);
+        let known = self.apply("where", &[is_null, zero, left])?;
+        let known = self.detach(known)?;
+        let parts = vec![vec![b, m, n], vec![b, n, n], vec![b, n]];
+        let completed = self.add_parts(Op::Special(Special::Qr), vec![known], parts)[0];
+        let left = self.apply("where", &[is_null, completed, left])?;
+        let row = self.apply("mul", &[row, scale])?;
         let all = self.concat(&[left, row, vectors], 1.0)?;
         Ok(self.with_batch(all, &batch))
     }
@@ -183,29 +221,34 @@ impl Graph {
     /// [`Error`] for matrices that are not square.
     pub fn eigh(&mut self, a: Node) -> Result<Node, Error> {
         let (batch, n) = self.square("eigh", a)?;
-        let symmetric = self.symmetric(a)?;
-        let flat = self.in_a_row(symmetric);
+        let a = self.widened(a);
+        let flat = self.in_a_row(a);
         let b = self.shape(flat)[0];
         if n == 0 {
             let empty = self.constant(0.0, &[b, 1, 0]);
             return Ok(self.with_batch(empty, &batch));
         }
+        let scale = self.scales(flat)?;
+        let scaled = self.apply("div", &[flat, scale])?;
+        let scaled = self.symmetric(scaled)?;
         // No eigenvalue is below the largest sum of a row's sizes, taken negative (Gershgorin 1931): shifted by it, singular vectors are eigenvectors.
-        let sizes = self.apply("abs", &[flat])?;
+        let sizes = self.apply("abs", &[scaled])?;
         let sums = self.reduce("eigh", Fold::Sum, sizes, &[2.0], false)?;
         let bound = self.reduce("eigh", Fold::Max, sums, &[1.0], false)?;
         let bound = self.detach(bound)?;
         let bound = self.moved(bound, Movement::Reshape(vec![b, 1, 1]));
         let diagonal = self.pattern(n, [0.0, 1.0, 0.0])?;
         let shift = self.apply("mul", &[bound, diagonal])?;
-        let shifted = self.apply("add", &[flat, shift])?;
-        let vectors = self.singular(shifted)?;
-        let products = self.matmul(flat, vectors)?;
+        let shifted = self.apply("add", &[scaled, shift])?;
+        let [vectors, _] = self.singular(shifted)?;
+        let products = self.matmul(scaled, vectors)?;
         let products = self.apply("mul", &[vectors, products])?;
         let values = self.reduce("eigh", Fold::Sum, products, &[1.0], false)?;
+        self.set_rule(values, Rule::Values { matrices: scaled, left: vectors, right: vectors, is_scaled: false });
         let order = self.argsort(values, 1.0, false)?;
         let values = self.take_along_axis(values, order, 1.0)?;
         let row = self.moved(values, Movement::Reshape(vec![b, 1, n]));
+        let row = self.apply("mul", &[row, scale])?;
         let vectors = self.columns_by(vectors, order)?;
         let both = self.concat(&[row, vectors], 1.0)?;
         Ok(self.with_batch(both, &batch))
@@ -254,26 +297,54 @@ impl Graph {
         self.transpose(solved, &[])
     }
 
-    /// Gradient of right singular vectors V by A: they are the eigenvectors of M = AᵀA, so that dV = V (F ∘ Vᵀ dM V) with
-    /// F = 1/(sⱼ² − sᵢ²). Where two are equal, their vectors are any two of a plane, and F is 0.
-    pub(crate) fn back_through_singular(&mut self, a: Node, v: Node, g: Node) -> Result<Node, Error> {
+    /// Gradient of singular values or eigenvalues by A: Σ ḡᵢ uᵢ vᵢᵀ.
+    pub(crate) fn back_through_values(&mut self, values: Node, [left, right]: [Node; 2], g: Node, is_scaled: bool) -> Result<Node, Error> {
+        let &[b, n] = self.shape(values) else { return Err(Error::Internal("values need two axes")) };
+        let [values, g] = [values, g].map(|node| self.moved(node, Movement::Reshape(vec![b, 1, n])));
+        let weights = if is_scaled {
+            let divisor = self.divisor(values)?;
+            self.apply("div", &[g, divisor])?
+        } else {
+            g
+        };
+        let weighted = self.apply("mul", &[left, weights])?;
+        let right = self.transpose(right, &[])?;
+        self.matmul(weighted, right)
+    }
+
+    /// Gradient of right singular vectors V, or of A V, by A: they are the eigenvectors of M = AᵀA, so that dV = V (F ∘ Vᵀ dM V) with
+    /// F = 1/(sⱼ² − sᵢ²). Where two are equal, as far as rounding tells, their vectors are any two of a plane, and F is 0.
+    pub(crate) fn back_through_singular(&mut self, a: Node, [v, products]: [Node; 2], g: Node, of_v: bool) -> Result<Node, Error> {
         let &[b, n, _] = self.shape(v) else { return Err(Error::Internal("matrices need three axes")) };
-        let products = self.matmul(a, v)?;
-        let squares = self.apply("square", &[products])?;
-        let squares = self.reduce("grad", Fold::Sum, squares, &[1.0], false)?;
-        let [across, down] = [[b, 1, n], [b, n, 1]].map(|shape| self.moved(squares, Movement::Reshape(shape.to_vec())));
-        let gaps = self.apply("sub", &[across, down])?;
-        let [zero, one] = [0.0, 1.0].map(|number| self.constant(number, &[]));
-        let is_equal = self.apply("equal", &[gaps, zero])?;
-        let gaps = self.apply("where", &[is_equal, one, gaps])?;
         let turned = self.transpose(v, &[])?;
-        let turns = self.matmul(turned, g)?;
+        let through_v = if of_v {
+            g
+        } else {
+            let across = self.transpose(a, &[])?;
+            self.matmul(across, g)?
+        };
+        let values = self.lengths(a, [v, products])?;
+        let [across, down] = [[b, 1, n], [b, n, 1]].map(|shape| self.moved(values, Movement::Reshape(shape.to_vec())));
+        let (gaps, sums) = (self.apply("sub", &[across, down])?, self.apply("add", &[across, down])?);
+        let largest = self.reduce("grad", Fold::Max, across, &[2.0], true)?;
+        let least = self.apply_number("mul", largest, f64::from(n) * self.epsilon())?;
+        let sizes = self.apply("abs", &[gaps])?;
+        let is_equal = self.apply("lessEqual", &[sizes, least])?;
+        let [zero, one] = [0.0, 1.0].map(|number| self.constant(number, &[]));
+        let gaps = self.apply("mul", &[gaps, sums])?;
+        let gaps = self.apply("where", &[is_equal, one, gaps])?;
+        let turns = self.matmul(turned, through_v)?;
         let turns = self.apply("div", &[turns, gaps])?;
         let turns = self.apply("where", &[is_equal, zero, turns])?;
         let left = self.matmul(v, turns)?;
         let of_squares = self.matmul(left, turned)?;
         let other = self.transpose(of_squares, &[])?;
         let both = self.apply("add", &[of_squares, other])?;
-        self.matmul(a, both)
+        let by_v = self.matmul(a, both)?;
+        if of_v {
+            return Ok(by_v);
+        }
+        let direct = self.matmul(g, turned)?;
+        self.apply("add", &[direct, by_v])
     }
 }

@@ -190,7 +190,8 @@ impl Graph {
         padded[1..].iter().fold(first, |sum, &next| self.add(Op::Map(add.clone()), vec![sum, next], shape.clone()))
     }
 
-    /// Rows of the first axis, by the whole numbers in `rows`, which are taken to the nearest row that there is.
+    /// Rows of the first axis, by the whole numbers in `rows`, which are taken to the nearest row that there is. Computed numbers below 0
+    /// count from the end.
     pub fn gather(&mut self, table: Node, rows: Node) -> Result<Node, Error> {
         let own = self.shape(self.known(table)?).to_vec();
         if own.first().is_none_or(|rows| *rows == 0 || *rows > 1 << 24) {
@@ -199,6 +200,8 @@ impl Graph {
         let mut shape = self.shape(self.known(rows)?).to_vec();
         shape.extend(&own[1..]);
         let shape = Self::checked("gather", shape)?;
+        // Those that the host knows are none of these.
+        let rows = if self.entry(rows).numbers.is_some() { rows } else { self.counted(rows, own[0])? };
         Ok(self.add(Op::Gather, vec![table, rows], shape))
     }
 }

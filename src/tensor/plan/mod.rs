@@ -229,6 +229,7 @@ impl Request {
                     Special::Cholesky => key.push(31),
                     Special::Qr => key.push(32),
                     Special::Singular => key.push(33),
+                    Special::Recur { reverse } => key.extend([34, reverse.into()]),
                 },
                 Op::Part(number) => key.extend([21, u64::from(*number)]),
                 Op::Detach => key.push(22),

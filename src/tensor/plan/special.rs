@@ -37,6 +37,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         }
         Special::SumRows { rows } => sum_rows(rows, shape(0)[1], limits),
         Special::Scan { chunk, reverse } => along([0, 1, 2].map(|axis| shape(0)[axis])).scan(chunk, reverse, limits),
+        Special::Recur { reverse } => along([0, 1, 2].map(|axis| shape(0)[axis])).recur(reverse, limits),
         Special::Merge { width } => merge(shape(0)[0], shape(0)[1], width, limits),
         Special::Take => along([0, 1, 2].map(|axis| shape(0)[axis])).take(shape(1)[1], limits),
         Special::Scatter { n, latest } => {
@@ -48,7 +49,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Qr => matrices().qr(limits),
         Special::Singular => matrices().singular(limits),
     };
-    use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, Merge, Scan, Scatter, SumRows, Take};
+    use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, Merge, Recur, Scan, Scatter, SumRows, Take};
     use leastwise_kernels::tensor::{Cholesky, Qr, Singular, Solve};
     let (slots, written): (&[usize], &[usize]) = match special {
         Special::Attend { .. } => (&[Attend::QUERIES, Attend::KEYS, Attend::VALUES], &[Attend::RESULTS, Attend::LOGARITHMS]),
@@ -63,6 +64,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Fold { .. } => (&[Fold::WINDOWS], &[Fold::RESULTS]),
         Special::SumRows { .. } => (&[SumRows::GATHERED, SumRows::TABLE], &[SumRows::RESULTS]),
         Special::Scan { .. } => (&[Scan::X], &[Scan::RESULTS]),
+        Special::Recur { .. } => (&[Recur::X, Recur::FACTORS], &[Recur::RESULTS]),
         Special::Merge { .. } => (&[Merge::KEYS, Merge::PLACES], &[Merge::SORTED, Merge::ORIGINS]),
         Special::Take => (&[Take::X, Take::NUMBERS], &[Take::RESULTS]),
         // The last operand is for gradients alone.
@@ -78,6 +80,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Fold { .. } => "fold",
         Special::SumRows { .. } => "sum of rows",
         Special::Scan { .. } => "running sum",
+        Special::Recur { .. } => "recurrence",
         Special::Merge { .. } => "sort",
         Special::Take => "take",
         Special::Scatter { .. } => "scatter",
@@ -96,7 +99,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     let elements = |node: &Node| f64::from(graph.size(*node));
     let size: f64 = entry.inputs.iter().map(elements).sum();
     let (operations, products) = match special {
-        Special::Fold { .. } | Special::SumRows { .. } | Special::Scan { .. } | Special::Take => (size, 0.0),
+        Special::Fold { .. } | Special::SumRows { .. } | Special::Scan { .. } | Special::Recur { .. } | Special::Take => (size, 0.0),
         Special::Merge { width } => (size * f64::from(2 + width.ilog2()), 0.0),
         Special::Scatter { .. } => (size * f64::from(2 + shape(0)[1].max(1).ilog2()), 0.0),
         Special::Solve => (0.0, size * f64::from(shape(0)[1])),

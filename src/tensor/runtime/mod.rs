@@ -146,7 +146,7 @@ impl Tensors {
     /// No tensors, of reals of so many bytes.
     pub fn new(bytes_of_real: u64) -> Self {
         Self {
-            graph: Graph::default(),
+            graph: Graph::new(bytes_of_real),
             storages: HashMap::new(),
             next: 0,
             pools: [Pool::new(bytes_of_real), Pool::new(bytes_of_real)],

@@ -49,6 +49,32 @@ pub fn scan(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     [(1, false), (5, false), (64, true), (0, false), (0, true)].map(case).into()
 }
 
+/// Recurrences both ways, of factors below 1.
+pub fn recur(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |reverse: bool| {
+        let of = shape(size, random);
+        let mut case = Case::new(StaticKernel::TensorRecur, format!("{of:?}, reverse {reverse}"));
+        case.bound = bound_of_sum(of.length as usize);
+        dispatch(&mut case, of.recur(reverse, &limits(group)));
+        let (x, factors) = (random.vector(elements(of)), random.vector(elements(of)));
+        let mut results = vec![Value::default(); x.len()];
+        let [n, inner] = [of.length, of.inner].map(|size| size as usize);
+        let places: Vec<usize> = if reverse { (0..x.len()).rev().collect() } else { (0..x.len()).collect() };
+        for place in places {
+            let k = place / inner % n;
+            let (is_first, before) = if reverse { (k == n - 1, place + inner) } else { (k == 0, place.wrapping_sub(inner)) };
+            let own = Value::from(x[place]);
+            results[place] = if is_first { own } else { own + Value::from(factors[place]) * results[before] };
+        }
+        case.reals(tensor::Recur::X, x);
+        case.reals(tensor::Recur::FACTORS, factors);
+        case.poisoned(tensor::Recur::RESULTS, results.len());
+        expect_all(&mut case, tensor::Recur::RESULTS, results);
+        case
+    };
+    [false, true].map(case).into()
+}
+
 /// Rows whose runs are sorted, with many equal keys, infinities and NaN; the last pair cut off, and the last run alone.
 pub fn merge(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let case = |width: usize| {

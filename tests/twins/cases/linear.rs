@@ -142,7 +142,7 @@ pub fn singular(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         case.bound = 1e-4;
         dispatch(&mut case, matrices([b, m, n]).singular(&limits(group)));
         case.poisoned(tensor::Singular::VECTORS, b * n * n);
-        case.scratch(tensor::Singular::PRODUCTS, b * m * n);
+        case.poisoned(tensor::Singular::PRODUCTS, b * m * n);
         let mut all = Vec::new();
         for batch in 0..b {
             let (mut a, mut v) = (vec![0.0; m * n], vec![0.0; n * n]);
@@ -170,8 +170,9 @@ pub fn singular(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
                 let angle = 0.5 * (2.0 * both / (second - first)).atan();
                 (v[p * n + p], v[p * n + q], v[q * n + p], v[q * n + q]) = (angle.cos(), angle.sin(), -angle.sin(), angle.cos());
             }
-            all.extend(a);
             expect(&mut case, tensor::Singular::VECTORS, batch * n * n, &v, 4.0);
+            expect(&mut case, tensor::Singular::PRODUCTS, batch * m * n, &product(&a, &v, n, n), 8.0);
+            all.extend(a);
         }
         case.reals(tensor::Singular::MATRICES, all);
         case

@@ -172,6 +172,7 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::TensorFold => tensors::fold(size, group, random),
         StaticKernel::TensorSumRows => tensors::sum_rows(size, group, random),
         StaticKernel::TensorScan => along::scan(size, group, random),
+        StaticKernel::TensorRecur => along::recur(size, group, random),
         StaticKernel::TensorMerge => along::merge(size, group, random),
         StaticKernel::TensorTake => along::take(size, group, random),
         StaticKernel::TensorScatter => along::scatter(size, group, random),

@@ -11,7 +11,7 @@ import type { Storage } from "../tensor/tensor.js";
 /** A tensor of a file: the type that its elements have there, and where they are among the bytes. @internal */
 export interface Entry { readonly type: string; readonly shape: Sizes; readonly bytes: U8 }
 
-/** What a file has. @internal */
+/** Contents of a file. @internal */
 export interface Contents { readonly tensors: ReadonlyMap<string, Entry>; readonly metadata: { readonly [key: string]: string } }
 
 /** A tensor to be written. @internal */
@@ -20,6 +20,8 @@ export interface Written { readonly name: string; readonly dtype: Storage; reado
 /** The longest header that the format's own library reads. */
 const LONGEST_HEADER = 100_000_000;
 const METADATA = "__metadata__";
+/** More axes than any library's tensors have: NumPy's have up to 64. */
+const MOST_AXES = 64;
 
 /** Types whose elements are numbers here: bytes of one, and how they are read. */
 const TYPES: { readonly [type: string]: { readonly size: number; readonly read: (buffer: ArrayBuffer) => ArrayLike<number | bigint> } } = {
@@ -42,7 +44,8 @@ const WRITTEN = { f64: "F64", f32: "F32", f16: "F16" } as const;
 const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
 const corrupt = (message: string) => new LeastwiseError("file-corrupt", `this safetensors file is damaged: ${message}`);
-const quoted = (name: string) => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+/** A file's text in a message, which no file makes long. @internal */
+export const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
 
 /** Bytes of elements from last to first, on hosts that have the other order. */
 function ordered(bytes: U8, size: number): U8 {
@@ -92,6 +95,7 @@ function entryOf(name: string, given: unknown, data: Uint8Array): Entry & { read
   if (typeof dtype !== "string" || !Array.isArray(shape) || !shape.every(isCount) || !Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount)) {
     throw corrupt(`tensor ${quoted(name)} must have a dtype, a shape and data_offsets of whole numbers`);
   }
+  if (shape.length > MOST_AXES) throw corrupt(`tensor ${quoted(name)} has ${shape.length} axes (${MOST_AXES} at most)`);
   if (!Object.hasOwn(TYPES, dtype)) throw new LeastwiseError("file-format", `tensor ${quoted(name)} is of ${quoted(dtype)}; ${Object.keys(TYPES).join(", ")} can be read`);
   const [start, end] = offsets as [number, number], bytes = elementsOf(shape as number[]) * TYPES[dtype]!.size;
   if (end < start || end - start !== bytes) throw corrupt(`tensor ${quoted(name)} of ${dtype} and ${shown(shape as number[])} has ${end - start} bytes, from ${start} to ${end}, not ${bytes}`);
@@ -111,12 +115,13 @@ export function numbersOf(what: string, name: string, { type, bytes }: Entry, dt
   if (all instanceof Float64Array) return dtype === "f32" ? Float32Array.from(all) : all;
   const most = dtype === "f64" ? 2 ** 53 : dtype === "f32" ? 2 ** 24 : 2 ** 11, numbers = dtype === "f64" ? new Float64Array(all.length) : new Float32Array(all.length), isWhole = !/^B?F/.test(type);
   for (let k = 0; k < numbers.length; k++) {
-    const value = Number(all[k]);
-    if (isWhole && !rounds && Math.abs(value) > most) {
-      const remedy = dtype !== "f64" && Math.abs(value) <= 2 ** 53 ? "{ dtype: \"f64\" } has this one, too" : `{ dtype: "${dtype}" } says that others are to be rounded`;
-      throw new LeastwiseError("dtype", `${what}: tensor ${quoted(name)} of ${type} has ${String(all[k])} at place ${k}, but ${dtype} has all whole numbers up to ${most} only: ${remedy}`);
+    // As integers: 2⁵³ + 1 is 2⁵³ as a number.
+    const given = all[k]!, isWithin = (most: number) => given <= most && given >= -most;
+    if (isWhole && !rounds && !isWithin(most)) {
+      const remedy = dtype !== "f64" && isWithin(2 ** 53) ? "{ dtype: \"f64\" } has this one, too" : `{ dtype: "${dtype}" } says that others are to be rounded`;
+      throw new LeastwiseError("dtype", `${what}: tensor ${quoted(name)} of ${type} has ${String(given)} at place ${k}, but ${dtype} has all whole numbers up to ${most} only: ${remedy}`);
     }
-    numbers[k] = value;
+    numbers[k] = Number(given);
   }
   return numbers;
 }

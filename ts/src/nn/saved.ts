@@ -9,7 +9,7 @@ import { mustBeTensor } from "../tensor/apply.js";
 import { shown } from "../tensor/shapes.js";
 import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
-import { contentsOf, fileOf, numbersOf, type Contents } from "./safetensors.js";
+import { contentsOf, fileOf, numbersOf, quoted, type Contents } from "./safetensors.js";
 
 /**
  * Options of {@link saveTensors}.
@@ -106,8 +106,8 @@ export async function saveTensors(tensors: { readonly [name: string]: AnyTensor 
 }
 
 /**
- * The tensors of a safetensors file, of the engine's dtype unless another is given. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where `dtype` would
- * round them, unless it is given.
+ * The tensors of a safetensors file, of the engine's dtype unless another is given. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where the engine's
+ * dtype would round them: those of I64 and U64 beyond 2⁵³ by f64, too. A `dtype` that is given says that they are to be rounded.
  *
  * @throws `file-format`, `file-truncated` and `file-corrupt` for files that can't be read; `dtype` for numbers that would be rounded
  * @example
@@ -168,12 +168,12 @@ export function loadModel<D extends DType>(model: Module<D>, file: Uint8Array | 
   if (other) throw new LeastwiseError("dtype", `${what}: dtype: the model's parameters are of ${other[1].dtype}, not of ${String(dtype)}`);
   const numbers = parameters.map(([name, tensor]) => {
     const entry = tensors.get(name), near = nearest(name, [...tensors.keys()]);
-    if (!entry) throw new LeastwiseError("shape", `${what}: the file has no "${name}"${near === undefined ? "" : `: is "${near}" meant?`} (it has ${[...tensors.keys()].slice(0, 20).map((key) => `"${key}"`).join(", ")}${tensors.size > 20 ? " …" : ""}): names says what the parameters are called there`);
+    if (!entry) throw new LeastwiseError("shape", `${what}: the file has no "${name}"${near === undefined ? "" : `: is ${quoted(near)} meant?`} (it has ${[...tensors.keys()].slice(0, 20).map(quoted).join(", ")}${tensors.size > 20 ? " …" : ""}): names says what the parameters are called there`);
     if (shown(entry.shape) !== shown(tensor.shape)) throw new LeastwiseError("shape", `${what}: "${name}" is ${shown(entry.shape)} in the file, but ${shown(tensor.shape)} in the model`);
     return numbersOf(what, name, entry, tensor.dtype, dtype !== undefined);
   });
   const more = [...tensors.keys()].find((name) => !parameters.some(([own]) => own === name));
-  if (strict && more !== undefined) throw new LeastwiseError("shape", `${what}: the file has "${more}", which the model has not; { strict: false } leaves it out`);
+  if (strict && more !== undefined) throw new LeastwiseError("shape", `${what}: the file has ${quoted(more)}, which the model has not; { strict: false } leaves it out`);
   const next: Tensor<D>[] = [];
   try {
     parameters.forEach(([, { context, shape, dtype: own }], k) => {

@@ -75,5 +75,5 @@ function byNumbers<D extends DType>(what: string, x: Kept<D>, indices: RowNumber
   return withNumbers(what, indices, x, (given) => {
     mustBeBelow(what, given, x.shape[place]!, `places along axis ${place}`);
     return work(given, place);
-  });
+  }, x.shape[place]);
 }

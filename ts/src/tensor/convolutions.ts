@@ -30,7 +30,7 @@ export interface TransposedOptions {
 
 type Two = readonly [number, number];
 
-/** How windows lie. @internal */
+/** Places of windows. @internal */
 export interface Windows { readonly step: Two; readonly padding: Two | "same"; readonly dilation: Two; readonly groups: number }
 
 /** @internal */

@@ -13,7 +13,7 @@ type Each<T extends readonly unknown[], D extends DType> = { readonly [K in keyo
 type EachGiven<T extends readonly unknown[], D extends DType> = { readonly [K in keyof T]: Kept<D> };
 
 /**
- * What {@link vjp} gives: the value, and the function that pulls a cotangent of it back.
+ * Result of {@link vjp}: the value, and the function that pulls a cotangent of it back.
  *
  * @example
  * const { value, pull }: Pullback<"f32", [Tensor]> = vjp((w) => w.square(), [weights]);
@@ -25,15 +25,20 @@ export interface Pullback<D extends DType, T extends readonly unknown[]> {
   readonly pull: (cotangent: Kept<NoInfer<D>>) => Each<T, D>;
 }
 
-/** The value of `work(…of)`, checked. */
-function valueOf<D extends DType>(what: string, work: unknown, of: readonly Kept<D>[]): Kept<D> {
+/** The function and its tensors, checked. */
+function mustBeWork(what: string, work: unknown, of: unknown): asserts work is (...tensors: readonly unknown[]) => unknown {
   if (typeof work !== "function") throw new LeastwiseError("invalid-option", `${what}: work must be a function of tensors, not ${describe(work)}`);
-  const tensors: unknown = of;
-  mustBeTensors(what, tensors);
-  const value: unknown = (work as (...tensors: readonly unknown[]) => unknown)(...of);
-  mustBeTensor(what, "what work returns", value);
-  mustGoTogether(what, value, of as readonly AnyTensor[]);
-  return value as Kept<D>;
+  mustBeTensors(what, of);
+}
+
+/** The value of `work(…of)`, checked. What work made on the way is freed: the engine keeps what the value is made of. */
+function valueOf<D extends DType>(what: string, work: (...tensors: readonly unknown[]) => unknown, of: readonly Kept<D>[]): Kept<D> {
+  return made(what, of[0] as AnyTensor, () => {
+    const value: unknown = work(...of);
+    mustBeTensor(what, "what work returns", value);
+    mustGoTogether(what, value, of as readonly AnyTensor[]);
+    return value;
+  }) as Kept<D>;
 }
 
 /** Tensors of the same shapes as these, checked. */
@@ -70,7 +75,8 @@ function pulled<D extends DType>(value: Tensor<D>, weight: Kept<D>, of: readonly
 
 /**
  * The value of `work(…of)`, of any shape, and its products with the transposed Jacobian (reverse mode: JAX's `vjp`): `pull(cotangent)` gives Jᵀ·cotangent for
- * each x of `of`, 0 by those that the value does not depend on. Pull before the value is evaluated.
+ * each x of `of`, 0 by those that the value does not depend on. Pull before the value is evaluated. As in {@link jvp} and {@link hvp}, all other tensors that
+ * `work` makes are freed.
  *
  * @throws `invalid-option` unless `work` is a function that gives a tensor; `shape` for a cotangent of another shape than the value's
  * @example
@@ -78,7 +84,9 @@ function pulled<D extends DType>(value: Tensor<D>, weight: Kept<D>, of: readonly
  * const [slope] = pull(lw.ones(value.shape));
  */
 export function vjp<D extends DType, const T extends readonly [Kept<D>, ...Kept<D>[]]>(work: (...of: T) => Kept<D>, of: T): Pullback<D, T> {
-  const what = "vjp(work, of)", value = valueOf<D>(what, work, of);
+  const what = "vjp(work, of)";
+  mustBeWork(what, work, of);
+  const value = valueOf<D>(what, work, of);
   return {
     value,
     pull(cotangent) {
@@ -97,12 +105,14 @@ export function vjp<D extends DType, const T extends readonly [Kept<D>, ...Kept<
  * const { value, tangent } = jvp((w) => w.matmul(w.T), [weights], [lw.ones(weights.shape)]);
  */
 export function jvp<D extends DType, const T extends readonly [Kept<D>, ...Kept<D>[]]>(work: (...of: T) => Kept<D>, of: T, tangents: EachGiven<T, NoInfer<D>>): { readonly value: Kept<D>; readonly tangent: Tensor<D> } {
-  const what = "jvp(work, of, tangents)", value = valueOf<D>(what, work, of), along = likewise<D>(what, "tangent", tangents, of);
-  const tangent = made(what, value as AnyTensor, () => {
-    const u = zeros(value, value.shape), slopes = pulled(value as Tensor<D>, u as Kept<D>, of);
-    return pulled(sumOf(slopes, along), zeros(value, []).add(1) as Kept<D>, [u as Kept<D>])[0] as unknown as AnyTensor;
+  const what = "jvp(work, of, tangents)";
+  mustBeWork(what, work, of);
+  const along = likewise<D>(what, "tangent", tangents, of);
+  const [value, tangent] = made(what, of[0] as AnyTensor, () => {
+    const value = valueOf<D>(what, work, of), u = zeros(value, value.shape), slopes = pulled(value as Tensor<D>, u as Kept<D>, of);
+    return [value, pulled(sumOf(slopes, along), zeros(value, []).add(1) as Kept<D>, [u as Kept<D>])[0]!] as unknown as readonly [AnyTensor, AnyTensor];
   });
-  return { value, tangent: tangent as unknown as Tensor<D> };
+  return { value: value as unknown as Kept<D>, tangent: tangent as unknown as Tensor<D> };
 }
 
 /**
@@ -114,13 +124,16 @@ export function jvp<D extends DType, const T extends readonly [Kept<D>, ...Kept<
  * const { gradients: [slope], products: [curved] } = hvp((w) => w.square().sum(), [weights], [lw.ones(weights.shape)]);
  */
 export function hvp<D extends DType, const T extends readonly [Kept<D>, ...Kept<D>[]]>(work: (...of: T) => Kept<D>, of: T, directions: EachGiven<T, NoInfer<D>>): { readonly value: Kept<D>; readonly gradients: Each<T, D>; readonly products: Each<T, D> } {
-  const what = "hvp(work, of, directions)", value = valueOf<D>(what, work, of), along = likewise<D>(what, "direction", directions, of);
-  if (value.size !== 1) throw new LeastwiseError("shape", `${what}: the loss must be one number, not ${shown(value.shape)}: take its sum or its mean`);
-  const all = made(what, value as AnyTensor, () => {
+  const what = "hvp(work, of, directions)";
+  mustBeWork(what, work, of);
+  const along = likewise<D>(what, "direction", directions, of);
+  const [value, ...all] = made(what, of[0] as AnyTensor, () => {
+    const value = valueOf<D>(what, work, of);
+    if (value.size !== 1) throw new LeastwiseError("shape", `${what}: the loss must be one number, not ${shown(value.shape)}: take its sum or its mean`);
     const one = zeros(value, []).add(1) as Kept<D>, slopes = pulled(value as Tensor<D>, one, of);
-    return [...slopes, ...pulled(sumOf(slopes, along), one, of)] as unknown as readonly AnyTensor[];
-  }) as unknown as readonly Tensor<D>[];
-  return { value, gradients: all.slice(0, of.length) as unknown as Each<T, D>, products: all.slice(of.length) as unknown as Each<T, D> };
+    return [value, ...slopes, ...pulled(sumOf(slopes, along), one, of)] as unknown as readonly [AnyTensor, ...AnyTensor[]];
+  });
+  return { value: value as unknown as Kept<D>, gradients: all.slice(0, of.length) as unknown as Each<T, D>, products: all.slice(of.length) as unknown as Each<T, D> };
 }
 
 /** Σ slope · direction over all elements. */

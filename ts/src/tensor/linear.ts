@@ -23,11 +23,11 @@ export interface QRResult<D extends DType = "f32"> {
  * const { u, s, vh }: SVDResult = svd(weights);
  */
 export interface SVDResult<D extends DType = "f32"> {
-  /** Left singular vectors as columns, [.., m, k] with k the smaller of m and n; a column is 0 where its singular value is. */
+  /** Left singular vectors as orthonormal columns, [.., m, k] with k the smaller of m and n. */
   readonly u: Tensor<D>;
   /** Singular values in descending order, [.., k]. */
   readonly s: Tensor<D>;
-  /** Right singular vectors as rows, [.., k, n]. */
+  /** Right singular vectors as orthonormal rows, [.., k, n]. */
   readonly vh: Tensor<D>;
 }
 
@@ -91,8 +91,8 @@ export function qr<D extends DType>(a: Kept<D>): QRResult<D> {
 }
 
 /**
- * A = U diag(s) Vᵀ of matrices [.., m, n], by one-sided Jacobi rotations (Demmel & Veselić 1992). Vectors are known up to their sign, and their gradients
- * are large where singular values are close.
+ * A = U diag(s) Vᵀ of matrices [.., m, n], by one-sided Jacobi rotations (Demmel & Veselić 1992). Vectors are known up to their sign, where singular values
+ * are equal up to a turn, and their gradients are large where these are close; those of the values never are.
  *
  * @throws `shape` for a tensor that has no matrices
  * @example
@@ -110,8 +110,8 @@ export function svd<D extends DType>(a: Kept<D>): SVDResult<D> {
 }
 
 /**
- * A = V diag(λ) Vᵀ of the symmetric part of A [.., n, n], by Jacobi rotations. Vectors are known up to their sign, and their gradients are large where
- * eigenvalues are close.
+ * A = V diag(λ) Vᵀ of the symmetric part of A [.., n, n], by Jacobi rotations. Vectors are known up to their sign, where eigenvalues are equal up to a turn,
+ * and their gradients are large where these are close; those of the values never are.
  *
  * @throws `shape` for matrices that are not square
  * @example

@@ -255,7 +255,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (long !== undefined) throw new LeastwiseError("shape", `squeeze(axis): axis ${long} of ${shown(this.shape)} has ${this.shape[long]} elements, not 1`);
     return apply("reshape", [this], this.shape.filter((size, k) => (axes ? !axes.includes(k) : size !== 1)));
   }
-  /** Rows: element [i, …] of the result is this[rows[i], …]; negative ones of an array count from the end. Computed numbers are taken to the nearest row that there is; given ones must be right. */
+  /** Rows: element [i, …] of the result is this[rows[i], …]; negative ones count from the end. Computed numbers are cut to whole ones, and taken to the nearest row that there is; given ones must be right. */
   gather(rows: RowNumbers<D>): Tensor<D> {
     const what = "gather(rows)";
     this.mustLive(what);
@@ -285,13 +285,13 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** The k largest elements along an axis, by default the last one, in descending order, and their places: of equal elements the first one first. */
   topk(k: number, axis = -1): TopK<D> { return along.topk(this as Kept<D>, k, axis); }
   /**
-   * Elements along an axis by their numbers, of as many axes; other axes broadcast. Computed numbers below 0 count from the end, and others are taken to the
-   * nearest that there is; given ones must be right.
+   * Elements along an axis by their numbers, of as many axes; other axes broadcast. Numbers below 0 count from the end. Computed ones are cut to whole numbers,
+   * and taken to the nearest that there is; given ones must be right.
    */
   takeAlongAxis(indices: RowNumbers<D>, axis: number): Tensor<D> { return along.takeAlongAxis(this as Kept<D>, indices, axis); }
-  /** Values in place of elements along an axis, by their numbers: of equal numbers the last value. Computed numbers below 0 count from the end; those beyond are left out. */
+  /** Values in place of elements along an axis, by their numbers: of equal numbers the last value. Numbers below 0 count from the end; computed ones beyond are left out. */
   putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("putAlongAxis", this as Kept<D>, indices, values, axis); }
-  /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Computed numbers below 0 count from the end; those beyond are left out. */
+  /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Numbers below 0 count from the end; computed ones beyond are left out. */
   scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
 
   // ── reductions ──

@@ -27,9 +27,9 @@ export interface Layout {
  * @example
  * const format: VectorFormat = "fvecs";
  */
-export type VectorFormat = "npy" | "fvecs" | "bvecs" | "ivecs" | "raw";
+export type VectorFormat = "npy" | "fvecs" | "bvecs" | "ivecs" | "raw" | "hdf5";
 
-/** @internal */
+/** Formats of bytes. @internal */
 export const FORMATS: readonly string[] = ["npy", "fvecs", "bvecs", "ivecs", "raw"] satisfies VectorFormat[];
 
 /** Components that a row of `.fvecs` and its like may have: the first four bytes of any other file would say more. */

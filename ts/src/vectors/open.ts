@@ -1,12 +1,14 @@
 /** Reading vectors by rows, from any file that is understood. */
 import { bytesOf, type F32 } from "../arrays.js";
-import { isA, LeastwiseError } from "../errors.js";
+import { isA, LeastwiseError, reading } from "../errors.js";
 import type { ByteStream } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
-import { checked, given } from "../options.js";
+import { checked, given, hasMethods } from "../options.js";
 import { asFloats, elementsOf, ELEMENTS, room, type Elements, type ElementType } from "./element.js";
+import { DatasetRows, HDF5_MAGIC, type Hdf5Dataset } from "./hdf5.js";
 import { FORMATS, rawLayout, recordsLayout, unevenEnd, type Layout, type VectorFormat } from "./layout.js";
 import { NPY_MAGIC, npyLayout, trailing } from "./npy.js";
+import { inChunks, mustBeRows, rangeOf } from "./range.js";
 import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.js";
 
 /**
@@ -19,7 +21,7 @@ import { Bytes, StreamBytes, truncated, type Head, type Source } from "./source.
 export type OpenOptions =
   | {
     /** Format of the file. @defaultValue `"npy"` */
-    readonly format?: Exclude<VectorFormat, "raw">;
+    readonly format?: Exclude<VectorFormat, "raw" | "hdf5">;
   }
   | {
     /** Rows of numbers, one after the other. */
@@ -66,8 +68,8 @@ export interface Vectors extends VectorStream {
 const OPEN = { format: given(), type: given(), dim: given(), offset: given() } as const;
 
 /**
- * Opens a file of vectors: `.npy` (one or two dimensions, either byte order), `.fvecs`, `.bvecs`, `.ivecs`, or raw numbers. Without a
- * `format`, it is a `.npy` file. Only its head is read now, and of a larger file than memory only those rows that are asked for.
+ * Opens a file of vectors: `.npy` (one or two dimensions, either byte order), `.fvecs`, `.bvecs`, `.ivecs`, raw numbers, or a dataset of
+ * an HDF5 file that the package `h5wasm` has opened. Without a `format`, bytes are a `.npy` file. Only its head is read now, and of a larger file than memory only those rows that are asked for.
  *
  * @throws `file-format` for another format, `file-version`, `file-truncated` and, while rows are read, `file-corrupt`; `invalid-option` for other sources and options
  * @example
@@ -75,10 +77,12 @@ const OPEN = { format: given(), type: given(), dim: given(), offset: given() } a
  * for await (const rows of vectors.chunks(10_000)) console.log(rows.length / vectors.dim);
  */
 export async function openVectors(source: Source, options?: OpenOptions): Promise<Vectors>;
+export async function openVectors(dataset: Hdf5Dataset): Promise<Vectors>;
 export async function openVectors(source: ByteStream, options?: OpenOptions): Promise<VectorStream>;
-export async function openVectors(source: Source | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
+export async function openVectors(source: Source | Hdf5Dataset | ReadableStream<Uint8Array>, options: OpenOptions = {}): Promise<VectorStream> {
   const all = checked("openVectors(source, options): options", options, OPEN) as OpenOptions;
   const { format = "npy" } = all;
+  if (format as string === "hdf5") throw hdf5Needed();
   if (!FORMATS.includes(format)) throw new LeastwiseError("invalid-option", `format: ${shownValue(format)} is not one of "${FORMATS.join("\", \"")}"`);
   if (typeof ReadableStream !== "undefined" && isA(source, ReadableStream)) {
     const bytes = new StreamBytes(source);
@@ -88,6 +92,12 @@ export async function openVectors(source: Source | ReadableStream<Uint8Array>, o
       await bytes.cancel();
       throw thrown;
     }
+  }
+  // Blobs and arrays have `slice`, too, but no `shape`.
+  if (hasMethods(source, "slice") && reading("a source of vectors", () => "shape" in source)) {
+    const named = Object.keys(all)[0];
+    if (named !== undefined) throw new LeastwiseError("invalid-option", `openVectors(dataset, options): a dataset says itself what is in it, and takes no ${named}`);
+    return new DatasetRows(source as Hdf5Dataset);
   }
   const bytes = new Bytes(source as Source);
   return new Stored(format, bytes, await layoutOf(bytes, all));
@@ -104,12 +114,21 @@ export function formatOf(name: string, start: Uint8Array = new Uint8Array()): Ex
   if (typeof name !== "string") throw new LeastwiseError("invalid-option", `formatOf(name, start): name must be a string, not ${describe(name)}`);
   const bytes = bytesOf("formatOf(name, start): start", start);
   if (!bytes) throw new LeastwiseError("invalid-option", `formatOf(name, start): start must be a Uint8Array, not ${describe(start)}`);
-  if (String.fromCharCode(...bytes.subarray(0, NPY_MAGIC.length)) === NPY_MAGIC) return "npy";
-  return (["npy", "fvecs", "bvecs", "ivecs"] as const).find((format) => name.toLowerCase().endsWith(`.${format}`));
+  const startsWith = (magic: string) => String.fromCharCode(...bytes.subarray(0, magic.length)) === magic;
+  if (startsWith(NPY_MAGIC)) return "npy";
+  if (startsWith(HDF5_MAGIC) || name.toLowerCase().endsWith(".h5")) return "hdf5";
+  return (["npy", "fvecs", "bvecs", "ivecs", "hdf5"] as const).find((format) => name.toLowerCase().endsWith(`.${format}`));
 }
 
-function layoutOf(head: Head, options: OpenOptions): Promise<Layout> | Layout {
+function hdf5Needed(): LeastwiseError {
+  return new LeastwiseError("file-format", "this is an HDF5 file: open it by the package h5wasm, and give openVectors() one of its datasets, as file.get(\"train\")");
+}
+
+async function layoutOf(head: Head, options: OpenOptions): Promise<Layout> {
   const { format = "npy" } = options;
+  if (format !== "raw" && String.fromCharCode(...await head.peek(HDF5_MAGIC.length)) === HDF5_MAGIC) {
+    throw hdf5Needed();
+  }
   if (format === "npy") return npyLayout(head);
   return format === "raw" ? rawLayout(head, options as OpenOptions & { format: "raw" }) : recordsLayout(head, format);
 }
@@ -145,12 +164,7 @@ class Stored implements Vectors {
   }
 
   async elements(first = 0, given?: number): Promise<Elements> {
-    const isIndex = (value: number) => Number.isInteger(value) && value >= 0;
-    const count = given ?? (isIndex(first) ? this.count - first : 0);
-    if (!isIndex(first) || !isIndex(count) || first + count > this.count) {
-      throw new LeastwiseError("index-out-of-range", `${shownValue(count)} vectors from vector ${shownValue(first)} on were asked for, but there are ${this.count}`);
-    }
-    const { layout } = this;
+    const { layout } = this, count = rangeOf(first, given, this.count);
     if (layout.byColumns) return this.#columns(first, count);
     return unpack(await this.bytes.read(layout.offset + first * layout.stride, count * layout.stride), count, first, layout);
   }
@@ -169,10 +183,7 @@ class Stored implements Vectors {
     return elementsOf(own, type, littleEndian);
   }
 
-  async *chunks(rows: number): AsyncGenerator<F32, void, void> {
-    mustBeRows(rows);
-    for (let first = 0; first < this.count; first += rows) yield this.rows(first, Math.min(rows, this.count - first));
-  }
+  chunks(rows: number): AsyncIterable<F32> { return inChunks(this, rows); }
 }
 
 class Streamed implements VectorStream {
@@ -209,8 +220,4 @@ class Streamed implements VectorStream {
       await bytes.cancel();
     }
   }
-}
-
-function mustBeRows(rows: number): void {
-  if (!(Number.isSafeInteger(rows) && rows >= 1)) throw new LeastwiseError("invalid-option", `chunks(rows): ${shownValue(rows)} is no positive integer`);
 }

@@ -54,7 +54,7 @@ async function searchKeyed(index: Searchable, asked: Asked, { filter, filters, .
   return { ids, ...(index.keys && { keys: keysAt(index.keys, ids) }), distances, scores, k, ...searched(hits) };
 }
 
-/** What searched, and how. */
+/** Means of a search. */
 function searched({ searchedBy, through, reason }: Searched): Searched {
   return { searchedBy, through, ...(reason !== undefined && { reason }) };
 }

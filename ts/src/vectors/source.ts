@@ -69,7 +69,7 @@ function randomAccess(source: Source): RandomAccess {
   if (bytes) return { size: bytes.length, read: async (offset, length) => bytes.subarray(offset, offset + length) };
   if (isA(source, Blob)) return { size: source.size, read: async (offset, length) => new Uint8Array(await source.slice(offset, offset + length).arrayBuffer()) };
   if (hasMethods(source, "read")) return source as RandomAccess;
-  throw new LeastwiseError("invalid-option", "vectors are read from a Uint8Array, an ArrayBuffer, a Blob, a ReadableStream or an object with size and read(offset, length)");
+  throw new LeastwiseError("invalid-option", "vectors are read from a Uint8Array, an ArrayBuffer, a Blob, a ReadableStream, a dataset of h5wasm or an object with size and read(offset, length)");
 }
 
 /** @internal */

@@ -20,7 +20,7 @@ export interface Made { readonly term: Term<object>; readonly weight: number | F
 
 type Scope = { readonly [name: string]: unknown };
 
-/** What expressions, losses and tables are made of. Tensors have no part in a problem, and with `import *` every page would carry them. */
+/** Names that expressions, losses and tables are made of. Tensors have no part in a problem, and with `import *` every page would carry them. */
 export const CORE: Scope = {
   LeastwiseError, abs, acos, acosh, and, angleBetween, arctan, asin, asinh, atan, atan2, atanh, barron, cauchy, cbrt, ceil, clamp, closestRotation, column, composed, cos, cosh,
   cotangent, cross, cube, dihedralAngle, distance, dot, eigenSymmetric, erf, exp, exp2, expm1, floor, fract, fromAngleAxis, fromMatrix, gelu, gemanMcClure,

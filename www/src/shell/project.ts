@@ -18,7 +18,7 @@ export async function giveProject({ name, files }: Project): Promise<void> {
   try { await navigator.clipboard.writeText(files["main.ts"] ?? ""); } catch { /* the zip has it */ }
 }
 
-/** What a program may import, by module; of names alone nothing else would be in the page. */
+/** Names that a program may import, by module; of names alone nothing else would be in the page. */
 const EXPORTS = [["leastwise/energies", Object.keys(energies)], ["leastwise/mesh", Object.keys(meshes)], ["leastwise", [...Object.keys(CORE), "init"]]] as const;
 
 /** Names of the package that a text uses, by the module that exports them, as import lines. */

@@ -50,7 +50,7 @@ struct Memory<'a, R> {
     state: &'a [R],
 }
 
-/// Where a row of a lower triangle begins.
+/// First entry of a row of a lower triangle.
 const fn row_of(i: usize) -> usize {
     i * (i + 1) / 2
 }

@@ -133,7 +133,7 @@ impl<R: Real> Work<R> {
         work
     }
 
-    /// What all fits share, of `count` points.
+    /// Fills in values that all fits share, of `count` points.
     fn share(&mut self, layout: &FitLayout, memory: &Memory<R>, start: usize, count: usize) {
         for (column, source) in self.given.iter_mut().zip(given(layout, memory)) {
             let Some((true, place)) = source else { continue };
@@ -143,7 +143,7 @@ impl<R: Real> Work<R> {
         }
     }
 
-    /// What is a lane's own, of `count` points.
+    /// Fills in a lane's own values, of `count` points.
     fn bring(&mut self, layout: &FitLayout, memory: &Memory<R>, block: &Block<R>, lane: usize, (start, count): (usize, usize)) {
         let (first, points, fits) = (block.first[lane], block.points[lane], memory.args.fits as usize);
         for (column, source) in self.given.iter_mut().zip(given(layout, memory)) {

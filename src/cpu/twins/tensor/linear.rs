@@ -116,8 +116,10 @@ pub fn qr<R: Real>(work: &Workgroups, args: kernels::tensor::Qr, bindings: kerne
         q.copy_from_slice(&bindings.matrices[of(batch, m * n)]);
         for j in 0..n {
             let first = q[j * n + j];
-            let below = (j + 1..m).fold(R::ZERO, |sum, i| sum + q[i * n + j] * q[i * n + j]);
-            let length = (first * first + below).sqrt();
+            let largest = (j + 1..m).fold(first.abs(), |most, i| if q[i * n + j].abs() > most { q[i * n + j].abs() } else { most });
+            let unit = if largest == R::ZERO { R::ONE } else { largest };
+            let below = (j + 1..m).fold(R::ZERO, |sum, i| sum + q[i * n + j] / unit * (q[i * n + j] / unit));
+            let length = unit * (first / unit * (first / unit) + below).sqrt();
             let is_done = below == R::ZERO;
             let diagonal = if is_done {
                 first
@@ -145,15 +147,15 @@ pub fn qr<R: Real>(work: &Workgroups, args: kernels::tensor::Qr, bindings: kerne
     });
 }
 
-/// Right singular vectors.
+/// Right singular vectors V, and A V.
 pub fn singular<R: Real>(work: &Workgroups, args: kernels::tensor::Singular, bindings: kernels::tensor::SingularSlices<R>) {
     let [m, n] = [args.rows, args.columns].map(|word| word as usize);
     let all = batches(work, args.batches);
     let (mut vectors, mut products) = (Pieces::new(bindings.vectors), Pieces::new(bindings.products));
     let elements = all.len() * args.sweeps as usize * 4 * m * n * n;
     let tasks: Vec<_> = all.map(|batch| (batch, vectors.take(of(batch, n * n)), products.take(of(batch, m * n)))).collect();
-    // Cosines of angles that turning would not change.
-    let least = R::from_f64(if size_of::<R>() == 4 { 1e-9 } else { 1e-18 });
+    // Cosine of an angle that turning would not change.
+    let least = R::from_f64(1e-18);
     threads::each(tasks, elements, |(batch, v, w)| {
         w.copy_from_slice(&bindings.matrices[of(batch, m * n)]);
         v.fill(R::ZERO);
@@ -188,8 +190,8 @@ fn turn<R: Real>(w: &mut [R], v: &mut [R], (m, n): (usize, usize), (p, q): (usiz
         both += x * y;
     }
     debug_assert_eq!(w.len(), m * n);
-    let is_apart = both.abs() > least * first.sqrt() * second.sqrt();
-    if !is_apart {
+    // Not of NaN, which all that it meets becomes.
+    if both.abs() <= least * first.sqrt() * second.sqrt() {
         return false;
     }
     let cotangent = (second - first) / (R::from_f64(2.0) * both);

@@ -5,12 +5,12 @@ use crate::real::Real;
 use crate::threads::{self, Pieces};
 use leastwise_kernels as kernels;
 
-/// Whether a key is to be before another: NaN is behind everything else.
+/// True where a key is to be before another: NaN is behind everything else.
 fn is_before<R: Real>(a: R, b: R) -> bool {
     a < b || (b.is_nan() && !a.is_nan())
 }
 
-/// How many of the first k keys of two sorted runs together are the left one's.
+/// Number of the left run's keys among the first k of two sorted runs together.
 fn of_left<R: Real>(left: &[R], right: &[R], k: usize) -> usize {
     let (mut low, mut high) = (k.saturating_sub(right.len()), k.min(left.len()));
     while low < high {

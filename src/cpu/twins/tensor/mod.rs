@@ -15,7 +15,7 @@ pub use backward::{attend_keys, attend_queries};
 pub use fold::fold;
 pub use linear::{cholesky, qr, singular, solve};
 pub use merge::merge;
-pub use scan::scan;
+pub use scan::{recur, scan};
 pub use sum_rows::sum_rows;
 pub use take::{scatter, take};
 

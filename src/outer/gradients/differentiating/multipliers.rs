@@ -1,4 +1,4 @@
-//! What constraints add to a gradient through a solve: their rows, steps of λ, and yᵀ∂c/∂θ.
+//! Constraints in a gradient through a solve: their rows, steps of λ, and yᵀ∂c/∂θ.
 
 use super::{Differentiating, Phase};
 use crate::Turn;
@@ -27,7 +27,7 @@ impl Differentiating {
 
     /// The evaluation of constraints, to be gone on with.
     pub fn evaluation(&self) -> RowEvaluation {
-        RowEvaluation::new(&self.snapshot, self.precision)
+        RowEvaluation::new(self.precision)
     }
 
     /// Goes on evaluating constraints until the deadline, or until their rows are there.

@@ -1,4 +1,4 @@
-//! What is common to all that eliminates variables on the device: which tables go, C⁻¹, and the way back to what was eliminated.
+//! Elimination of variables on the device, for all that does it: which tables go, C⁻¹, and the way back to what was eliminated.
 
 use super::super::super::{Workspace, state};
 use super::part;

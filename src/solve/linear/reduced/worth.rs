@@ -9,7 +9,8 @@
 //!
 //! and to one accuracy of both there are half as many of the second kind (Reid 1972; Saad, section 14.2).
 
-use leastwise_base::task::{Pace, Stopped};
+use super::super::{Choice, Linear};
+use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::Profile;
 use leastwise_problem::{LinkedBatch, Links, runs};
 
@@ -100,18 +101,31 @@ async fn ascends(batch: &LinkedBatch, variables: &[u32], pace: &Pace) -> Result<
     Ok(true)
 }
 
-/// Why conjugate gradients on a Schur complement that eliminates these tables cost less than those on the whole matrix, where they do;
-/// `jacobian` is the number of values of J.
-pub async fn why(links: &Links, gone: &[u32], jacobian: f64, profile: Profile, pace: &Pace) -> Result<Option<String>, Stopped> {
+/// Conjugate gradients on a Schur complement that eliminates these tables, where they cost less than those on the whole matrix, which are
+/// taken otherwise; `jacobian` is the number of values of J.
+pub async fn weighed(
+    whole_matrix: Choice,
+    links: &Links,
+    gone: &[u32],
+    (jacobian, profile): (f64, Profile),
+    pace: &Pace,
+) -> Result<Choice, Stopped> {
     let counts = Counts::of(links, gone, jacobian, pace).await?;
     let unknowns = counts.kept + counts.eliminated;
     let [whole, reduced] = counts.costs(profile);
-    Ok((reduced <= MARGIN * whole).then(|| {
-        let names: Vec<String> = gone.iter().map(|&table| format!("\"{}\"", links.tables[table as usize].name)).collect();
-        let eliminated = counts.eliminated;
-        let passes = reduced / whole;
-        format!("{} ({eliminated} of {unknowns} unknowns) can be eliminated, which costs about {passes:.2} of \"pcg\"", names.join(" and "))
-    }))
+    let names: Vec<String> = gone.iter().map(|&table| format!("\"{}\"", links.tables[table as usize].name)).collect();
+    let (names, eliminated, passes) = (names.join(" and "), counts.eliminated, reduced / whole);
+    Ok(if reduced <= MARGIN * whole {
+        let why = format!("{names} ({eliminated} of {unknowns} unknowns) can be eliminated, which costs about {passes:.2} of \"pcg\"");
+        Choice { linear: Linear::SchurPcg, why, preconditioner: None }
+    } else {
+        Choice { why: format!("{}; eliminating {names} would cost about {passes:.2} of it", whole_matrix.why), ..whole_matrix }
+    })
+}
+
+/// The same as a task.
+pub fn weighing(whole_matrix: Choice, links: Links, gone: Vec<u32>, facts: (f64, Profile)) -> Task<'static, Result<Choice, Stopped>> {
+    Task::new(move |pace| async move { weighed(whole_matrix, &links, &gone, facts, &pace).await })
 }
 
 #[cfg(test)]
@@ -131,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_are_worth_it_in_order_alone() {
+    fn bundles_of_five_views_are_worth_it_in_order_alone() {
         for profile in [Profile::Cpu, Profile::Software, Profile::Gpu] {
             for counts in [bundle(200, 50_000), bundle(1778, 993_923)] {
                 assert!(ratio(counts, profile) < 0.5, "{profile:?}: {counts:?}");

@@ -61,7 +61,7 @@ struct ProductList {
     complement: reduced::Complement,
 }
 
-/// Where the pieces of the readback begin.
+/// Beginnings of the readback's pieces.
 #[derive(Clone, Copy, Default)]
 struct Layout {
     right: u32,
@@ -85,7 +85,7 @@ impl Layout {
     }
 }
 
-/// What came back: −(right-hand side), D and what may move, over what is kept; S.
+/// Values that came back: −(right-hand side), D and what may move, over what is kept; S.
 pub struct Arrived {
     /// The reduced gradient g_b − E C⁻¹ g_c.
     pub gradient: Vec<f64>,
@@ -164,7 +164,7 @@ impl Formed {
         })
     }
 
-    /// What must be uploaded before the first [`form`](Self::form).
+    /// Uploads before the first [`form`](Self::form).
     pub fn take_uploads(&mut self) -> Vec<Command> {
         std::mem::take(&mut self.uploads)
     }
@@ -237,7 +237,7 @@ impl Formed {
         self.piece(self.layout.lower, self.layout.len - self.layout.lower)
     }
 
-    /// What [`form`](Self::form) brought.
+    /// Values that [`form`](Self::form) brought.
     pub fn arrived(&self, readback: &[f64], is_masked: bool) -> Arrived {
         let Layout { right, scale, free, diagonal, lower, .. } = self.layout;
         let at = |offset: u32, len: u64| readback[offset as usize..][..len as usize].to_vec();

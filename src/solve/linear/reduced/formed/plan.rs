@@ -138,7 +138,7 @@ impl Plan {
             Ok(elimination) => elimination,
             Err(refused) => return stopped(refused),
         };
-        let (solver, _) = match Reduced::new(&elimination.reduced, pace).await {
+        let solver = match Reduced::new(&elimination.reduced, pace).await {
             Ok(solver) => solver,
             Err(refused) => return stopped(refused),
         };
@@ -147,10 +147,10 @@ impl Plan {
         let words = products.iter().map(|list| list.pairs.len() + list.starts.len() + list.segments.len() + list.origins.len());
         let words = words.chain(solved.iter().map(|list| list.words.len())).max().unwrap_or(0) as u64;
         let partials = products.iter().map(|list| u64::from(list.counts()[1]) * u64::from(list.size())).max().unwrap_or(0);
-        let y = elimination.y as u64;
-        let bytes = (4 * words).max(room.real * partials.max(y));
+        let (y, left) = (elimination.y as u64, elimination.reduced.values as u64);
+        let bytes = (4 * words).max(room.real * partials.max(y).max(left));
         if bytes > room.binding {
-            return Ok(Err(format!("{bytes} bytes of pairs or sums, more than a buffer of this device holds ({})", room.binding)));
+            return Ok(Err(format!("{bytes} bytes of pairs, sums or S, more than a buffer of this device holds ({})", room.binding)));
         }
         let mut gone = vec![false; links.tables.len()];
         tables.iter().for_each(|&table| gone[pattern.tables[table as usize].table as usize] = true);
