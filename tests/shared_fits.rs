@@ -138,7 +138,7 @@ fn trials_are_kept_and_restored() {
     for (name, mut device, _) in devices() {
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         let first = run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
-        let mut trial = |device: &mut Device, set: &mut FitSet, values: [f64; 2], keeps: bool, restores: bool| {
+        let trial = |device: &mut Device, set: &mut FitSet, values: [f64; 2], keeps: bool, restores: bool| {
             set.begin_trial(device, &[0.0, 0.0, values[0], values[1]], keeps, restores, &Options::default()).unwrap();
             finished(device, set);
             fields(device, set)
