@@ -15,6 +15,10 @@ await entry(import.meta, async () => {
   }
   for (const [path, text] of stale) writeFileSync(join(root, path), text);
   console.log(stale.length ? `Written: ${stale.map(([path]) => path).join(", ")}.` : "All as src/session/surface.idl says.");
-  for (const [path, write] of LISTS) writeFileSync(join(root, path), write());
+  for (const [path, write] of LISTS) {
+    const text = write();
+    // Cargo goes by times: what is rewritten is compiled anew, with all that needs it.
+    if (readFileSync(join(root, path), "utf8") !== text) writeFileSync(join(root, path), text);
+  }
   await passThrough("cargo test", "cargo", ["test", "--workspace", "--features", "cuda", "--test", "suite", "declared::"], { env: { LEASTWISE_BLESS: "1" } });
 });

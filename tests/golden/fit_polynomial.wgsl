@@ -18,19 +18,20 @@ struct Args {
     lanes: u32,
 }
 
-// Free parameters, and the entries of the lower triangle of their normal matrix.
+// Parameters, and the entries of the lower triangle of their normal matrix.
 const unknowns: u32 = 13u;
 const triangle: u32 = 91u;
 const tile_points: u32 = 128u;
 const tile_stride: u32 = 129u;
 // Columns of points: part of F, u, k, 1 if all is defined, and J. In the end, the inverse of the factor.
 var<workgroup> tile: array<real, 17u * tile_stride>;
-// Lower triangles, row by row: at the parameters; at the trial, later the factor.
-var<workgroup> at_normal: array<real, triangle>;
+// Sums at a trial: the lower triangle of the normal matrix, row by row, later the factor.
 var<workgroup> factor: array<real, triangle>;
-// Sums at the trial: gradient, F, and 1 if all is defined; low parts of all but the last.
+// Gradient, F, and 1 if all is defined; low parts of all but the last.
 var<workgroup> total: array<real, unknowns + 2u>;
 var<workgroup> low: array<real, unknowns + 1u>;
+// The normal matrix at the parameters.
+var<workgroup> at_normal: array<real, triangle>;
 // Parameters, gradient there, and the trial.
 var<workgroup> at_value: array<real, unknowns>;
 var<workgroup> at_slope: array<real, unknowns>;
@@ -187,9 +188,9 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
                 let v35: real = v32 * v29;
                 let v36: real = select(real(0), real(1), is_finite(v28));
                 let v37: real = select(real(0), real(1), is_finite(v2));
-                let v38: real = select(real(0), real(1), v37 != 0.0 && v36 != 0.0);
+                let v38: real = select(real(0), real(1), (v37 != 0.0) & (v36 != 0.0));
                 let v39: real = select(real(0), real(1), is_finite(v32));
-                let v40: real = select(real(0), real(1), v38 != 0.0 && v39 != 0.0);
+                let v40: real = select(real(0), real(1), (v38 != 0.0) & (v39 != 0.0));
                 let v41: real = 1.0;
                 let v42: real = v2 * v2;
                 let v43: real = v2 * v42;

@@ -101,11 +101,6 @@ __device__ __forceinline__ f64 f8_logarithm(const f64 a0_x) {
 extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_constant__ S3_Params g0_params, const f64* __restrict__ g1_arena, const u32 g1_arena_count, const u32* __restrict__ g2_index, const u32 g2_index_count, f64* __restrict__ g3_jacobian, const u32 g3_jacobian_count, const f64* __restrict__ g4_state, const u32 g4_state_count) {
     const u32 local_index = threadIdx.x;
     const Vec<u32, 3> a0_id = op_add(op_mul(vec_of<u32>(blockIdx.x, blockIdx.y, blockIdx.z), vec_of<u32>(256u, 1u, 1u)), vec_of<u32>(local_index % 256u, local_index / 256u % 1u, local_index / 256u));
-    bool l0_ = {};
-    bool l1_ = {};
-    bool l2_ = {};
-    bool l3_ = {};
-    bool l4_ = {};
     const f64 e3 = g4_state[10];
     const bool e5 = op_ne(e3, 0e0);
     if (e5) {
@@ -146,109 +141,83 @@ extern "C" __global__ void __launch_bounds__(256) kernel_main(const __grid_const
     const bool e68 = op_le(0e0, e46);
     const f64 e69 = choose(e68, 1e0, 0e0);
     const bool e73 = op_ne(e69, 0e0);
-    if (e73) {
-        const bool e77 = op_ne(e65, 0e0);
-        l0_ = e77;
-    } else {
-        l0_ = false;
-    }
-    const bool e79 = l0_;
-    const f64 e80 = choose(e79, 1e0, 0e0);
-    const bool e83 = op_lt(0e0, e46);
-    const f64 e84 = choose(e83, 1e0, 0e0);
-    const bool e88 = op_ne(e84, 0e0);
-    const bool e89 = op_not(e88);
-    if (e89) {
-        const bool e93 = op_ne(e80, 0e0);
-        l1_ = e93;
-    } else {
-        l1_ = true;
-    }
-    const bool e95 = l1_;
-    const f64 e96 = choose(e95, 1e0, 0e0);
-    const bool e100 = op_lt(-1e0, e47);
-    const f64 e101 = choose(e100, 1e0, 0e0);
-    const bool e105 = op_ne(e96, 0e0);
-    if (e105) {
-        const bool e109 = op_ne(e101, 0e0);
-        l2_ = e109;
-    } else {
-        l2_ = false;
-    }
-    const bool e111 = l2_;
-    const f64 e112 = choose(e111, 1e0, 0e0);
-    const f64 e113 = f2_flagged(g0_params);
-    const bool e115 = op_ne(e112, 0e0);
-    const f64 e116 = choose(e115, e60, e113);
-    const f64 e117 = op_mul(e53, e53);
-    const f64 e118 = op_mul(e58, e58);
-    const f64 e119 = op_add(e118, e117);
-    const f64 e120 = op_div(e58, e119);
-    const bool e123 = op_lt(0e0, e119);
-    const f64 e124 = choose(e123, 1e0, 0e0);
-    const bool e126 = op_ne(e124, 0e0);
-    const f64 e127 = choose(e126, e120, 0e0);
-    const f64 e128 = op_div(e53, e119);
-    const bool e130 = op_ne(e124, 0e0);
-    const f64 e131 = choose(e130, e128, 0e0);
-    const f64 e133 = op_sub(e41, 1e0);
-    const f64 e134 = f5_power(g0_params, e46, e133);
-    const f64 e135 = op_mul(e41, e134);
-    const f64 e136 = op_add(e47, 1e0);
-    const f64 e137 = op_div(1e0, e136);
-    const f64 e138 = op_mul(e137, e135);
-    const bool e141 = op_lt(0e0, e136);
-    const f64 e142 = choose(e141, 1e0, 0e0);
-    const bool e144 = op_ne(e142, 0e0);
-    const f64 e145 = choose(e144, e138, 0e0);
-    const f64 e146 = op_neg(e145);
-    const bool e149 = op_le(e46, 0e0);
-    const f64 e150 = choose(e149, 1e0, 0e0);
-    const bool e154 = op_ne(e150, 0e0);
-    if (e154) {
-        const bool e158 = op_ne(e69, 0e0);
-        l3_ = e158;
-    } else {
-        l3_ = false;
-    }
-    const bool e160 = l3_;
-    const f64 e161 = choose(e160, 1e0, 0e0);
-    const bool e164 = op_lt(e41, 1e0);
-    const f64 e165 = choose(e164, 1e0, 0e0);
-    const bool e169 = op_ne(e161, 0e0);
-    if (e169) {
-        const bool e173 = op_ne(e165, 0e0);
-        l4_ = e173;
-    } else {
-        l4_ = false;
-    }
-    const bool e175 = l4_;
-    const f64 e176 = choose(e175, 1e0, 0e0);
-    const bool e178 = op_ne(e176, 0e0);
-    const f64 e179 = choose(e178, 0e0, e146);
-    const f64 e180 = f8_logarithm(e46);
-    const f64 e181 = op_mul(e47, e180);
-    const f64 e182 = op_mul(e137, e181);
-    const bool e184 = op_ne(e142, 0e0);
-    const f64 e185 = choose(e184, e182, 0e0);
-    const f64 e186 = op_neg(e185);
-    const bool e188 = op_ne(e161, 0e0);
-    const f64 e189 = choose(e188, 0e0, e186);
-    g3_jacobian[e6] = e116;
-    const u32 e195 = g0_params.m0_count;
+    const bool e75 = op_ne(e65, 0e0);
+    const bool e76 = op_and(e73, e75);
+    const f64 e77 = choose(e76, 1e0, 0e0);
+    const bool e80 = op_lt(0e0, e46);
+    const f64 e81 = choose(e80, 1e0, 0e0);
+    const bool e85 = op_ne(e81, 0e0);
+    const bool e87 = op_ne(e77, 0e0);
+    const bool e88 = op_or(e85, e87);
+    const f64 e89 = choose(e88, 1e0, 0e0);
+    const bool e93 = op_lt(-1e0, e47);
+    const f64 e94 = choose(e93, 1e0, 0e0);
+    const bool e98 = op_ne(e89, 0e0);
+    const bool e100 = op_ne(e94, 0e0);
+    const bool e101 = op_and(e98, e100);
+    const f64 e102 = choose(e101, 1e0, 0e0);
+    const f64 e103 = f2_flagged(g0_params);
+    const bool e105 = op_ne(e102, 0e0);
+    const f64 e106 = choose(e105, e60, e103);
+    const f64 e107 = op_mul(e53, e53);
+    const f64 e108 = op_mul(e58, e58);
+    const f64 e109 = op_add(e108, e107);
+    const f64 e110 = op_div(e58, e109);
+    const bool e113 = op_lt(0e0, e109);
+    const f64 e114 = choose(e113, 1e0, 0e0);
+    const bool e116 = op_ne(e114, 0e0);
+    const f64 e117 = choose(e116, e110, 0e0);
+    const f64 e118 = op_div(e53, e109);
+    const bool e120 = op_ne(e114, 0e0);
+    const f64 e121 = choose(e120, e118, 0e0);
+    const f64 e123 = op_sub(e41, 1e0);
+    const f64 e124 = f5_power(g0_params, e46, e123);
+    const f64 e125 = op_mul(e41, e124);
+    const f64 e126 = op_add(e47, 1e0);
+    const f64 e127 = op_div(1e0, e126);
+    const f64 e128 = op_mul(e127, e125);
+    const bool e131 = op_lt(0e0, e126);
+    const f64 e132 = choose(e131, 1e0, 0e0);
+    const bool e134 = op_ne(e132, 0e0);
+    const f64 e135 = choose(e134, e128, 0e0);
+    const f64 e136 = op_neg(e135);
+    const bool e139 = op_le(e46, 0e0);
+    const f64 e140 = choose(e139, 1e0, 0e0);
+    const bool e144 = op_ne(e140, 0e0);
+    const bool e146 = op_ne(e69, 0e0);
+    const bool e147 = op_and(e144, e146);
+    const f64 e148 = choose(e147, 1e0, 0e0);
+    const bool e151 = op_lt(e41, 1e0);
+    const f64 e152 = choose(e151, 1e0, 0e0);
+    const bool e156 = op_ne(e148, 0e0);
+    const bool e158 = op_ne(e152, 0e0);
+    const bool e159 = op_and(e156, e158);
+    const f64 e160 = choose(e159, 1e0, 0e0);
+    const bool e162 = op_ne(e160, 0e0);
+    const f64 e163 = choose(e162, 0e0, e136);
+    const f64 e164 = f8_logarithm(e46);
+    const f64 e165 = op_mul(e47, e164);
+    const f64 e166 = op_mul(e127, e165);
+    const bool e168 = op_ne(e132, 0e0);
+    const f64 e169 = choose(e168, e166, 0e0);
+    const f64 e170 = op_neg(e169);
+    const bool e172 = op_ne(e148, 0e0);
+    const f64 e173 = choose(e172, 0e0, e170);
+    g3_jacobian[e6] = e106;
+    const u32 e179 = g0_params.m0_count;
+    const u32 e180 = op_add(e179, e6);
+    g3_jacobian[e180] = e117;
+    const u32 e186 = g0_params.m0_count;
+    const u32 e187 = op_mul(2u, e186);
+    const u32 e188 = op_add(e187, e6);
+    g3_jacobian[e188] = e121;
+    const u32 e194 = g0_params.m0_count;
+    const u32 e195 = op_mul(3u, e194);
     const u32 e196 = op_add(e195, e6);
-    g3_jacobian[e196] = e127;
+    g3_jacobian[e196] = e163;
     const u32 e202 = g0_params.m0_count;
-    const u32 e203 = op_mul(2u, e202);
+    const u32 e203 = op_mul(4u, e202);
     const u32 e204 = op_add(e203, e6);
-    g3_jacobian[e204] = e131;
-    const u32 e210 = g0_params.m0_count;
-    const u32 e211 = op_mul(3u, e210);
-    const u32 e212 = op_add(e211, e6);
-    g3_jacobian[e212] = e179;
-    const u32 e218 = g0_params.m0_count;
-    const u32 e219 = op_mul(4u, e218);
-    const u32 e220 = op_add(e219, e6);
-    g3_jacobian[e220] = e189;
+    g3_jacobian[e204] = e173;
     return;
 }
