@@ -84,7 +84,8 @@ test("filters: through the graph where they are wide, through lists with a reaso
   const each = await index.search(queries.subarray(0, 2 * DIM), { k: K, filters: [undefined, (id) => id >= 1000] });
   assert.ok(each.ids.subarray(K).every((id) => id >= 1000));
   const many = await index.search(one, { k: 600 });
-  assert.deepEqual([many.through, many.reason], ["lists", "the graph was not used: 600 neighbours of 2000 are too many"]);
+  assert.equal(many.through, "lists");
+  assert.match(many.reason, /^(fewer than 16 queries; )?the graph was not used: 600 neighbours of 2000 are too many$/);
   // Ranges are exhaustive.
   const { ids, distances } = await index.search(one, { k: K, probes: 16 }), limit = distances[K - 1];
   const range = await index.searchRange(one, { maxDistance: limit });
