@@ -54,7 +54,7 @@ fn bits_are_the_same_however_the_work_is_cut() {
     }
 }
 
-/// On a device in f32, another run finds the same bits, and a fit alone what it is among others.
+/// On a device in f32, another run finds the same bits.
 #[test]
 fn webgpu_finds_the_same_bits_again() {
     let scene = &wide_scenes()[0];

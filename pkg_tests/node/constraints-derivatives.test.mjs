@@ -112,6 +112,38 @@ for (const backend of BACKENDS) {
   });
 }
 
+test("unknowns of a table have sizes of their own", async (t) => {
+  for (const backend of BACKENDS) {
+    const lw = await open(t, { backend });
+    // A focal length in pixels beside a distortion, which a constraint holds.
+    const problem = lw.problem(), camera = problem.variables("camera", { shape: 2, values: [1500, 0.01] });
+    const prior = problem.residuals("prior", { of: [camera], data: { p: column([1500, 0.011], 2) } }, ([c], { p }) => c.sub(p));
+    problem.constrain("distortion", { of: [camera], to: "<=0" }, ([c]) => c.at(1).sub(0.01));
+    await problem.solve();
+    const marginals = await problem.marginals({ variance: 1 });
+    t.after(() => marginals.dispose());
+    assert.equal(marginals.equalities, 1, backend);
+    closeTo((await marginals.covariance(camera, [0]))[3], 0, 1e-9, `variance on ${backend}`);
+    const gradients = await problem.backward([[camera, [0, 1]]]);
+    assert.deepEqual([gradients.equalities, gradients.stationary], [1, true], backend);
+    closeTo(gradients.of(prior).p[1], 0, 1e-9, `dL/dp on ${backend}`);
+  }
+});
+
+test("solutions at the origin are stationary, and rows that agree there are redundant", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [1, 2] });
+  problem.residuals("small", { of: [x] }, ([x]) => x);
+  problem.constrain("sum", { over: [0, 1], of: [x.at(0), x.at(1)], to: "=0" }, ([a, b]) => a.add(b));
+  await problem.solve();
+  const gradients = await problem.backward([[x, [1, 0]]]);
+  assert.deepEqual([gradients.equalities, gradients.redundant, gradients.stationary], [1, 0, true]);
+  problem.constrain("twice the sum", { over: [0, 1], of: [x.at(0), x.at(1)], to: "=0" }, ([a, b]) => a.add(b).mul(2).add(0.1).add(0.2).sub(0.3));
+  await problem.solve();
+  const again = await problem.backward([[x, [1, 0]]]);
+  assert.deepEqual([again.equalities, again.redundant, again.stationary], [2, 1, true]);
+});
+
 test("what constraints alone are is no covariance", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const { problem, seen } = triangle(lw);

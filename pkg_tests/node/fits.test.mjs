@@ -145,6 +145,42 @@ for (const backend of BACKENDS) {
   });
 }
 
+test("what own parameters make up for is not determined, on every backend", async (t) => {
+  const points = 12, x = Float64Array.from({ length: points }, (_, k) => k / 4);
+  for (const backend of BACKENDS) {
+    const lw = await open(t, engineOf(backend)), random = new Random(41);
+    for (const count of [1, 5, 40]) {
+      const data = Float64Array.from({ length: count * points }, (_, i) => 2 * x[i % points] + 1 + 0.1 * random.normal());
+      for (const model of [([a, k, b], { x }) => a.mul(k).mul(x).add(b), ([a, k, b], { x }) => a.mul(exp(k.sub(x))).add(b)]) {
+        const found = await lw.fit({ model, parameters: DECAY, variables: { x }, points, data, weights: Float64Array.from(data, () => random.between(0.5, 2)), start: { a: 1.5, k: 1.1, b: 0.5 }, shared: ["k"] });
+        assert.equal(found.ended.converged, 0, `${backend}, ${count} fits: ${JSON.stringify(found.ended)}`);
+        assert.ok(found.standardErrors.k.every(Number.isNaN), `${backend}: ${found.standardErrors.k[0]}`);
+      }
+    }
+  }
+});
+
+test("fits that can't be made, and those of few points, count for nothing in shared σ²", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), { data, options } = decays(20, 30, 1.3, (y, random) => y + 0.05 * random.normal(), 77);
+  const half = { ...options, data: data.slice(0, 300), start: { ...options.start, a: options.start.a.slice(0, 10) } };
+  const broken = data.slice();
+  for (let fit = 10; fit < 20; fit++) broken[30 * fit + 3] = NaN;
+  const [ten, twenty] = [await lw.fit(half), await lw.fit({ ...options, data: broken })];
+  closeTo(twenty.values.k[0], ten.values.k[0], 1e-9, "k");
+  closeTo(twenty.standardErrors.k[0], ten.standardErrors.k[0], 1e-7, "its error");
+  assert.ok(Number.isNaN(twenty.standardErrors.k[15]) && twenty.ended["non-finite"] === 10, JSON.stringify(twenty.ended));
+});
+
+test("a set that shares is busy from the call on, and says when it is done", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), { data, options } = decays(20, 30, 1.3, (y, random) => y + 0.05 * random.normal(), 78), set = await fitSet(lw, options), seen = [];
+  const run = set.run({ onProgress: (done, all) => seen.push([done, all]) });
+  await rejects(set.write(data), "busy", /./);
+  await rejects(set.read(), "busy", /./);
+  await run;
+  assert.deepEqual(seen.at(-1), [20, 20]);
+  set.dispose();
+});
+
 test("what is shared is bounded, counted, weighed and robust as what is not", async (t) => {
   const lw = await open(t, { backend: "cpu" }), count = 30, points = 40;
   const poisson = (mean, random) => {

@@ -41,7 +41,7 @@ for (const backend of BACKENDS) {
     const report = await problem.solve({ linear: "pcg" });
     const { dispatches, readbacks, submissions } = report.counters;
     // A tenth, and on GPUs, which are sooner done than a flag is back, what two submissions hold at most in a step: 32 inner iterations of 3.
-    const most = backend === "cuda" ? 2 * 32 * 3 * report.iterations.length : dispatches / 10;
+    const most = backend !== "cpu" ? 2 * 32 * 3 * report.iterations.length : dispatches / 10;
     assert.ok(report.idleDispatches <= most, `${report.idleDispatches} of ${dispatches} were idle`);
     assert.equal(readbacks, report.iterations.length + 1);
     assert.ok(submissions > 0);

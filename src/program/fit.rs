@@ -100,9 +100,14 @@ pub mod fit_sums {
         shared * (shared + 3) / 2
     }
 
-    /// How many numbers they are.
+    /// Number of degrees of freedom: points less own parameters that they determine.
+    pub fn freedom(shared: u32) -> u32 {
+        cost(shared) + 1
+    }
+
+    /// Numbers in all. The last one is 1 for a fit that gives nothing else.
     pub fn count(shared: u32) -> u32 {
-        cost(shared) + 2
+        cost(shared) + 3
     }
 }
 

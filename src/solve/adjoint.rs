@@ -232,11 +232,11 @@ pub async fn solve(
     Ok(Adjoint { z, step, multipliers, deficiency: deficiency as u32, unseen, method })
 }
 
-/// ‖AᵀΔλ‖ / (‖Aᵀ(λ − Δλ)‖ + ‖diag(H) x‖): 0 where both are.
+/// ‖AᵀΔλ‖ / (‖Aᵀ(λ − Δλ)‖ + ‖diag(H) (|x| + ε)‖), where ε is the tolerance: near 0 an absolute one.
 fn distance(equalities: &Equalities, step: &[f64], diagonal: &[f64], sizes: &[f64]) -> f64 {
     let next: Vec<f64> = equalities.rows.iter().zip(step).map(|(row, step)| row.multiplier - step).collect();
     let [moved, pull] = [step, &next].map(|y| length(&equalities.across(y, diagonal.len())));
-    let pulled = length(&diagonal.iter().zip(sizes).map(|(diagonal, size)| diagonal * size).collect::<Vec<f64>>());
+    let pulled = length(&diagonal.iter().zip(sizes).map(|(diagonal, size)| diagonal * (size + equalities.tolerance)).collect::<Vec<f64>>());
     if moved == 0.0 { 0.0 } else { moved / (pull + pulled) }
 }
 

@@ -2,6 +2,7 @@
 import { taken, type Values } from "./arrays.js";
 import type { Engine } from "./engine.js";
 import { LeastwiseError } from "./errors.js";
+import { fitShared } from "./fit-shared.js";
 import { Model, type FitOptions, type Fits, type Joint } from "./fit.js";
 import { describe, shownValue } from "./instruction.js";
 import { checked, oneOf, REPORTING, takesNoMore, type Reporting } from "./options.js";
@@ -72,7 +73,7 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
   readonly #parts: readonly (readonly [first: number, count: number])[];
   readonly #sets: readonly number[];
   #ran = false;
-  /** What shared parameters came to. */
+  /** The last result of shared parameters. */
   #joint: Joint | undefined;
   #busy = false;
   #disposed = false;
@@ -87,12 +88,12 @@ class FitSetOf<Name extends string> implements FitSet<Name> {
     const { from, signal, onProgress } = checked("set.run(options): options", options, RUN), keeps = from === "values";
     if (keeps) this.#mustHaveRun("run({ from: \"values\" })");
     if (this.#model.looked.shared) {
-      const { fitShared } = await import("./fit-shared.js");
       await this.#alone(async () => {
         this.#ran = false;
         this.#joint = await fitShared(this.#model, this.#sets, keeps ? this.#joint : undefined, { signal, onProgress });
       });
       this.#ran = true;
+      onProgress?.(this.count, this.count);
       return;
     }
     const done = this.#sets.map(() => 0);

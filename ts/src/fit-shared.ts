@@ -8,11 +8,16 @@ interface Reduced {
   readonly matrix: readonly Float64Array[];
   readonly gradient: Float64Array;
   readonly cost: number;
+  /** Points less own parameters that they determine. */
+  readonly freedom: number;
   /** Fits that are not finite, which the sums are without. */
   readonly lost: number;
 }
 
-/** Part of F by which rounding errors may raise it, the pivot below which parameters are not determined, and tolerances: as fits have them. */
+/**
+ * Part of F by which rounding errors may raise it, and tolerances, as fits have them; and the pivot up to which shared parameters depend on each
+ * other, which is larger than that of fits: what own parameters leave is a difference.
+ */
 const NUMERICS = {
   f64: { noise: 1e-13, rank: 1e-12, cost: 1e-12, step: 1e-11 },
   f32: { noise: 1e-5, rank: 1e-6, cost: 1e-7, step: 1e-6 },
@@ -66,7 +71,7 @@ export async function fitShared<Name extends string>(model: Model<Name>, sets: r
   };
   const reduce = async (): Promise<Reduced> => {
     const matrix = Array.from({ length: m }, () => new Float64Array(m)), gradient = new Float64Array(m);
-    let cost = 0, lost = 0;
+    let cost = 0, freedom = 0, lost = 0;
     for (const sums of await each((set) => model.reduce(set, signal))) {
       let q = 0;
       const next = () => sums[2 * q]! + sums[2 * q++ + 1]!;
@@ -77,9 +82,10 @@ export async function fitShared<Name extends string>(model: Model<Name>, sets: r
       }
       for (let k = 0; k < m; k++) gradient[k]! += next();
       cost += next();
+      freedom += next();
       lost += next();
     }
-    return { matrix, gradient, cost, lost };
+    return { matrix, gradient, cost, freedom, lost };
   };
   const isHeld = (k: number, slope: number, value: number) => (value <= lower[k]! && slope > 0) || (value >= upper[k]! && slope < 0);
   /** Scales to a diagonal of 1, 0 for parameters that stay. */
@@ -140,5 +146,5 @@ export async function fitShared<Name extends string>(model: Model<Name>, sets: r
     free.forEach((l, j) => { covariance[k * m + l] = s[k]! * column[j]! * s[l]!; });
   });
   await each((set) => model.spread(set, covariance, !isAccepted, signal));
-  return { values, errors: Float64Array.from({ length: m }, (_, k) => (factor ? Math.sqrt(covariance[k * m + k]!) : NaN)), state, cost: at.cost };
+  return { values, errors: Float64Array.from({ length: m }, (_, k) => (factor ? Math.sqrt(covariance[k * m + k]!) : NaN)), state, cost: at.cost, freedom: at.freedom - m };
 }

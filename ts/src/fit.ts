@@ -7,6 +7,7 @@ import { Opcode } from "./opcodes.js";
 import { callback, checked, entriesOf, given as any, oneOf, real, REPORTING, whole, type Reporting } from "./options.js";
 import { packFitModel, type FitWeights } from "./packed.js";
 import { NEEDS } from "./parts.js";
+import { fitShared } from "./fit-shared.js";
 import { candidatesOf, NO_STARTS, type Candidates } from "./fit-starts.js";
 import { Scalar } from "./scalar.js";
 import type { Tasks, Watch } from "./tasks.js";
@@ -222,8 +223,8 @@ interface Looked {
 /** Numbers of the parameters that all fits share, where they begin, and their bounds. */
 interface Shared { readonly indices: readonly number[]; readonly start: readonly number[]; readonly lower: readonly number[]; readonly upper: readonly number[] }
 
-/** What shared parameters came to: values, standard errors for σ² = 1, how the search for them ended, and F of all fits. @internal */
-export interface Joint { readonly values: Float64Array; readonly errors: Float64Array; readonly state: FitState; readonly cost: number }
+/** Result of shared parameters: values, standard errors for σ² = 1, how the search for them ended, and F and degrees of freedom of all fits. @internal */
+export interface Joint { readonly values: Float64Array; readonly errors: Float64Array; readonly state: FitState; readonly cost: number; readonly freedom: number }
 
 function look(options: ReturnType<typeof check>): Looked {
   const names = listOf("fit(): parameters", options.parameters, "must list the names of the model's parameters");
@@ -450,10 +451,9 @@ export class Model<Name extends string> {
 
   /** Results of fits, by fields of sets that are taken over one after the other; and the result. */
   collector(joint?: Joint): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
-    const { names, free, count, points, offsets, total, shared } = this.looked, { variance } = this;
-    const spare = total - count * free.length - (shared?.indices.length ?? 0);
+    const { names, free, count, points, offsets, shared } = this.looked, { variance } = this;
     // Of shared parameters, σ² is one for all fits.
-    const jointly = joint && Math.sqrt(variance === "estimated" ? (spare > 0 ? (2 * joint.cost) / spare : NaN) : variance);
+    const jointly = joint && Math.sqrt(variance === "estimated" ? (joint.freedom > 0 ? (2 * joint.cost) / joint.freedom : NaN) : variance);
     const results = { values: names.map(() => this.made()), errors: names.map(() => this.made()), chiSquared: this.made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
     const take = (fields: Float64Array, [first, here]: readonly [number, number]) => {
       const field = (number: number) => fields.subarray(number * here, (number + 1) * here);
@@ -474,7 +474,10 @@ export class Model<Name extends string> {
         const errors = field(names.length + j), to = results.errors[k]!;
         for (let fit = 0; fit < here; fit++) to[first + fit] = errors[fit]! * scales[fit]!;
       });
-      if (joint) shared!.indices.forEach((k, j) => results.errors[k]!.fill(joint.errors[j]! * jointly!));
+      if (joint) shared!.indices.forEach((k, j) => {
+        const to = results.errors[k]!;
+        for (let fit = 0; fit < here; fit++) to[first + fit] = joint.errors[j]! * scales[fit]!;
+      });
     };
     const fits = (ms: number): Fits<Name> => {
       const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;
@@ -520,9 +523,13 @@ export async function fit<const Names extends readonly string[], Variable extend
 
 /** Fits that share parameters: all sets are on the device at once. */
 async function together<Name extends string>(tasks: Tasks, model: Model<Name>, watch: Pick<Watch, "signal" | "onProgress">, began: number): Promise<Fits<Name>> {
-  const { fitShared } = await import("./fit-shared.js"), parts = model.sets, sets: number[] = [];
+  const parts = model.sets, sets: number[] = [];
   try {
-    for (const part of parts) sets.push(model.begin(part));
+    for (const part of parts) {
+      const set = model.begin(part);
+      sets.push(set);
+      await tasks.run(tasks.call((engine) => engine.uploadFits(set)), { signal: watch.signal, onAbort: "reject" });
+    }
     const { take, fits } = model.collector(await fitShared(model, sets, undefined, watch));
     for (const [k, set] of sets.entries()) take(await model.fields(set, watch.signal), parts[k]!);
     watch.onProgress?.(model.looked.count, model.looked.count);

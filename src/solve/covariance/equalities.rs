@@ -88,7 +88,7 @@ impl Equalities {
         let mut is_pivot = vec![false; self.rows.len()];
         pivots.iter().for_each(|&pivot| is_pivot[pivot] = true);
         let contradicts = |((row, length), is_pivot): &((&EqualityRow, &f64), bool)| {
-            let size = row.entries.iter().fold(farthest, |most: f64, (unknown, _)| most.max(sizes[*unknown as usize]));
+            let size = row.entries.iter().fold(farthest, |most: f64, (unknown, _)| most.max(sizes[*unknown as usize])) + self.tolerance;
             // A row without slopes has no length to be compared with.
             let most = if **length > 0.0 { self.tolerance * **length * size } else { self.tolerance };
             !is_pivot && (row.along(s) - row.value).abs() > most

@@ -106,12 +106,15 @@ pub struct Held {
     pub pattern: Option<Arc<Pattern>>,
 }
 
+/// Size of an unknown as a part of its table's largest, at least: one at 0 has the units of its neighbours.
+const LEAST_SIZE: f64 = 1e-3;
+
 /// Values of the snapshot that outlive it.
 pub struct Values {
     tangents: Vec<Option<(Arc<Manifold>, Vec<f64>)>>,
     widths: Vec<usize>,
-    /// max |x|, by table.
-    sizes: Vec<f64>,
+    /// Sizes of unknowns: |x|, and at least a part of the table's largest. One for all of a table on a manifold.
+    sizes: Vec<Vec<f64>>,
     pub(super) points: Vec<Points>,
 }
 
@@ -135,18 +138,24 @@ impl Values {
                 Points { table: number, dimensions, places, slopes: table.manifold.as_ref().map(slopes) }
             })
         });
-        let size = |values: &[f64]| values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        let size = |values: &[f64], is_flat: bool| {
+            let largest = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            if is_flat { values.iter().map(|x| x.abs().max(LEAST_SIZE * largest)).collect() } else { vec![largest] }
+        };
         Self {
             widths: tables().map(|(table, _)| table.width as usize).collect(),
-            sizes: tables().map(|(_, values)| size(values)).collect(),
+            sizes: tables().map(|(table, values)| size(values, table.manifold.is_none())).collect(),
             points: points.collect(),
             tangents: tangents.collect(),
         }
     }
 
-    /// max |x| of its table, for every unknown.
+    /// Size of every unknown: |x|, and at least a part of the table's largest; for a table on a manifold the largest.
     pub fn sizes(&self, pattern: &Pattern) -> Vec<f64> {
-        let of_table = |(size, table): (&f64, &BlockRows)| vec![*size; (table.count * table.width) as usize];
+        let of_table = |(sizes, table): (&Vec<f64>, &BlockRows)| match (table.count * table.width) as usize {
+            count if count == sizes.len() => sizes.clone(),
+            count => vec![sizes.iter().copied().fold(0.0, f64::max); count],
+        };
         self.sizes.iter().zip(&pattern.tables).flat_map(of_table).collect()
     }
 }

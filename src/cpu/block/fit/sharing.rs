@@ -58,12 +58,21 @@ impl<R: Real> Eliminated<R> {
                 rest[i] -= l * y;
             }
         }
+        let before: Vec<R> = (own..all).map(|k| factor[row_of(k) + k]).collect();
         for k in own..all {
             for l in own..=k {
                 for j in 0..own {
                     let product = factor[row_of(k) + j] * factor[row_of(l) + j];
                     factor[row_of(k) + l] -= product;
                 }
+            }
+        }
+        // A shared parameter that own ones make up for: what is left is rounding.
+        for k in own..all {
+            if factor[row_of(k) + k] <= rank * before[k - own] {
+                (own..=k).for_each(|l| factor[row_of(k) + l] = R::ZERO);
+                (k..all).for_each(|i| factor[row_of(i) + k] = R::ZERO);
+                rest[k] = R::ZERO;
             }
         }
         Self { own, shared, factor, rest, scale, known }
@@ -176,7 +185,11 @@ impl FitBlocks {
                 };
                 let eliminated = Eliminated::new(own, shared, &sums, lane, held, rank);
                 match is_sum {
-                    true => put(&mut eliminated.reduced().chain([sums.cost[lane], R::ZERO])),
+                    true => {
+                        let taken = (0..own).filter(|&j| eliminated.known[j] || held(j)).count();
+                        let freedom = R::from_f64(block.points[lane] as f64 - taken as f64);
+                        put(&mut eliminated.reduced().chain([sums.cost[lane], freedom, R::ZERO]))
+                    }
                     false => put(&mut eliminated.errors(covariance).into_iter()),
                 }
             }
