@@ -38,6 +38,8 @@ var<workgroup> scale: array<real, unknowns>;
 // 1 for a parameter that is at a bound, and would go through it; 1 for one that the data determine.
 var<workgroup> held: array<u32, own_count>;
 var<workgroup> known: array<real, own_count>;
+// 1 for a shared parameter that own ones do not make up for.
+var<workgroup> seen: array<u32, shared_count>;
 // The gradient, of which the solved own part is taken.
 var<workgroup> rest: array<real, unknowns>;
 var<workgroup> usable: u32;
@@ -261,8 +263,8 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
     if (workgroupUniformLoad(&usable) == 0u) {
         // It gives nothing but that it is one of these.
         if (params.args.rounds == 0u) {
-            for (var q = lane; q < 4u; q += group_size) {
-                partials[q * fits + fit] = select(real(0.0), real(1.0), q == 4u - 1u);
+            for (var q = lane; q < 5u; q += group_size) {
+                partials[q * fits + fit] = select(real(0.0), real(1.0), q == 5u - 1u);
             }
         }
         return;
@@ -317,6 +319,17 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
             }
             workgroupBarrier();
         }
+        for (var k = lane; k < shared_count; k += group_size) {
+            let row = (own_count + k) * (own_count + k + 1u) / 2u;
+            let whole = factor[row + own_count + k];
+            var left = whole;
+            for (var j = 0u; j < own_count; j++) {
+                left -= factor[row + j] * factor[row + j];
+            }
+            // Otherwise what is left is rounding.
+            seen[k] = select(0u, 1u, left > rank * whole);
+        }
+        workgroupBarrier();
         for (var q = lane; q < 2u; q += group_size) {
             let k = row_of(q);
             if (k < shared_count) {
@@ -327,14 +340,20 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
                 for (var j = 0u; j < own_count; j++) {
                     sum -= factor[row + j] * factor[column + j];
                 }
-                partials[q * fits + fit] = sum;
+                partials[q * fits + fit] = select(real(0.0), sum, (seen[k] & seen[other - own_count]) == 1u);
             } else {
-                partials[q * fits + fit] = rest[own_count + q - shared_count * (shared_count + 1u) / 2u];
+                let number = q - shared_count * (shared_count + 1u) / 2u;
+                partials[q * fits + fit] = select(real(0.0), rest[own_count + number], seen[number] == 1u);
             }
         }
         if (lane == 0u) {
+            var freedom = real(points);
+            for (var j = 0u; j < own_count; j++) {
+                freedom -= select(real(0.0), real(1.0), known[j] != 0.0 || held[j] == 1u);
+            }
             partials[2u * fits + fit] = total[unknowns];
-            partials[(2u + 1u) * fits + fit] = 0.0;
+            partials[(2u + 1u) * fits + fit] = freedom;
+            partials[(2u + 2u) * fits + fit] = 0.0;
         }
         return;
     }

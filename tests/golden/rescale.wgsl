@@ -27,7 +27,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let v13: real = data[2u + i];
     let v14: real = select(real(0), real(1), v13 < v12);
     let v15: real = select(real(0), real(1), v14 == 0.0);
-    let v16: real = select(real(0), real(1), v15 != 0.0 && v11 != 0.0);
+    let v16: real = select(real(0), real(1), (v15 != 0.0) & (v11 != 0.0));
     let v17: real = select(v3, v11, v16 != 0.0);
     let v18: real = v0 * v17;
     let v19: real = v1 * v17;
