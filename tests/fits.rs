@@ -80,7 +80,6 @@ fn bits_are_the_same_however_the_work_is_cut() {
         let whole = pool(1).install(|| cpu(precision).run_fits(&fitting, &sample));
         let threaded = pool(3).install(|| cpu(precision).run_fits(&fitting, &sample));
         assert!(whole.iter().zip(&threaded).all(|(a, b)| a.to_bits() == b.to_bits()), "threads");
-        // One fit alone is what it is among others.
         let mut device = Device::Cpu(CpuDevice::new(precision, Limits { group_size: 16, ..CpuDevice::default_limits() }));
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();

@@ -12,7 +12,7 @@ use leastwise_kernels::fits::{Gather, GatherBindings};
 use leastwise_program::FitArguments;
 use leastwise_program::fit::fit_sums;
 
-/// What a set with shared parameters has besides.
+/// Buffers and kernels of a set with shared parameters.
 pub(crate) struct Sharing {
     kernel: KernelId,
     /// Numbers of the shared parameters.

@@ -453,7 +453,7 @@ fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group
                 products += part[j];
                 still = still && changes[j] == 0u;
             }
-            // What stays has no part in the model of F.
+            // Parameters that stay have no part in the model of F.
             predicted = linear - (0.5 * squares + products);
         }
     }

@@ -89,7 +89,7 @@ pub struct Builder {
     is_turned: bool,
     returned: usize,
     is_shrunk: usize,
-    /// What is reached, once all lists are short.
+    /// Nodes that are reached, once all lists are short.
     reach: Option<Reach>,
     walks: Vec<Walk>,
     entry: u32,

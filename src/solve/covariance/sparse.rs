@@ -20,7 +20,7 @@ const FIRST: usize = 8;
 pub const MOST: usize = 64;
 const ROUNDS: usize = 4;
 
-/// What rounding leaves of a variance that rows take away, as a part of that.
+/// Part of a variance that rounding leaves where rows take it away.
 const ROUNDING: f64 = 1e-13;
 
 /// Entries of a factor at most: in a page memory ends early.

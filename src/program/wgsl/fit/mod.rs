@@ -77,7 +77,7 @@ fn write_sum(text: &mut Writer, sum: &str, low: &str, value: &str) -> Result {
     writeln!(text, "            {low} = opaque(next - {sum}) - addend;\n            {sum} = next;\n        }}")
 }
 
-/// Where data, weights and variables begin. Lengths are those of `FitLayout::places`. Gives the place of the weight of a point `k`,
+/// Beginnings of data, weights and variables. Lengths are those of `FitLayout::places`. Gives the place of the weight of a point `k`,
 /// which is `own` among the points of all fits.
 fn write_places(fit: &FitProgram, text: &mut Writer) -> std::result::Result<Option<&'static str>, std::fmt::Error> {
     let layout = &fit.layout;
@@ -103,7 +103,7 @@ fn write_places(fit: &FitProgram, text: &mut Writer) -> std::result::Result<Opti
     Ok(weights)
 }
 
-/// What is given of a point `k`, besides the parameters.
+/// Values given of a point `k`, besides the parameters.
 fn write_given(fit: &FitProgram, weights: Option<&str>, indent: &str, text: &mut Writer) -> Result {
     let layout = &fit.layout;
     let (parameters, variables) = (layout.parameters as usize, layout.variables.len());

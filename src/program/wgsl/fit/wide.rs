@@ -113,7 +113,7 @@ fn filled(fit: &FitProgram, template: &str) -> String {
     parts.fold(template.to_string(), |text, (name, part)| text.replace(&format!("${name}"), &part))
 }
 
-/// Where the fit is.
+/// Start of the fit.
 fn write_begin(fit: &FitProgram, text: &mut Writer) -> Result {
     let layout = &fit.layout;
     writeln!(text, "    for (var j = lane; j < unknowns; j += group_size) {{\n        let value = {};", field("field_of(j)"))?;
@@ -148,7 +148,7 @@ pub(super) fn write_evaluation(fit: &FitProgram, weights: Option<&str>, value: i
     write!(text, "{ADDITION}")
 }
 
-/// What the fit came to.
+/// Results of the fit.
 fn write_outcome(fit: &FitProgram, text: &mut Writer) -> Result {
     let layout = &fit.layout;
     writeln!(text, "    for (var j = lane; j < unknowns; j += group_size) {{\n        {} = at_value[j];", field("field_of(j)"))?;
@@ -479,7 +479,7 @@ const STEP: &str = r"        for (var j = lane; j < unknowns; j += group_size) {
                 products += part[j];
                 still = still && changes[j] == 0u;
             }
-            // What stays has no part in the model of F.
+            // Parameters that stay have no part in the model of F.
             predicted = linear - (0.5 * squares + products);
         }
 ";
