@@ -83,7 +83,7 @@ fn run(mesh: &Mesh, steps: u32, eta: &str, preconditioner: &str) {
     let begun = Instant::now();
     let solver = session.solver(problem, &options).expect("a solver");
     println!("{preconditioner}: set up in {:.2} s", begun.elapsed().as_secs_f64());
-    println!(" step           cost   gain  damping  iterations     ms  ms an iteration");
+    println!(" step           cost   gain  damping  iterations       ms  ms an iteration");
     let (mut inner, mut first, mut best) = (0, None, f64::INFINITY);
     let begun = Instant::now();
     for number in 1..=steps {
@@ -94,7 +94,7 @@ fn run(mesh: &Mesh, steps: u32, eta: &str, preconditioner: &str) {
         inner += step.inner_iterations;
         let first = *first.get_or_insert(step.cost - if step.accepted { step.cost_change } else { 0.0 });
         println!(
-            "{number:5}{} {:13.6e} {:6.3} {:8.1e} {:11} {ms:6.0} {:9.2}",
+            "{number:5}{} {:13.6e} {:6.3} {:8.1e} {:11} {ms:8.2} {:9.4}",
             if step.accepted { ' ' } else { '*' },
             step.cost,
             step.gain_ratio,
@@ -111,7 +111,7 @@ fn run(mesh: &Mesh, steps: u32, eta: &str, preconditioner: &str) {
             break;
         }
     }
-    println!("{preconditioner}: {inner} iterations in {:.2} s\n", begun.elapsed().as_secs_f64());
+    println!("{preconditioner}: {inner} iterations in {:.4} s\n", begun.elapsed().as_secs_f64());
 }
 
 fn main() {
