@@ -2,7 +2,7 @@
 
 use super::constraint_rows::RowEvaluation;
 use crate::{Devices, Turn};
-use leastwise_device::{Device, Play, Precision, Recording};
+use leastwise_device::{Command, Device, Play, Precision, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Pattern, Problem, Table};
 use leastwise_solve::covariance::Held;
@@ -29,6 +29,7 @@ struct Laid {
     /// Structure of all terms; without one where some sum over entries.
     pattern: Option<Pattern>,
     free: Vec<bool>,
+    gradient: Vec<f64>,
 }
 
 impl Laid {
@@ -41,7 +42,10 @@ impl Laid {
     fn differentiate(&mut self) -> Result<Recording, Error> {
         let mut recording = Recording { commands: self.snapshot.take_uploads() };
         self.work.differentiate(&self.snapshot, &mut recording.commands)?;
-        recording.push(leastwise_device::Command::Read { slice: self.work.free().unwrap_or(self.work.state) });
+        recording.push(Command::Read { slice: Slice { len: self.snapshot.vector_len(), ..self.work.gradient } });
+        if let Some(slice) = self.work.free() {
+            recording.push(Command::Read { slice });
+        }
         Ok(recording)
     }
 }
@@ -64,7 +68,7 @@ impl HeldRun {
                         return Ok(Turn::Yielded);
                     };
                     let work = Workspace::new(device, &snapshot, Needs::default()).inspect_err(|_| snapshot.dispose(device))?;
-                    let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new() });
+                    let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new(), gradient: Vec::new() });
                     let recording = laid.differentiate().inspect_err(|_| laid.dispose(device))?;
                     self.stage = Some(Stage::Differentiating(laid, Box::new(device.start(recording))));
                 }
@@ -73,8 +77,10 @@ impl HeldRun {
                     match Turn::from(played).outcome() {
                         Ok(values) => {
                             let whole = Pattern::of_tables(laid.snapshot.tables());
+                            let (gradient, free) = values.split_at(laid.snapshot.vector_len() as usize);
+                            laid.gradient = whole.compact(gradient);
                             laid.free = match laid.work.free() {
-                                Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
+                                Some(_) => whole.compact(free).iter().map(|free| *free != 0.0).collect(),
                                 None => vec![true; whole.scalars as usize],
                             };
                             let rows = Box::new(RowEvaluation::new(self.precision));
@@ -97,7 +103,8 @@ impl HeldRun {
                                 |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect::<Vec<bool>>();
                             let fixed = laid.snapshot.moving().flat_map(of_table).collect();
                             laid.dispose(device);
-                            return Ok(Turn::Over(Held { equalities, free: laid.free, fixed, pattern: laid.pattern.map(Arc::new) }));
+                            let Laid { free, gradient, pattern, .. } = *laid;
+                            return Ok(Turn::Over(Held { equalities, gradient, free, fixed, pattern: pattern.map(Arc::new) }));
                         }
                         Err(turn) => {
                             self.stage = Some(Stage::Evaluating(laid, rows));
