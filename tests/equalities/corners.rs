@@ -197,6 +197,7 @@ fn rounding_is_no_multiplier() {
         place: 0,
         entries,
         value,
+        scale: 1.0,
         stiffness: 1.0,
         multiplier,
         is_inequality: true,

@@ -151,6 +151,7 @@ impl RowEvaluation {
                         place: place as u32,
                         entries,
                         value,
+                        scale,
                         stiffness: weight * scale * scale,
                         multiplier,
                         is_inequality,

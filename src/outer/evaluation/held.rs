@@ -17,8 +17,9 @@ pub struct HeldRun {
 
 enum Stage {
     LayingOut(Box<SnapshotLayout>),
-    /// The gradient of the Lagrangian tells what limits hold.
+    /// The gradient of the Lagrangian, and what limits hold by it.
     Differentiating(Box<Laid>, Box<Play>),
+    Limiting(Box<Laid>, Box<Play>),
     Evaluating(Box<Laid>, Box<RowEvaluation>),
 }
 
@@ -43,9 +44,6 @@ impl Laid {
         let mut recording = Recording { commands: self.snapshot.take_uploads() };
         self.work.differentiate(&self.snapshot, &mut recording.commands)?;
         recording.push(Command::Read { slice: Slice { len: self.snapshot.vector_len(), ..self.work.gradient } });
-        if let Some(slice) = self.work.free() {
-            recording.push(Command::Read { slice });
-        }
         Ok(recording)
     }
 }
@@ -68,26 +66,41 @@ impl HeldRun {
                         return Ok(Turn::Yielded);
                     };
                     let work = Workspace::new(device, &snapshot, Needs::default()).inspect_err(|_| snapshot.dispose(device))?;
-                    let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new(), gradient: Vec::new() });
+                    let mut laid =
+                        Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new(), gradient: Vec::new() });
                     let recording = laid.differentiate().inspect_err(|_| laid.dispose(device))?;
                     self.stage = Some(Stage::Differentiating(laid, Box::new(device.start(recording))));
                 }
                 Stage::Differentiating(mut laid, mut play) => {
                     let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;
-                    match Turn::from(played).outcome() {
+                    self.stage = Some(match Turn::from(played).outcome() {
                         Ok(values) => {
-                            let whole = Pattern::of_tables(laid.snapshot.tables());
-                            let (gradient, free) = values.split_at(laid.snapshot.vector_len() as usize);
-                            laid.gradient = whole.compact(gradient);
-                            laid.free = match laid.work.free() {
-                                Some(_) => whole.compact(free).iter().map(|free| *free != 0.0).collect(),
-                                None => vec![true; whole.scalars as usize],
-                            };
-                            let rows = Box::new(RowEvaluation::new(self.precision));
-                            self.stage = Some(Stage::Evaluating(laid, rows));
+                            laid.gradient = Pattern::of_tables(laid.snapshot.tables()).compact(&values);
+                            laid.free = vec![true; laid.gradient.len()];
+                            match laid.work.free() {
+                                Some(slice) => {
+                                    let recording = Recording { commands: vec![Command::Read { slice }] };
+                                    Stage::Limiting(laid, Box::new(device.start(recording)))
+                                }
+                                None => Stage::Evaluating(laid, Box::new(RowEvaluation::new(self.precision))),
+                            }
                         }
                         Err(turn) => {
                             self.stage = Some(Stage::Differentiating(laid, play));
+                            return Ok(turn);
+                        }
+                    });
+                }
+                Stage::Limiting(mut laid, mut play) => {
+                    let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;
+                    match Turn::from(played).outcome() {
+                        Ok(values) => {
+                            let values = Pattern::of_tables(laid.snapshot.tables()).compact(&values);
+                            laid.free = values.iter().map(|free| *free != 0.0).collect();
+                            self.stage = Some(Stage::Evaluating(laid, Box::new(RowEvaluation::new(self.precision))));
+                        }
+                        Err(turn) => {
+                            self.stage = Some(Stage::Limiting(laid, play));
                             return Ok(turn);
                         }
                     }
@@ -120,7 +133,7 @@ impl HeldRun {
     pub fn free(self, device: &mut Device) {
         match self.stage {
             Some(Stage::LayingOut(mut layout)) => layout.dispose(device),
-            Some(Stage::Differentiating(mut laid, _)) => laid.dispose(device),
+            Some(Stage::Differentiating(mut laid, _) | Stage::Limiting(mut laid, _)) => laid.dispose(device),
             Some(Stage::Evaluating(mut laid, mut rows)) => {
                 rows.free(device);
                 laid.dispose(device);

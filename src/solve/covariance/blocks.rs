@@ -285,13 +285,7 @@ impl Covariance {
 
 impl Solved {
     /// An entry of G in the columns of the variable, which are solved for unless it is known.
-    async fn entry(
-        &mut self,
-        sparse: &Sparse,
-        (row, column): (usize, usize),
-        columns: &Range<usize>,
-        pace: &Pace,
-    ) -> Result<f64, Stopped> {
+    async fn entry(&mut self, sparse: &Sparse, (row, column): (usize, usize), columns: &Range<usize>, pace: &Pace) -> Result<f64, Stopped> {
         if let Some(entry) = sparse.known(row, column) {
             return Ok(entry);
         }

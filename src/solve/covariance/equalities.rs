@@ -26,7 +26,9 @@ pub struct EqualityRow {
     pub entries: Vec<(u32, f64)>,
     /// c
     pub value: f64,
-    /// wk², of the row's weight w and scale k.
+    /// Scale k.
+    pub scale: f64,
+    /// wk², with the row's weight w.
     pub stiffness: f64,
     /// λ
     pub multiplier: f64,

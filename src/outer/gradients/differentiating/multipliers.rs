@@ -14,8 +14,8 @@ const HIDDEN: f64 = -1e300;
 /// kc of a shown inequality, at least: above what is left of the digits of c.
 const LEAST_LEVEL: f64 = 1e-9;
 
-/// Scales and shifts that the rows of a constraint are shown with, and its own scales.
-type Shown<'a> = (Vec<f64>, Vec<f64>, &'a [f64]);
+/// Scales and shifts that the rows of a constraint are shown with.
+type Shown = (Vec<f64>, Vec<f64>);
 
 impl Differentiating {
     /// Moves λ on along with x.
@@ -84,27 +84,27 @@ impl Differentiating {
         for (number, _, constraint) in constraints {
             let none = vec![0.0; constraint.scales.len()];
             let shown = match constraint.relation {
-                Relation::Zero => (none.clone(), none, &constraint.scales[..]),
-                Relation::AtMostZero | Relation::AtLeastZero => (constraint.scales.clone(), vec![HIDDEN; none.len()], &constraint.scales[..]),
+                Relation::Zero => (none.clone(), none),
+                Relation::AtMostZero | Relation::AtLeastZero => (constraint.scales.clone(), vec![HIDDEN; none.len()]),
             };
             all.insert(number, shown);
         }
         for (number, row) in equalities.rows.iter().enumerate() {
-            let Some((scales, shifts, own)) = all.get_mut(&row.term) else { continue };
-            let (place, scale) = (row.place as usize, own[row.place as usize] * multipliers.rescaled[number]);
+            let Some((scales, shifts)) = all.get_mut(&row.term) else { continue };
+            let (place, scale) = (row.place as usize, row.scale * multipliers.rescaled[number]);
             // A row of an inequality is to be above 0, whatever rounding leaves of c.
-            let level = if row.is_inequality { multipliers.levels[number].max(LEAST_LEVEL / own[place]) } else { multipliers.levels[number] };
+            let least = if row.is_inequality { LEAST_LEVEL / row.scale } else { 0.0 };
+            let level = multipliers.levels[number].max(least);
             if scale > 0.0 {
                 (scales[place], shifts[place]) = (scale, scale * (f64::from(pass) * level - row.value));
             }
         }
-        let all: Vec<(u32, Vec<f64>, Vec<f64>)> = all.into_iter().map(|(number, (scales, shifts, _))| (number, scales, shifts)).collect();
         self.direction = Some(Command::UploadReals {
             buffer: self.work.step.buffer,
             offset: 0,
             data: self.hessian.pattern().spread(&multipliers.direction),
         });
-        for (number, scales, shifts) in all {
+        for (number, (scales, shifts)) in all {
             self.snapshot.set_rows(number, 1.0, scales, shifts)?;
         }
         self.phase = Phase::Multipliers(pass);
