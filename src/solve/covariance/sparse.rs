@@ -223,8 +223,7 @@ impl Sparse {
     /// True if rows take nearly all of a diagonal entry of G: the difference has too few digits.
     pub fn is_taken(&self, entry: f64, unknown: usize) -> bool {
         let by_rows = self.taken(unknown, unknown);
-        // What is not finite is no larger, either.
-        by_rows > 0.0 && !(self.corrected(entry, unknown, unknown) > ENOUGH * by_rows)
+        by_rows > 0.0 && self.corrected(entry, unknown, unknown) <= ENOUGH * by_rows
     }
 
     /// A column of the inverse on Ax = 0, which projections keep the digits of: z = Gw, w = e − Aᵀy with AGw = 0. A second projection is

@@ -53,8 +53,8 @@ pub async fn without(
         let among = all.among(point.free);
         let Some(system) = system(derivatives, &among, point, tolerance, pace).await? else { break };
         let (s, step) = system.solve(&among, &gradient, &among.values(), pace).await?;
-        // NaN is far as well.
-        if !(length(&s) <= NEAR * length(point.sizes)) {
+        let distance = length(&s);
+        if distance.is_nan() || distance > NEAR * length(point.sizes) {
             break;
         }
         let falls = |((row, step), in_doubt): ((&EqualityRow, &f64), &bool)| *in_doubt && row.multiplier - step < LEFT * row.multiplier;
