@@ -8,13 +8,13 @@
 //! H is the Hessian itself, with the second derivatives of residuals and losses: JᵀWJ would give the slope of Gauss and
 //! Newton's iteration, not of its limit. What is fixed, or held by a limit, is no unknown here.
 
-mod constrained;
+pub(super) mod constrained;
 
 use super::assembly::Structure;
 use super::covariance::jacobi::{add, dot, length, orthogonalise, orthonormal, scale, unit};
 use super::covariance::null_space::{self, Points};
 use super::covariance::sparse::{self, Refused, Sparse};
-use super::covariance::{Equalities, NullSpacePart, Values};
+use super::covariance::{Equalities, EqualityRow, NullSpacePart, Values};
 use constrained::Constrained;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::Precision;
@@ -136,8 +136,12 @@ pub struct Multipliers {
     pub y: Vec<f64>,
     /// Distance of λ from that of the nearest solution, to first order.
     pub step: Vec<f64>,
-    /// A u with wk²(Au) = y in the rows that depend on no others.
+    /// u, along which each row that depends on no others changes by about its own length: (Au)ᵢ = sign(yᵢ) ‖aᵢ‖.
     pub direction: Vec<f64>,
+    /// k′/k of every row: wk′²(Au) = y; 0 where y is.
+    pub rescaled: Vec<f64>,
+    /// Values of c that a row is shown with, of about ‖a‖‖x‖: where other values have no more digits.
+    pub levels: Vec<f64>,
     /// Those rows.
     pub pivots: Vec<usize>,
     /// ‖AᵀΔλ‖ of that distance, as a part of what the gradient is made of: ‖Aᵀλ‖ there, and ‖diag(H) x‖.
@@ -202,12 +206,12 @@ pub async fn solve(
         };
         let (z, y) = system.solve(equalities, &v, &vec![0.0; equalities.rows.len()], pace).await?;
         let (step, of_multipliers) = system.solve(equalities, &g, &equalities.values(), pace).await?;
-        let moved: Vec<f64> = y.iter().zip(&equalities.rows).map(|(y, row)| y / row.stiffness).collect();
-        let direction = system.point(equalities, &moved, pace).await?;
         let (sizes, pivots) = (values.sizes(pattern), system.pivots().to_vec());
+        let (direction, rescaled) = direction(&system, equalities, &y, pace).await?;
+        let levels = equalities.rows.iter().map(|row| row.length() * row.largest(&sizes)).collect();
         let distance = distance(equalities, &of_multipliers, &on_free(&diagonal), &sizes);
         let contradicting = all.map_or(0, |all| all.contradicting(&pivots, &step, &sizes));
-        let multipliers = Multipliers { y, step: of_multipliers, direction, pivots, distance, contradicting };
+        let multipliers = Multipliers { y, step: of_multipliers, direction, rescaled, levels, pivots, distance, contradicting };
         let apart = if is_small { Vec::new() } else { apart() };
         (null, apart, z, step, Some(multipliers), system.method())
     } else if is_small {
@@ -230,6 +234,21 @@ pub async fn solve(
         return Err(Error::RankDeficient(deficient(deficiency, &unseen)));
     }
     Ok(Adjoint { z, step, multipliers, deficiency: deficiency as u32, unseen, method })
+}
+
+/// u, and k′/k of every row. All rows share one u: were wk²(Au) = y with the rows' own k, one of small k or large y would hide the
+/// others' digits in it.
+async fn direction(system: &Constrained, equalities: &Equalities, y: &[f64], pace: &Pace) -> Result<(Vec<f64>, Vec<f64>), Stopped> {
+    let along: Vec<f64> = y.iter().zip(&equalities.rows).map(|(y, row)| if *y == 0.0 { 0.0 } else { row.length().copysign(*y) }).collect();
+    let u = system.point(equalities, &along, pace).await?;
+    // Au itself has what rounding made of u.
+    let found = equalities.along(&u);
+    let rescale = |((y, row), (found, along)): ((&f64, &EqualityRow), (&f64, &f64))| {
+        let along = if found * along > 0.0 { found } else { along };
+        if *along == 0.0 { 0.0 } else { (y / along / row.stiffness).sqrt() }
+    };
+    let rescaled = y.iter().zip(&equalities.rows).zip(found.iter().zip(&along)).map(rescale).collect();
+    Ok((u, rescaled))
 }
 
 /// ‖AᵀΔλ‖ / (‖Aᵀ(λ − Δλ)‖ + ‖diag(H) (|x| + ε)‖), where ε is the tolerance: near 0 an absolute one.
@@ -266,7 +285,7 @@ fn points(values: &Values) -> &[Points] {
 }
 
 /// A symmetric matrix by its singular values, which may be those of a saddle, too.
-struct Whole {
+pub(super) struct Whole {
     /// H V, column by column, of the scaled matrix; V; and the squares of the singular values, 0 where they count as 0.
     images: Vec<Vec<f64>>,
     right: Vec<Vec<f64>>,

@@ -13,19 +13,19 @@ use leastwise::solve::Options;
 use leastwise::solve::covariance::{Equalities, EqualityRow};
 
 /// Unknowns of one scalar each, and terms over them.
-struct Unknowns {
-    problem: u32,
-    x: u32,
-    count: usize,
+pub struct Unknowns {
+    pub problem: u32,
+    pub x: u32,
+    pub count: usize,
 }
 
 /// Columns of data, by name.
-type Data<'a> = &'a [(&'a str, &'a [f64])];
+pub type Data<'a> = &'a [(&'a str, &'a [f64])];
 /// What a term's outputs are, of its inputs: unknowns first, then columns.
-type Body = fn(&mut Tape, &[u32]) -> Vec<u32>;
+pub type Body = fn(&mut Tape, &[u32]) -> Vec<u32>;
 
 impl Unknowns {
-    fn new(session: &mut Session, start: &[f64]) -> Self {
+    pub fn new(session: &mut Session, start: &[f64]) -> Self {
         let problem = session.problem();
         let x = session.table(problem, "x", 1, Reals::F64(start), true).unwrap();
         Self { problem, x, count: start.len() }
@@ -53,47 +53,47 @@ impl Unknowns {
     }
 
     /// Residuals, or energies.
-    fn cost(&self, session: &mut Session, objective: Objective, weight: Weight, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
+    pub fn cost(&self, session: &mut Session, objective: Objective, weight: Weight, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
         let (mut tape, mut outputs) = (Tape::default(), Vec::new());
         let spec = self.spec("cost", indices, data, &mut tape, &mut outputs, body);
         session.term(self.problem, TermSpec { objective, weight, ..spec }).unwrap()
     }
 
-    fn residual(&self, session: &mut Session, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
+    pub fn residual(&self, session: &mut Session, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
         self.cost(session, Objective::LeastSquares, Weight::Shared(1.0), indices, data, body)
     }
 
-    fn constraint(&self, session: &mut Session, relation: Relation, weight: f64, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
+    pub fn constraint(&self, session: &mut Session, relation: Relation, weight: f64, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
         let (mut tape, mut outputs) = (Tape::default(), Vec::new());
         let spec = self.spec("constraint", indices, data, &mut tape, &mut outputs, body);
         session.constraint(self.problem, TermSpec { weight: Weight::Shared(weight), ..spec }, relation).unwrap()
     }
 
-    fn equality(&self, session: &mut Session, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
+    pub fn equality(&self, session: &mut Session, indices: &[Vec<u32>], data: Data, body: Body) -> u32 {
         self.constraint(session, Relation::Zero, 1.0, indices, data, body)
     }
 
-    fn backward(&self, session: &mut Session, cotangent: &[f64]) -> Gradients {
+    pub fn backward(&self, session: &mut Session, cotangent: &[f64]) -> Gradients {
         gradients::backward(session, self.problem, &[(self.x, cotangent)], false, BackwardOptions::default()).unwrap()
     }
 
     /// Residuals x − t of all.
-    fn near(&self, session: &mut Session, targets: &[f64]) -> u32 {
+    pub fn near(&self, session: &mut Session, targets: &[f64]) -> u32 {
         self.residual(session, &[(0..self.count as u32).collect()], &[("t", targets)], |tape, x| vec![tape.op(Sub, &[x[0], x[1]])])
     }
 }
 
 /// Every second number, and those beside them.
-fn pairs(count: usize) -> [Vec<u32>; 2] {
+pub fn pairs(count: usize) -> [Vec<u32>; 2] {
     [0, 1].map(|first| (0..count as u32 / 2).map(|k| 2 * k + first).collect())
 }
 
-fn numbers(seed: u64, count: usize, from: f64, to: f64) -> Vec<f64> {
+pub fn numbers(seed: u64, count: usize, from: f64, to: f64) -> Vec<f64> {
     let mut random = Random::new(seed);
     (0..count).map(|_| random.between(from, to)).collect()
 }
 
-fn sum(tape: &mut Tape, x: &[u32]) -> Vec<u32> {
+pub fn sum(tape: &mut Tape, x: &[u32]) -> Vec<u32> {
     let sum = tape.op(Add, &x[..2]);
     vec![tape.op(Sub, &[sum, x[2]])]
 }
@@ -197,6 +197,7 @@ fn rounding_is_no_multiplier() {
         place: 0,
         entries,
         value,
+        scale: 1.0,
         stiffness: 1.0,
         multiplier,
         is_inequality: true,

@@ -41,7 +41,7 @@ pub fn variances(session: &mut Session, of: &Covaried, table: u32, count: usize)
 }
 
 /// The inverse of a matrix, by Gauss and Jordan's elimination with pivoting.
-fn inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+pub fn inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = a.len();
     a.iter_mut().enumerate().for_each(|(k, row)| row.extend((0..n).map(|c| f64::from(u8::from(c == k)))));
     for k in 0..n {

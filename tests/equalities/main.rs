@@ -3,7 +3,9 @@
 mod backward;
 mod corners;
 mod covariance;
+mod digits;
 mod graduated;
+mod touching;
 
 use crate::support::*;
 use leastwise::device::{Limits, Precision};

@@ -15,16 +15,25 @@ use leastwise_solve::covariance::{Equalities, EqualityRow};
 const DEPENDENT: [f64; 2] = [1e-7, 1e-4];
 /// A part of what a component of the gradient is made of that rounding may be, by the precision of x and λ.
 const ROUNDING: [f64; 2] = [1e-12, 1e-6];
-/// s of inequalities that may hold with equality: kc + s is to be above 0, and has the digits of kc. Where c is far below 0, s grows
-/// by the factor until it is.
+/// s of inequalities that may hold with equality: kc + s is to be above 0, and to have the digits of kc. Where c is far below 0, s grows
+/// by the factor until it is; where kc and its slopes are smaller by the factor than s is, s becomes so many times them.
 const SHIFT: f64 = 64.0;
 const FURTHER: f64 = 65_536.0;
 
 /// Constraints being evaluated, term by term.
 pub struct RowEvaluation {
     next: u32,
-    current: Option<(u32, Vec<f64>, TermEvaluation)>,
+    current: Option<Shown>,
     found: Equalities,
+}
+
+/// A constraint that is shown with some shifts.
+struct Shown {
+    number: u32,
+    shifts: Vec<f64>,
+    /// True once shifts were made as small as rows are.
+    is_close: bool,
+    evaluation: TermEvaluation,
 }
 
 impl RowEvaluation {
@@ -44,13 +53,13 @@ impl RowEvaluation {
         deadline: f64,
     ) -> Result<Turn<Equalities>, Error> {
         loop {
-            let Some((number, _, evaluation)) = &mut self.current else {
+            let Some(Shown { number, evaluation, .. }) = &mut self.current else {
                 let next = snapshot.enabled_constraints().find(|(number, ..)| *number >= self.next);
                 let Some((number, _, constraint)) = next else { return Ok(Turn::Over(std::mem::take(&mut self.found))) };
                 let is_open = |multiplier: &f64| constraint.relation != Relation::Zero && *multiplier > 0.0;
                 let shifts: Vec<f64> =
                     constraint.multipliers().iter().map(|multiplier| if is_open(multiplier) { SHIFT } else { 0.0 }).collect();
-                self.show(device, registry, snapshot, number, shifts)?;
+                self.show(device, registry, snapshot, (number, shifts, false))?;
                 continue;
             };
             let number = *number;
@@ -58,14 +67,11 @@ impl RowEvaluation {
                 Ok(values) => values,
                 Err(turn) => return Ok(turn),
             };
-            let Some((_, mut shifts, evaluation)) = self.current.take() else { continue };
+            let Some(Shown { mut shifts, is_close, evaluation, .. }) = self.current.take() else { continue };
             evaluation.free(device);
-            let mut is_hidden = false;
-            for (shift, _) in shifts.iter_mut().zip(&values).filter(|(shift, row)| **shift > 0.0 && **row <= 0.0) {
-                (*shift, is_hidden) = (*shift * FURTHER, true);
-            }
-            if is_hidden {
-                self.show(device, registry, snapshot, number, shifts)?;
+            let is_hidden = farther(snapshot.term(number)?, &mut shifts, &values)?;
+            if is_hidden || !is_close && closer(&mut shifts, &values) {
+                self.show(device, registry, snapshot, (number, shifts, is_close || !is_hidden))?;
                 continue;
             }
             self.take(snapshot, number, &shifts, &values)?;
@@ -81,18 +87,17 @@ impl RowEvaluation {
         device: &mut Device,
         registry: &mut Registry,
         snapshot: &mut Problem,
-        number: u32,
-        shifts: Vec<f64>,
+        (number, shifts, is_close): (u32, Vec<f64>, bool),
     ) -> Result<(), Error> {
         snapshot.show_rows(number, &shifts)?;
         let evaluation = TermEvaluation::new(device, registry, snapshot, number, Wanted::Values(None))?;
-        self.current = Some((number, shifts, evaluation));
+        self.current = Some(Shown { number, shifts, is_close, evaluation });
         Ok(())
     }
 
     /// Frees what it has on the device.
     pub fn free(&mut self, device: &mut Device) {
-        self.current.take().into_iter().for_each(|(.., evaluation)| evaluation.free(device));
+        self.current.take().into_iter().for_each(|shown| shown.evaluation.free(device));
     }
 
     /// Takes the rows of a constraint, of which r and then J are given.
@@ -120,13 +125,7 @@ impl RowEvaluation {
                     let value = (residuals[place] - shifts[place]) / scale;
                     let slopes = jacobian.get(place * columns..).and_then(|rest| rest.get(..columns)).unwrap_or_default();
                     if let Some(wrong) = [&[value], slopes].concat().into_iter().find(|value| !value.is_finite()) {
-                        return Err(Error::NonFinite {
-                            term: Some(term.name.clone()),
-                            instance: Some(instance as u32),
-                            what: format!("term \"{}\": a constraint or its derivative, of instance {instance},", term.name),
-                            position: row,
-                            value: wrong.to_string(),
-                        });
+                        return Err(not_finite(term, instance, row, wrong.to_string()));
                     }
                     let (multiplier, is_inequality) = (multipliers[place], constraint.relation != Relation::Zero);
                     if !is_inequality || multiplier <= 0.0 {
@@ -152,6 +151,7 @@ impl RowEvaluation {
                         place: place as u32,
                         entries,
                         value,
+                        scale,
                         stiffness: weight * scale * scale,
                         multiplier,
                         is_inequality,
@@ -160,6 +160,49 @@ impl RowEvaluation {
             }
         }
         Ok(())
+    }
+}
+
+/// Raises the shifts of rows r that are not above 0; false if there are none.
+///
+/// # Errors
+/// [`Error::NonFinite`] for a row that no shift brings there: its c is no number.
+fn farther(term: &Term, shifts: &mut [f64], values: &[f64]) -> Result<bool, Error> {
+    let mut is_hidden = false;
+    for (place, (shift, _)) in shifts.iter_mut().zip(values).enumerate().filter(|(_, (shift, r))| **shift > 0.0 && **r <= 0.0) {
+        (*shift, is_hidden) = (*shift * FURTHER, true);
+        if !shift.is_finite() {
+            let constraint = term.constraint.as_ref().ok_or(Error::Internal("a term is not a constraint"))?;
+            let rows = constraint.rows as usize;
+            let value = if constraint.relation == Relation::AtLeastZero { "inf" } else { "-inf" };
+            return Err(not_finite(term, place / rows, place % rows, value.into()));
+        }
+    }
+    Ok(is_hidden)
+}
+
+/// Lowers the shifts of rows r that are next to nothing beside them, with J; false if there are none.
+fn closer(shifts: &mut [f64], values: &[f64]) -> bool {
+    let (residuals, jacobian) = values.split_at(shifts.len());
+    let columns = jacobian.len() / shifts.len().max(1);
+    let mut is_far = false;
+    for (place, (shift, r)) in shifts.iter_mut().zip(residuals).enumerate().filter(|(_, (shift, _))| **shift > 0.0) {
+        let slope = jacobian[place * columns..][..columns].iter().fold(0.0, |most: f64, slope| most.max(slope.abs()));
+        let size = slope.max((r - *shift).abs());
+        if size > 0.0 && size * FURTHER < *shift {
+            (*shift, is_far) = (SHIFT * size, true);
+        }
+    }
+    is_far
+}
+
+fn not_finite(term: &Term, instance: usize, row: usize, value: String) -> Error {
+    Error::NonFinite {
+        term: Some(term.name.clone()),
+        instance: Some(instance as u32),
+        what: format!("term \"{}\": a constraint or its derivative, of instance {instance},", term.name),
+        position: row,
+        value,
     }
 }
 

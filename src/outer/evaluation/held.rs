@@ -2,7 +2,7 @@
 
 use super::constraint_rows::RowEvaluation;
 use crate::{Devices, Turn};
-use leastwise_device::{Device, Play, Precision, Recording};
+use leastwise_device::{Command, Device, Play, Precision, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Pattern, Problem, Table};
 use leastwise_solve::covariance::Held;
@@ -17,8 +17,9 @@ pub struct HeldRun {
 
 enum Stage {
     LayingOut(Box<SnapshotLayout>),
-    /// The gradient of the Lagrangian tells what limits hold.
+    /// The gradient of the Lagrangian, and what limits hold by it.
     Differentiating(Box<Laid>, Box<Play>),
+    Limiting(Box<Laid>, Box<Play>),
     Evaluating(Box<Laid>, Box<RowEvaluation>),
 }
 
@@ -29,6 +30,7 @@ struct Laid {
     /// Structure of all terms; without one where some sum over entries.
     pattern: Option<Pattern>,
     free: Vec<bool>,
+    gradient: Vec<f64>,
 }
 
 impl Laid {
@@ -41,7 +43,7 @@ impl Laid {
     fn differentiate(&mut self) -> Result<Recording, Error> {
         let mut recording = Recording { commands: self.snapshot.take_uploads() };
         self.work.differentiate(&self.snapshot, &mut recording.commands)?;
-        recording.push(leastwise_device::Command::Read { slice: self.work.free().unwrap_or(self.work.state) });
+        recording.push(Command::Read { slice: Slice { len: self.snapshot.vector_len(), ..self.work.gradient } });
         Ok(recording)
     }
 }
@@ -64,24 +66,41 @@ impl HeldRun {
                         return Ok(Turn::Yielded);
                     };
                     let work = Workspace::new(device, &snapshot, Needs::default()).inspect_err(|_| snapshot.dispose(device))?;
-                    let mut laid = Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new() });
+                    let mut laid =
+                        Box::new(Laid { snapshot, work, pattern: found.map(|found| found.0), free: Vec::new(), gradient: Vec::new() });
                     let recording = laid.differentiate().inspect_err(|_| laid.dispose(device))?;
                     self.stage = Some(Stage::Differentiating(laid, Box::new(device.start(recording))));
                 }
                 Stage::Differentiating(mut laid, mut play) => {
                     let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;
-                    match Turn::from(played).outcome() {
+                    self.stage = Some(match Turn::from(played).outcome() {
                         Ok(values) => {
-                            let whole = Pattern::of_tables(laid.snapshot.tables());
-                            laid.free = match laid.work.free() {
-                                Some(_) => whole.compact(&values).iter().map(|free| *free != 0.0).collect(),
-                                None => vec![true; whole.scalars as usize],
-                            };
-                            let rows = Box::new(RowEvaluation::new(self.precision));
-                            self.stage = Some(Stage::Evaluating(laid, rows));
+                            laid.gradient = Pattern::of_tables(laid.snapshot.tables()).compact(&values);
+                            laid.free = vec![true; laid.gradient.len()];
+                            match laid.work.free() {
+                                Some(slice) => {
+                                    let recording = Recording { commands: vec![Command::Read { slice }] };
+                                    Stage::Limiting(laid, Box::new(device.start(recording)))
+                                }
+                                None => Stage::Evaluating(laid, Box::new(RowEvaluation::new(self.precision))),
+                            }
                         }
                         Err(turn) => {
                             self.stage = Some(Stage::Differentiating(laid, play));
+                            return Ok(turn);
+                        }
+                    });
+                }
+                Stage::Limiting(mut laid, mut play) => {
+                    let played = device.resume(&mut play, deadline).inspect_err(|_| laid.dispose(device))?;
+                    match Turn::from(played).outcome() {
+                        Ok(values) => {
+                            let values = Pattern::of_tables(laid.snapshot.tables()).compact(&values);
+                            laid.free = values.iter().map(|free| *free != 0.0).collect();
+                            self.stage = Some(Stage::Evaluating(laid, Box::new(RowEvaluation::new(self.precision))));
+                        }
+                        Err(turn) => {
+                            self.stage = Some(Stage::Limiting(laid, play));
                             return Ok(turn);
                         }
                     }
@@ -97,7 +116,8 @@ impl HeldRun {
                                 |table: &Table| (0..table.unknowns()).map(|unknown| !table.is_free(unknown)).collect::<Vec<bool>>();
                             let fixed = laid.snapshot.moving().flat_map(of_table).collect();
                             laid.dispose(device);
-                            return Ok(Turn::Over(Held { equalities, free: laid.free, fixed, pattern: laid.pattern.map(Arc::new) }));
+                            let Laid { free, gradient, pattern, .. } = *laid;
+                            return Ok(Turn::Over(Held { equalities, gradient, free, fixed, pattern: pattern.map(Arc::new) }));
                         }
                         Err(turn) => {
                             self.stage = Some(Stage::Evaluating(laid, rows));
@@ -113,7 +133,7 @@ impl HeldRun {
     pub fn free(self, device: &mut Device) {
         match self.stage {
             Some(Stage::LayingOut(mut layout)) => layout.dispose(device),
-            Some(Stage::Differentiating(mut laid, _)) => laid.dispose(device),
+            Some(Stage::Differentiating(mut laid, _) | Stage::Limiting(mut laid, _)) => laid.dispose(device),
             Some(Stage::Evaluating(mut laid, mut rows)) => {
                 rows.free(device);
                 laid.dispose(device);

@@ -41,7 +41,7 @@ enum Phase {
     Constraints,
     Hessians,
     CrossDerivatives,
-    /// yᵀ∂c/∂θ of constraints, with rows of this value and in a later pass of twice that.
+    /// yᵀ∂c/∂θ of constraints, with rows of a value and in the second pass of twice that.
     Multipliers(u8),
 }
 
@@ -284,6 +284,7 @@ impl Differentiating {
         let z = self.hessian.pattern().spread(&found.z);
         self.direction = Some(Command::UploadReals { buffer: self.work.step.buffer, offset: 0, data: z });
         self.adjoint = Some(found);
+        self.hide_inactive()?;
         self.phase = Phase::CrossDerivatives;
         Ok(())
     }

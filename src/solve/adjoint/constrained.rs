@@ -20,7 +20,7 @@ const BALANCED: f64 = 1e3;
 const LARGEST_SCALE: f64 = 1e10;
 
 /// A constrained system, on what is free.
-pub(super) enum Constrained {
+pub(in super::super) enum Constrained {
     /// Of few unknowns: on an orthonormal basis of the null space of A.
     Null {
         whole: Box<Whole>,

@@ -1,9 +1,11 @@
 //! The blocks of a covariance that somebody asks for.
 
+use super::sparse::Sparse;
 use super::{Covariance, Inverse};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_problem::BlockRows;
+use std::ops::Range;
 
 /// An instance of a table: the table's number in the pattern, and the instance.
 pub type Variable = (usize, u32);
@@ -50,8 +52,15 @@ pub struct Blocks {
     blocks: Vec<Vec<f64>>,
 }
 
-/// Columns that were solved for, and of which variable.
-type Solved = Option<(Variable, Vec<Vec<f64>>)>;
+/// Columns of a variable that were solved for.
+#[derive(Default)]
+struct Solved {
+    of: Option<Variable>,
+    /// Those of G, where some of its blocks are unknown.
+    plain: Vec<Vec<f64>>,
+    /// Those of which rows of constraints leave next to nothing.
+    projected: Vec<Option<Vec<f64>>>,
+}
 
 impl Form {
     /// The form of this name in questions.
@@ -127,7 +136,7 @@ impl Blocks {
     pub async fn values(mut self, covariance: &Covariance, pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let shares = [pace.part(0.0..0.7), pace.part(0.7..1.0)];
         covariance.prepare(self.columns, &shares[0]).await?;
-        let mut solved = None;
+        let mut solved = Solved::default();
         for (done, &number) in self.order.iter().enumerate() {
             shares[1].tell(done, self.order.len());
             self.blocks[number as usize] = covariance.block(self.pairs[number as usize], self.lifted, &mut solved, pace).await?;
@@ -238,20 +247,18 @@ impl Covariance {
                 let entry = match &self.inverse {
                     Inverse::Dense(dense) => dense.at(row, column),
                     Inverse::Sparse(sparse) => {
-                        let entry = match sparse.known(row, column) {
-                            Some(entry) => entry,
-                            None => {
-                                if solved.as_ref().is_none_or(|solved| solved.0 != pair.column) {
-                                    let mut all = Vec::with_capacity(columns.len());
-                                    for column in columns.clone() {
-                                        all.push(sparse.column(column, pace).await?);
-                                    }
-                                    *solved = Some((pair.column, all));
-                                }
-                                solved.as_ref().map_or(0.0, |solved| solved.1[column - columns.start][row])
+                        if solved.of != Some(pair.column) {
+                            *solved = Solved { of: Some(pair.column), ..Solved::default() };
+                            for column in columns.clone() {
+                                let own = solved.entry(sparse, (column, column), &columns, pace).await?;
+                                let is_taken = sparse.is_taken(own, column);
+                                solved.projected.push(if is_taken { Some(sparse.projected(column, pace).await?) } else { None });
                             }
-                        };
-                        sparse.corrected(entry, row, column)
+                        }
+                        match &solved.projected[column - columns.start] {
+                            Some(projected) => projected[row],
+                            None => sparse.corrected(solved.entry(sparse, (row, column), &columns, pace).await?, row, column),
+                        }
                     }
                 };
                 // Not −0, which an empty sum is.
@@ -273,6 +280,21 @@ impl Covariance {
             None => ((0..tangent * tangent).map(|k| f64::from(u8::from(k % (tangent + 1) == 0))).collect(), tangent),
             Some((manifold, values)) => (manifold.slopes(&values[instance as usize * self.widths[table]..][..self.widths[table]]), tangent),
         }
+    }
+}
+
+impl Solved {
+    /// An entry of G in the columns of the variable, which are solved for unless it is known.
+    async fn entry(&mut self, sparse: &Sparse, (row, column): (usize, usize), columns: &Range<usize>, pace: &Pace) -> Result<f64, Stopped> {
+        if let Some(entry) = sparse.known(row, column) {
+            return Ok(entry);
+        }
+        if self.plain.is_empty() {
+            for column in columns.clone() {
+                self.plain.push(sparse.column(column, pace).await?);
+            }
+        }
+        Ok(self.plain[column - columns.start][row])
     }
 }
 

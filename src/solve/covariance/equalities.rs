@@ -26,7 +26,9 @@ pub struct EqualityRow {
     pub entries: Vec<(u32, f64)>,
     /// c
     pub value: f64,
-    /// wk², of the row's weight w and scale k.
+    /// Scale k.
+    pub scale: f64,
+    /// wk², with the row's weight w.
     pub stiffness: f64,
     /// λ
     pub multiplier: f64,
@@ -81,14 +83,13 @@ impl Equalities {
 
     /// Numbers of dependent rows that no x meets together with the others, of a model in which s is a step that meets those.
     pub fn contradicting(&self, pivots: &[usize], s: &[f64], sizes: &[f64]) -> u32 {
-        let lengths: Vec<f64> =
-            self.rows.iter().map(|row| row.entries.iter().map(|(_, slope)| slope * slope).sum::<f64>().sqrt()).collect();
+        let lengths: Vec<f64> = self.rows.iter().map(EqualityRow::length).collect();
         let apart = self.rows.iter().zip(&lengths).filter(|(_, length)| **length > 0.0).map(|(row, length)| row.value.abs() / length);
         let farthest = apart.fold(0.0, f64::max);
         let mut is_pivot = vec![false; self.rows.len()];
         pivots.iter().for_each(|&pivot| is_pivot[pivot] = true);
         let contradicts = |((row, length), is_pivot): &((&EqualityRow, &f64), bool)| {
-            let size = row.entries.iter().fold(farthest, |most: f64, (unknown, _)| most.max(sizes[*unknown as usize])) + self.tolerance;
+            let size = farthest.max(row.largest(sizes)) + self.tolerance;
             // A row without slopes has no length to be compared with.
             let most = if **length > 0.0 { self.tolerance * **length * size } else { self.tolerance };
             !is_pivot && (row.along(s) - row.value).abs() > most
@@ -136,6 +137,16 @@ impl Equalities {
 }
 
 impl EqualityRow {
+    /// ‖a‖
+    pub fn length(&self) -> f64 {
+        self.entries.iter().map(|(_, slope)| slope * slope).sum::<f64>().sqrt()
+    }
+
+    /// Largest among the sizes of its unknowns.
+    pub fn largest(&self, sizes: &[f64]) -> f64 {
+        self.entries.iter().fold(0.0, |most: f64, (unknown, _)| most.max(sizes[*unknown as usize]))
+    }
+
     fn along(&self, x: &[f64]) -> f64 {
         self.entries.iter().map(|&(unknown, slope)| slope * x[unknown as usize]).sum()
     }

@@ -14,6 +14,7 @@ mod linearised;
 pub(super) mod null_space;
 pub(super) mod sparse;
 mod subset;
+mod touching;
 
 pub use blocks::{Blocks, Form, Pair};
 pub use equalities::{Equalities, EqualityRow};
@@ -98,6 +99,8 @@ enum Inverse {
 pub struct Held {
     /// Their rows.
     pub equalities: Equalities,
+    /// Gradient of the Lagrangian, over all unknowns without gaps.
+    pub gradient: Vec<f64>,
     /// For every unknown, whether it is neither fixed nor held by a limit that the Lagrangian's gradient pushes against.
     pub free: Vec<bool>,
     /// True for an unknown that its user has fixed.
@@ -193,7 +196,11 @@ impl Covariance {
         }
         let tolerance = options.rank_tolerance.unwrap_or(RANK_TOLERANCE);
         let sizes = values.sizes(&pattern);
-        let equalities = held.map(|held| held.equalities.clone().settled(&diagonal, &free, &sizes));
+        let mut equalities = held.map(|held| held.equalities.clone().settled(&diagonal, &free, &sizes));
+        if let (Some(held), Some(settled)) = (held, equalities.take()) {
+            let point = touching::Point { gradient: &held.gradient, free: &free, sizes: &sizes, pattern: held.pattern.as_ref() };
+            equalities = Some(touching::without(settled, &derivatives, &diagonal, &point, tolerance, pace).await?);
+        }
         let equalities = equalities.as_ref();
         let reach = equalities.map_or(vec![0.0; free.len()], |equalities| equalities.reach(free.len()));
         let is_touched = |unknown: usize| diagonal[unknown] != 0.0 || reach[unknown] != 0.0;

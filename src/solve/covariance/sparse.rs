@@ -20,8 +20,10 @@ const FIRST: usize = 8;
 pub const MOST: usize = 64;
 const ROUNDS: usize = 4;
 
-/// Part of a variance that rounding leaves where rows take it away.
-const ROUNDING: f64 = 1e-13;
+/// Part of a variance that subtracting what rows take away leaves with enough digits.
+const ENOUGH: f64 = 1e-6;
+/// Part of a variance that rounding leaves of 0 after projections: the square of that of a deviation.
+const ROUNDING: f64 = 1e-26;
 
 /// Entries of a factor at most: in a page memory ends early.
 const MOST_ENTRIES: f64 = if cfg!(target_arch = "wasm32") { 1e8 } else { 2e9 };
@@ -38,6 +40,8 @@ pub struct Sparse {
     /// The part that equalities take away: L⁻¹AG of (AGAᵀ) = LLᵀ, a row for each unknown, of so many values.
     taken: Vec<f64>,
     rank: usize,
+    /// These equalities, and what solves with AGAᵀ.
+    held: Option<(Equalities, RangeSpace)>,
 }
 
 /// Why there is no inverse.
@@ -117,6 +121,7 @@ impl Sparse {
             null: null.clone(),
             taken: Vec::new(),
             rank: 0,
+            held: None,
         };
         for direction in &null {
             let solved = sparse.solved(direction.clone(), pace).await?;
@@ -141,7 +146,9 @@ impl Sparse {
             pace.spend(2 * self.rank * self.rank + 1).await?;
         }
         let step = self.solve(&equalities.across(&range.solve(&equalities.values()), unknowns), pace).await?;
-        Ok(Independent { pivots: range.pivots, step })
+        let pivots = range.pivots.clone();
+        self.held = Some((equalities.clone(), range));
+        Ok(Independent { pivots, step })
     }
 
     /// G x.
@@ -199,15 +206,46 @@ impl Sparse {
 
     /// An entry of the pseudo-inverse, of one of G.
     pub fn corrected(&self, entry: f64, row: usize, column: usize) -> f64 {
-        let taken = |unknown: usize| &self.taken[unknown * self.rank..][..self.rank];
-        let by_rows = dot(taken(row), taken(column));
-        let mut sum = entry - by_rows;
+        let mut sum = entry - self.taken(row, column);
         for (a, n) in self.null.iter().enumerate() {
             sum -= n[row] * self.across[a][column] + self.across[a][row] * n[column];
             sum += self.null.iter().zip(&self.along[a]).map(|(other, along)| n[row] * along * other[column]).sum::<f64>();
         }
-        // What rows hold has no variance; rounding would leave some of either sign.
-        if row == column && sum < ROUNDING * by_rows { 0.0 } else { sum }
+        sum
+    }
+
+    /// The part of an entry that rows take away.
+    fn taken(&self, row: usize, column: usize) -> f64 {
+        let [row, column] = [row, column].map(|unknown| &self.taken[unknown * self.rank..][..self.rank]);
+        dot(row, column)
+    }
+
+    /// True if rows take nearly all of a diagonal entry of G: the difference has too few digits.
+    pub fn is_taken(&self, entry: f64, unknown: usize) -> bool {
+        let by_rows = self.taken(unknown, unknown);
+        by_rows > 0.0 && self.corrected(entry, unknown, unknown) <= ENOUGH * by_rows
+    }
+
+    /// A column of the inverse on Ax = 0, which projections keep the digits of: z = Gw, w = e − Aᵀy with AGw = 0. A second projection is
+    /// one of what the first has left, beside which its rounding is small (Parlett, *The Symmetric Eigenvalue Problem*, 1980, section 6.9).
+    /// What rows hold is 0.
+    pub async fn projected(&self, unknown: usize, pace: &Pace) -> Result<Vec<f64>, Stopped> {
+        let mut w = unit(self.inverse.len(), unknown);
+        let mut z = self.solve(&w, pace).await?;
+        let Some((equalities, range)) = &self.held else { return Ok(z) };
+        for _ in 0..2 {
+            let y = range.solve(&equalities.along(&z));
+            let across = equalities.across(&y, w.len());
+            add(&mut w, -1.0, &across);
+            z = self.solve(&w, pace).await?;
+            pace.spend(2 * self.rank * self.rank).await?;
+        }
+        // wᵀGw
+        z[unknown] = dot(&w, &z);
+        if z[unknown] < ROUNDING * self.taken(unknown, unknown) {
+            z.fill(0.0);
+        }
+        Ok(z)
     }
 }
 

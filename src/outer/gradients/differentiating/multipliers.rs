@@ -5,12 +5,17 @@ use crate::Turn;
 use crate::evaluation::{Instances, RowEvaluation};
 use leastwise_device::{Command, Device};
 use leastwise_error::Error;
-use leastwise_problem::{Member, Registry};
+use leastwise_problem::{Member, Registry, Relation};
 use leastwise_solve::adjoint::Multipliers;
 use std::collections::BTreeMap;
 
-/// Scales and shifts that the rows of a constraint are shown with, and its own scales.
-type Shown<'a> = (Vec<f64>, Vec<f64>, &'a [f64]);
+/// s that brings no value of c above 0.
+const HIDDEN: f64 = -1e300;
+/// kc of a shown inequality, at least: above what is left of the digits of c.
+const LEAST_LEVEL: f64 = 1e-9;
+
+/// Scales and shifts that the rows of a constraint are shown with.
+type Shown = (Vec<f64>, Vec<f64>);
 
 impl Differentiating {
     /// Moves λ on along with x.
@@ -23,6 +28,19 @@ impl Differentiating {
             after.iter_mut().filter(|(term, _)| *term == row.term).for_each(|(_, own)| own[row.place as usize] -= step);
         }
         after.into_iter().try_for_each(|(term, multipliers)| self.snapshot.set_lagrangian(term, &multipliers))
+    }
+
+    /// Hides inequalities that do not count: a μ next to nothing would show in their derivatives.
+    pub(super) fn hide_inactive(&mut self) -> Result<(), Error> {
+        let Some(equalities) = &self.equalities else { return Ok(()) };
+        let inequalities = self.snapshot.enabled_constraints().filter(|(.., constraint)| constraint.relation != Relation::Zero);
+        let mut all: BTreeMap<u32, (Vec<f64>, &[f64])> =
+            inequalities.map(|(number, _, own)| (number, (vec![HIDDEN; own.shifts.len()], &own.shifts[..]))).collect();
+        for row in &equalities.rows {
+            all.entry(row.term).and_modify(|(shown, own)| shown[row.place as usize] = own[row.place as usize]);
+        }
+        let all: Vec<(u32, Vec<f64>)> = all.into_iter().map(|(number, (shown, _))| (number, shown)).collect();
+        all.into_iter().try_for_each(|(number, shifts)| self.snapshot.show_rows(number, &shifts))
     }
 
     /// The evaluation of constraints, to be gone on with.
@@ -48,8 +66,9 @@ impl Differentiating {
 
     /// Begins a pass over constraints alone; false after the last.
     ///
-    /// With μ = 1, rows r, and u for z, an instance's mixed derivatives are wk² (Au)ᵀ∂c/∂θ + wk rᵀ∂(Au)/∂θ. u has wk² Au = y, so twice
-    /// those with r = 1 less those with r = 2 are yᵀ∂c/∂θ. Rows that do not count have k = 0.
+    /// With μ = 1, scales k′, rows r, and u for z, an instance's mixed derivatives are wk′² (Au)ᵀ∂c/∂θ + wk′ rᵀ∂(Au)/∂θ. k′ is such that
+    /// wk′²(Au) = y, so twice those with r less those with 2r are yᵀ∂c/∂θ. Inequalities that do not count are hidden, and other rows have
+    /// k = 0.
     pub(super) fn begin_multipliers(&mut self, device: &mut Device) -> Result<bool, Error> {
         let pass = match self.phase {
             Phase::Multipliers(2) => return Ok(false),
@@ -64,23 +83,28 @@ impl Differentiating {
         let mut all = BTreeMap::<u32, Shown>::new();
         for (number, _, constraint) in constraints {
             let none = vec![0.0; constraint.scales.len()];
-            all.insert(number, (none.clone(), none, &constraint.scales));
+            let shown = match constraint.relation {
+                Relation::Zero => (none.clone(), none),
+                Relation::AtMostZero | Relation::AtLeastZero => (constraint.scales.clone(), vec![HIDDEN; none.len()]),
+            };
+            all.insert(number, shown);
         }
-        for &pivot in &multipliers.pivots {
-            let row = &equalities.rows[pivot];
-            let Some((scales, shifts, own)) = all.get_mut(&row.term) else { continue };
-            let place = row.place as usize;
-            // Those of the first pass are the second's.
-            scales[place] = own[place];
-            shifts[place] = f64::from(pass) - own[place] * row.value;
+        for (number, row) in equalities.rows.iter().enumerate() {
+            let Some((scales, shifts)) = all.get_mut(&row.term) else { continue };
+            let (place, scale) = (row.place as usize, row.scale * multipliers.rescaled[number]);
+            // A row of an inequality is to be above 0, whatever rounding leaves of c.
+            let least = if row.is_inequality { LEAST_LEVEL / row.scale } else { 0.0 };
+            let level = multipliers.levels[number].max(least);
+            if scale > 0.0 {
+                (scales[place], shifts[place]) = (scale, scale * (f64::from(pass) * level - row.value));
+            }
         }
-        let all: Vec<(u32, Vec<f64>, Vec<f64>)> = all.into_iter().map(|(number, (scales, shifts, _))| (number, scales, shifts)).collect();
         self.direction = Some(Command::UploadReals {
             buffer: self.work.step.buffer,
             offset: 0,
             data: self.hessian.pattern().spread(&multipliers.direction),
         });
-        for (number, scales, shifts) in all {
+        for (number, (scales, shifts)) in all {
             self.snapshot.set_rows(number, 1.0, scales, shifts)?;
         }
         self.phase = Phase::Multipliers(pass);
