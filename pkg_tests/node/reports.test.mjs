@@ -134,3 +134,21 @@ for (const backend of BACKENDS) {
     assert.ok(counted[0] > 0 && counted[2] < 1.5 * counted[1], counted.join());
   });
 }
+
+test("a callback that returns a promise is refused, since nothing would wait for it", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
+  problem.residuals("root", { of: [x] }, ([x]) => x.square().sub(2));
+  const message = /^onIteration returned a promise, which nothing waits for: it must be synchronous, and return "stop" or nothing$/;
+  for (const onIteration of [async () => "stop", async () => { throw new Error("nobody is told"); }, () => ({ then: () => {} })]) {
+    await rejects(problem.solve({ onIteration }), "invalid-option", message);
+    await rejects(problem.solver({ onIteration }).step(), "invalid-option", message);
+  }
+  assert.equal((await problem.solve({ onIteration: () => "stop" })).termination, "stopped");
+});
+
+test("the cost of a problem without costs is 0, not −0", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
+  problem.constraint("held", { of: [x], to: "=0" }, ([x]) => x.sub(1));
+  const report = await problem.solve();
+  assert.ok(Object.is(report.cost, 0) && Object.is(report.initialCost, 0), `${report.initialCost} ${report.cost}`);
+});

@@ -247,8 +247,9 @@ export class SolveReport implements Report {
     this.termination = native.termination as Termination;
     this.converged = native.converged;
     this.reason = native.reason;
-    this.initialCost = native.initialCost;
-    this.cost = native.cost;
+    // Of no terms they are −0.
+    this.initialCost = native.initialCost + 0;
+    this.cost = native.cost + 0;
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
     if (native.feasibility) this.feasibility = native.feasibility as Feasibility;
