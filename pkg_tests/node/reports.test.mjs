@@ -151,7 +151,7 @@ test("a callback that returns a promise is refused, since nothing would wait for
 
 test("the cost of a problem without costs is 0, not −0", async (t) => {
   const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
-  problem.constraint("held", { of: [x], to: "=0" }, ([x]) => x.sub(1));
+  problem.constrain("held", { of: [x], to: "=0" }, ([x]) => x.sub(1));
   const report = await problem.solve();
   assert.ok(Object.is(report.cost, 0) && Object.is(report.initialCost, 0), `${report.initialCost} ${report.cost}`);
 });
