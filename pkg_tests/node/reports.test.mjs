@@ -153,7 +153,7 @@ test("the cost of a problem without costs is 0, not −0", async (t) => {
   const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
   problem.constrain("held", { of: [x], to: "=0" }, ([x]) => x.sub(1));
   const report = await problem.solve();
-  assert.ok(Object.is(report.cost, 0) && Object.is(report.initialCost, 0), `${report.initialCost} ${report.cost}`);
+  assert.ok(Object.is(report.cost, 0), `${report.cost} is not 0`);
 });
 
 test("the report that is read line by line is that of the mesh in START.md", { skip: ADDON && "programs are compiled in WebAssembly alone" }, async (t) => {

@@ -247,8 +247,8 @@ export class SolveReport implements Report {
     this.termination = native.termination as Termination;
     this.converged = native.converged;
     this.reason = native.reason;
-    // Of no terms they are −0.
-    this.initialCost = native.initialCost + 0;
+    this.initialCost = native.initialCost;
+    // Of no terms it is −0.
     this.cost = native.cost + 0;
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
