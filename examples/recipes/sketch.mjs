@@ -4,7 +4,7 @@
 // The solver moves points until all constraints hold, counts what is still free, and names what contradicts.
 //
 // - A line touches an arc where it ends: its end is on the circle, and the radius there is perpendicular to it. (`tangent`
-//   for the end as well would be a double root, where constraints say less than they seem to.)
+//   says the same of a point that is on both.)
 // - `degreesOfFreedom` counts free directions at the solution: 0 means fully constrained.
 // - A dimension is changed by its `value`. Solving again starts from where the points are.
 // - A constraint that repeats others is *redundant*, one that contradicts them is *conflicting*; `because` names them.

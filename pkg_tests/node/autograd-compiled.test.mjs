@@ -153,10 +153,25 @@ test("leaves are told apart by what they are, not by name or number", () => {
   outside.data = 6;
   assert.deepEqual(some.evaluateSumWithGradient([a]), { value: 6, gradient: [6] });
   assert.throws(() => CompiledResiduals.compile([a, a], () => [a]), { code: "invalid-option", message: /params\[1\] and params\[0\] are the same Value/ });
-  assert.throws(() => set.evaluateJacobian([a, c]), { code: "foreign-variable", message: /^Value not registered: params\[0\]/ });
+  assert.throws(() => set.evaluateJacobian([a, c]), { code: "foreign-variable", message: /^Value not registered: .*params\[0\] is none of these/ });
   assert.throws(() => CompiledResiduals.compile([V.add(a, b)], () => [a]), { code: "invalid-option", message: /result of an operation/ });
   assert.throws(() => CompiledFunctions.compile([a], () => []).evaluateGradient([a]), { message: /^No functions compiled/ });
   assert.throws(() => CompiledFunctions.compile([a], () => a), { message: /what the function returned must be an array of Values, not a Value/ });
+});
+
+test("an evaluation takes the set's own parameters, in their order", async () => {
+  const [x, y] = [V.W(1), V.W(2)], set = CompiledFunctions.compile([x, y], () => [V.mul(x, 3)]), all = CompiledResiduals.compile([x, y], () => [V.mul(x, 3)]);
+  const calls = [(of) => set.evaluateGradient(of), (of) => set.evaluateJacobian(of), (of) => set.evaluateSumWithGradient(of), (of) => all.evaluate(of)];
+  for (const [params, code, message] of [
+    [[y, x], "foreign-variable", /compiled with 2 parameters, and an evaluation must have the same, in the same order, but params\[0\] is number 1 of these$/],
+    [[x], "foreign-variable", /but there are 1 params$/], [[x, y, x], "foreign-variable", /but params\[2\] is number 0 of these$/], [[x, V.W(2)], "foreign-variable", /but params\[1\] is none of these$/],
+    [undefined, "invalid-option", /^params must be the array of Values that this set was compiled with, not undefined$/],
+  ]) {
+    for (const call of calls) assert.throws(() => call(params), { name: "LeastwiseError", code, message });
+    await assert.rejects(all.evaluateAsync(params), { code, message });
+    await assert.rejects(set.evaluateSumWithGradientAsync(params), { code, message });
+  }
+  assert.deepEqual(set.evaluateGradient([x, y]), { value: 3, gradient: [3, 0] });
 });
 
 test("where a graph would throw, an evaluation throws, and names the residual", () => {

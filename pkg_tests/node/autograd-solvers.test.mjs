@@ -1,7 +1,7 @@
 // Solvers of leastwise/autograd: their interface's reasons and counts, classic problems, and what happens where things go wrong.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Adam, AdamW, CompiledFunctions, CompiledResiduals, lbfgs, nonlinearLeastSquares, Optimizer, SGD, V, Value, Vec3 } from "leastwise/autograd";
+import { Adam, AdamW, CompiledFunctions, CompiledResiduals, lbfgs, nonlinearLeastSquares, nonlinearLeastSquaresAsync, Optimizer, SGD, V, Value, Vec3 } from "leastwise/autograd";
 import { edges, icosphere } from "leastwise/mesh";
 import { randoms } from "./random.mjs";
 
@@ -241,6 +241,20 @@ test("solvers take the set's own parameters alone, and each once", () => {
   }
   assert.throws(() => nonlinearLeastSquares([x, x], ([a]) => [a]), { code: "invalid-option" });
   assert.ok(V.nonlinearLeastSquares([x, y], set).success);
+});
+
+test("constants are no parameters of a solve", async () => {
+  for (const constant of [V.C(2), V.Param(2, "held"), new Value(2)]) {
+    const x = V.W(1), build = (all) => all.map((of) => V.sub(of, 7)), set = CompiledResiduals.compile([x, constant], build);
+    const refused = { name: "LeastwiseError", code: "invalid-option", message: /^params\[1\] is a constant( \(held\))?, which no step changes: make parameters with V\.W\(2\)$/ };
+    for (const solve of [() => nonlinearLeastSquares([x, constant], build), () => nonlinearLeastSquares([x, constant], set), () => lbfgs([x, constant], ([a]) => V.square(a)), () => lbfgs([x, constant], CompiledFunctions.compile([x, constant], build))]) {
+      assert.throws(solve, refused);
+    }
+    await assert.rejects(nonlinearLeastSquaresAsync([x, constant], set), refused);
+    // An evaluation may have them, with a slope of 0.
+    assert.deepEqual(set.evaluate([x, constant]).J, [[1, 0], [0, 0]]);
+    assert.deepEqual([x.data, constant.data], [1, 2]);
+  }
 });
 
 test("solving leaves the gradients of leaves alone", () => {

@@ -1,7 +1,7 @@
 // Values of leastwise/autograd: every operation against differences, closed forms, kinks, and what throws.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { V, Value } from "leastwise/autograd";
+import { Losses, V, Value } from "leastwise/autograd";
 import { near, randoms } from "./random.mjs";
 
 /** Operations by name: how many operands, and from where to where they are drawn. */
@@ -126,6 +126,23 @@ test("constants keep gradient 0, those that are shared too", () => {
   assert.ok(Object.is(V.C(-0).data, 0) && V.C(0) === V.C(-0));
   assert.notEqual(V.Param(5, "a"), V.Param(5, "a"));
   assert.equal(p.paramName, "p");
+});
+
+test("a constant that all share is not written to, and one of its own is", () => {
+  const target = V.C(1);
+  assert.throws(() => { target.data = 9; }, { name: "LeastwiseError", code: "invalid-option", message: /^V\.C\(1\) is one constant for all who ask for 1: V\.Param\(1, name\) makes one/ });
+  assert.deepEqual([target.data, V.C(1).data, V.mul(V.W(2), V.C(1)).data, Losses.mse([V.C(1)], [target]).data], [1, 1, 2, 0]);
+  const own = V.Param(1, "own"), of = V.mul(V.W(2), own);
+  own.data = 9;
+  assert.deepEqual([own.data, of.data, V.C(1).data, V.C(0).data], [9, 2, 1, 0]);
+});
+
+test("operators of JavaScript, which would compare texts, are refused", () => {
+  const [a, b] = [V.W(10), V.W(9)], sum = a.add(b);
+  for (const operate of [() => a < b, () => a > 9, () => a - b, () => 2 * sum, () => -a, () => a + b, () => `${a + ""}`, () => Math.max(a, b), () => Number(V.C(3))]) {
+    assert.throws(operate, { name: "LeastwiseError", code: "untraceable", message: /^a Value was used as a JavaScript number .* a\.sub\(b\) and a\.lt\(b\), or `data`/ });
+  }
+  assert.deepEqual([`${a}`, String(V.C(2)), [a].join()], ["Value(data=10.0000, grad=0.0000, label=)", "Value(data=2.0000, grad=0.0000, label=)", String(a)]);
 });
 
 test("a chain of a million operations has a value, a gradient and a label", () => {

@@ -310,3 +310,10 @@ test("a stop is heard while a problem is laid out, which goes on with the next s
   assert.ok(report.converged, report.reason);
   assert.ok((await x.read()).every((value) => Math.abs(value - 1) < 1e-3));
 });
+
+test("options in the place of instances are told to come third", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [1, 2] });
+  problem.residuals("r", { of: [x] }, ([x]) => x.mul(2));
+  await rejects(problem.covariance(x, { variance: 1 }), "shape", "problem.covariance(of, which, options): which is an array of instances or a mask, not an Object: options are third");
+  assert.deepEqual([...await problem.covariance(x, undefined, { variance: 1 })], [0.25, 0.25]);
+});

@@ -240,6 +240,9 @@ test("ARAP: cost and gradient at any rotations; none for rigid motions; a bar th
   x.write(Array.from({ length: count }, (_, v) => add(turn(q, at(ball.positions, v)), [1, 2, 3])).flat());
   term.rotation.write(Array.from({ length: count }, () => q).flat());
   assert.ok(await term.cost() < 1e-25);
+  // Rotations are named after a term that has a name.
+  const upper = energies.arap(problem, ball, { x, name: "upper" }), lower = energies.arap(problem, ball, { x, name: "lower", rotation: upper.rotation });
+  assert.deepEqual([term.rotation, upper.rotation, lower.rotation].map(({ name }) => name), ["rotation", "upper rotation", "upper rotation"]);
   const solve = lw.problem(), strip = grid({ columns: 12, rows: 2, width: 6 });
   const y = solve.variables("y", { shape: 3, values: strip.positions });
   energies.arap(solve, strip, { x: y, weights: "uniform" });
@@ -391,6 +394,8 @@ test("mistakes are named", async (t) => {
   const problem = lw.problem(), x = problem.variables("x", { shape: 3, values: ball.positions });
   const y = problem.variables("y", { shape: 3, values: [0, 0, 0] });
   refuses(() => energies.arap(problem, ball, { x: y }), "data-length", 'arap(problem, mesh, options): "y" has 1 instances, but the mesh has 42 vertices');
+  const flat = problem.variables("flat", { shape: 2, values: new Float64Array(84) });
+  refuses(() => energies.arap(problem, ball, { x: flat }), "shape", 'arap(problem, mesh, options): "flat" has 2 components, but rotations are of space: x has three');
   refuses(() => energies.arap(problem, ball, {}), "foreign-variable", /x must be the variables of the vertices' places, not undefined/);
   refuses(() => energies.arap(problem, ball, { x, weigth: 1 }), "invalid-option", /did you mean "weight"/);
   refuses(() => energies.bending(problem, { positions: ball.positions, triangles: [0, 1, 2] }, { x }), "empty-term", "bending(problem, mesh, options): the mesh has no inner edges");

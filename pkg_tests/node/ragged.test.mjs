@@ -1,7 +1,7 @@
 // Ragged slots, batches and what is known of them: rows of many lengths, kernels shared, derivatives checked.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { column, mean, perEntry, relu, sum } from "leastwise";
+import { column, mean, perEntry, relu, sum, sumOver } from "leastwise";
 import { edges, stars } from "leastwise/mesh";
 import { BACKENDS, closeTo, icosphere, open, refuses } from "./support.mjs";
 
@@ -128,7 +128,9 @@ test("rows that are none are refused in words", async (t) => {
   refuse({ offsets: [1, 2], indices: [0, 1] }, "offsets must begin with 0 and have one more element than there are rows, but begin with 1");
   refuse({ offsets: [0, 1], indices: [0.5] }, "indices[0] is 0.5, which is no index (0, 1, 2, …)");
   refuse({ offsets: [0, 1] }, "give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
-  refuses(() => x.rows([1, 2]), "shape", '"x".rows({ offsets, indices }): rows must be an object, not an array');
+  refuse([1, 2], "row 0 is a number, but must be an array of indices");
+  refuse([[1], [0, -1]], "indices[2] is -1, which is no index (0, 1, 2, …)");
+  refuse([], "offsets must begin with 0 and have one more element than there are rows, but begin with 0 and end there");
   const ring = { offsets: [0, 2, 3, 3], indices: [1, 2, 9] };
   refuses(() => problem.residuals("far", { of: [x, x.rows(ring)] }, ([a, r]) => sum([a, ...r])), "index-out-of-range",
     'term "far": slot 1 of instance 1 has index 9, but "x" has 3 instances (0 to 2)', { term: "far", slot: 1, instance: 1 });
@@ -164,4 +166,14 @@ test("terms that are off share a batch, too", async (t) => {
   assert.ok(lw.memory().objects < 20, `${lw.memory().objects} buffers`);
   const report = await problem.solve();
   assert.deepEqual(Object.keys(report.costByTerm), ["t0"]);
+});
+
+test("a list of rows is the table of its offsets and indices", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [0, 5, 1, 7] });
+  const lists = [[1], [0, 2, 3], new Uint32Array(0), Int32Array.of(2, 0)], table = { offsets: [0, 1, 4, 4, 6], indices: [1, 0, 2, 3, 2, 0] };
+  const residuals = async (name, rows) => (await problem.residuals(name, { of: [x, x.rows(rows)] }, ([own, around]) => (around.length ? mean(around).sub(own) : own)).evaluate()).residuals;
+  const sums = async (name, rows) => (await problem.residuals(name, { of: [x, x.each(rows)] }, ([own, around]) => sumOver(around, (each) => each).sub(own)).evaluate()).residuals;
+  assert.deepEqual(await residuals("lists", lists), await residuals("table", table));
+  assert.deepEqual([...await residuals("again", lists)], [5, 8 / 3 - 5, 1, -6.5]);
+  assert.deepEqual(await sums("sums of lists", lists), await sums("sums", table));
 });

@@ -1,8 +1,11 @@
 // What a report says of what was computed and why: products and tuning tables, dispatches, what was not finite, what nothing holds.
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { init, log } from "leastwise";
-import { arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
+import { ADDON, arap, arapMesh, BACKENDS, icosphere, open, refuses, rejects } from "./support.mjs";
 
 const mesh = arapMesh(icosphere(2));
 
@@ -134,3 +137,36 @@ for (const backend of BACKENDS) {
     assert.ok(counted[0] > 0 && counted[2] < 1.5 * counted[1], counted.join());
   });
 }
+
+test("a callback that returns a promise is refused, since nothing would wait for it", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
+  problem.residuals("root", { of: [x] }, ([x]) => x.square().sub(2));
+  const message = /^onIteration returned a promise, which nothing waits for: it must be synchronous, and return "stop" or nothing$/;
+  for (const onIteration of [async () => "stop", async () => { throw new Error("nobody is told"); }, () => ({ then: () => {} })]) {
+    await rejects(problem.solve({ onIteration }), "invalid-option", message);
+    await rejects(problem.solver({ onIteration }).step(), "invalid-option", message);
+  }
+  assert.equal((await problem.solve({ onIteration: () => "stop" })).termination, "stopped");
+});
+
+test("the cost of a problem without costs is 0, not −0", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [3] });
+  problem.constrain("held", { of: [x], to: "=0" }, ([x]) => x.sub(1));
+  const report = await problem.solve();
+  assert.ok(Object.is(report.cost, 0), `${report.cost} is not 0`);
+});
+
+test("the report that is read line by line is that of the mesh in START.md", { skip: ADDON && "programs are compiled in WebAssembly alone" }, async (t) => {
+  const read = (name) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), "utf8");
+  const program = /## A first mesh[^]*?```ts\n([^]*?)```/.exec(read("START.md"))[1].replace("init()", 'init({ backend: "cpu" })').replace(/console\.log\(.*/, "reports.push(String(report));");
+  const folder = mkdtempSync(fileURLToPath(new URL("./reports-", import.meta.url)));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "mesh.mjs"), `export const reports = [];\n${program}`);
+  const { reports } = await import(join(folder, "mesh.mjs"));
+  // Milliseconds are a machine's, and so are slices of work.
+  const timeless = (text) => text.split("\n").filter((line) => !/^(Device|Time):/.test(line)).map((line) => (/^ +\d+\*? /.test(line) ? line.replace(/ +\S+$/, "") : line));
+  const printed = timeless(reports.at(-1)), shown = timeless(/```text\n([^]*?)\n```/.exec(read("REPORTS.md"))[1]);
+  const left = printed.filter((line) => !shown.includes(line));
+  assert.deepEqual(printed.filter((line) => shown.includes(line)), shown);
+  assert.ok(left.length > 0 && left.every((line) => /^ +\d+\*? /.test(line)), left.join("\n"));
+});

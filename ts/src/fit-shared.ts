@@ -8,7 +8,7 @@ interface Reduced {
   readonly matrix: readonly Float64Array[];
   readonly gradient: Float64Array;
   readonly cost: number;
-  /** Points less own parameters that they determine. */
+  /** Points, those of weight 0 too, less own parameters that they determine. */
   readonly freedom: number;
   /** Fits that are not finite, which the sums are without. */
   readonly lost: number;
@@ -146,5 +146,5 @@ export async function fitShared<Name extends string>(model: Model<Name>, sets: r
     free.forEach((l, j) => { covariance[k * m + l] = s[k]! * column[j]! * s[l]!; });
   });
   await each((set) => model.spread(set, covariance, !isAccepted, signal));
-  return { values, errors: Float64Array.from({ length: m }, (_, k) => (factor ? Math.sqrt(covariance[k * m + k]!) : NaN)), state, cost: at.cost, freedom: at.freedom - m };
+  return { values, errors: Float64Array.from({ length: m }, (_, k) => (factor ? Math.sqrt(covariance[k * m + k]!) : NaN)), state, cost: at.cost, freedom: at.freedom - m - await model.masked(sets, signal) };
 }

@@ -119,8 +119,8 @@ export interface FitLeastSquares {
   /** Robust loss ρ. @defaultValue s */
   readonly loss?: Loss;
   /**
-   * σ², the variance of a datum of weight 1, of which standard errors are made: a number that is known, or `"estimated"`: χ² over points less
-   * parameters that are fitted, fit by fit.
+   * σ², the variance of a datum of weight 1, of which standard errors are made: a number that is known, or `"estimated"`: χ² over points of a
+   * weight above 0 less parameters that are fitted, fit by fit.
    *
    * @defaultValue `"estimated"`
    */
@@ -164,7 +164,7 @@ export interface Fits<Name extends string> {
   /**
    * Standard errors: √ of the diagonal of σ² (Jᵀ diag(k) J)⁻¹. 0 for parameters that are fixed, or held by a bound; NaN where the state
    * is `"singular"` or `"non-finite"`, and where σ² is to be estimated of too few points. With shared parameters they are those of all
-   * fits together.
+   * fits together; those of the shared ones do not depend on the state of a fit.
    */
   readonly standardErrors: { readonly [N in Name]: Values };
   /** χ² = Σ w ρ((f − y)²), without the ½ of the objective; the deviance of counts. NaN where it is not finite at the start. */
@@ -212,6 +212,8 @@ interface Looked {
   readonly data: Typed;
   readonly variables: readonly (PointColumn & { readonly name: string })[];
   readonly weights: PointColumn | undefined;
+  /** Points of weight 0 of each fit, which tell nothing of σ²; undefined where there are none. */
+  readonly masked: Uint32Array | undefined;
   readonly start: readonly Column[];
   /** Bounds of free parameters; undefined where there are none. */
   readonly lower: readonly Column[] | undefined;
@@ -280,7 +282,19 @@ function look(options: ReturnType<typeof check>): Looked {
   const jointly = indices.length ? { indices, start: indices.map((k, j) => Math.min(Math.max(one("start", start[k]!, k), low[j]!), high[j]!)), lower: low, upper: high } : undefined;
   jointly?.indices.forEach((k, j) => { start[k] = jointly.start[j]!; });
   const candidates = candidatesOf(options.starts, { names: known, free, lower, upper });
-  return { names: known, free, ...layout, data, variables, weights, start, lower, upper, candidates, shared: jointly };
+  return { names: known, free, ...layout, data, variables, weights, masked: weights && maskedOf(layout, weights), start, lower, upper, candidates, shared: jointly };
+}
+
+/** Points of weight 0 of each fit; undefined where there are none. */
+function maskedOf({ count, points, offsets }: Pick<Looked, "count" | "points" | "offsets">, { values, shared }: PointColumn): Uint32Array | undefined {
+  if (!values.includes(0)) return undefined;
+  const begin = (fit: number) => (offsets ? offsets[fit]! : fit * points);
+  return Uint32Array.from({ length: count }, (_, fit) => {
+    const first = shared ? 0 : begin(fit), last = first + begin(fit + 1) - begin(fit);
+    let masked = 0;
+    for (let k = first; k < last; k++) if (values[k] === 0) masked++;
+    return masked;
+  });
 }
 
 /** Refuses bounds that are not in their order. */
@@ -436,6 +450,18 @@ export class Model<Name extends string> {
     await this.tasks.run(this.tasks.call((engine) => engine.spreadFits(set, covariance, restores)), { signal, onAbort: "reject" });
   }
 
+  /** Points of weight 0, of fits that sums over fits are of: those count all points. */
+  async masked(sets: readonly number[], signal?: AbortSignal): Promise<number> {
+    const { names, free, masked } = this.looked;
+    let [first, sum] = [0, 0];
+    if (masked) for (const set of sets) {
+      const costs = await this.fields(set, signal, names.length + free.length, 1);
+      costs.forEach((cost, k) => { if (Number.isFinite(cost)) sum += masked[first + k]!; });
+      first += costs.length;
+    }
+    return sum;
+  }
+
   private numbers({ values }: { readonly values?: Float64Array | undefined }): Float64Array {
     if (!values) throw new LeastwiseError("internal", "the engine gave no fits; this is a bug of Leastwise, please report it");
     return values;
@@ -451,7 +477,7 @@ export class Model<Name extends string> {
 
   /** Results of fits, by fields of sets that are taken over one after the other; and the result. */
   collector(joint?: Joint): { take: (fields: Float64Array, set: readonly [number, number]) => void; fits: (ms: number) => Fits<Name> } {
-    const { names, free, count, points, offsets, shared } = this.looked, { variance } = this;
+    const { names, free, count, points, offsets, masked, shared } = this.looked, { variance } = this;
     // Of shared parameters, σ² is one for all fits.
     const jointly = joint && Math.sqrt(variance === "estimated" ? (joint.freedom > 0 ? (2 * joint.cost) / joint.freedom : NaN) : variance);
     const results = { values: names.map(() => this.made()), errors: names.map(() => this.made()), chiSquared: this.made(), iterations: new Uint32Array(count), states: new Uint8Array(count) };
@@ -466,7 +492,7 @@ export class Model<Name extends string> {
         results.chiSquared[first + fit] = chiSquared;
         results.iterations[first + fit] = iterations[fit]!;
         results.states[first + fit] = state;
-        const own = offsets ? offsets[first + fit + 1]! - offsets[first + fit]! : points;
+        const own = (offsets ? offsets[first + fit + 1]! - offsets[first + fit]! : points) - (masked?.[first + fit] ?? 0);
         const sigma = jointly !== undefined ? jointly : variance === "estimated" ? (own > free.length ? Math.sqrt(chiSquared / (own - free.length)) : NaN) : Math.sqrt(variance);
         scales[fit] = STATES[state] === "singular" || STATES[state] === "non-finite" ? NaN : sigma;
       }
@@ -474,10 +500,8 @@ export class Model<Name extends string> {
         const errors = field(names.length + j), to = results.errors[k]!;
         for (let fit = 0; fit < here; fit++) to[first + fit] = errors[fit]! * scales[fit]!;
       });
-      if (joint) shared!.indices.forEach((k, j) => {
-        const to = results.errors[k]!;
-        for (let fit = 0; fit < here; fit++) to[first + fit] = joint.errors[j]! * scales[fit]!;
-      });
+      // Those of shared ones are of all fits, whatever the state of this one is.
+      if (joint) shared!.indices.forEach((k, j) => results.errors[k]!.fill(joint.errors[j]! * jointly!, first, first + here));
     };
     const fits = (ms: number): Fits<Name> => {
       const ended = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<FitState, number>;

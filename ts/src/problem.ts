@@ -1,5 +1,5 @@
 /** Problems: variables, constants and terms. */
-import { numbersOf, type F64, type Indices, type Mask, type Rows } from "./arrays.js";
+import { isArrayLike, numbersOf, type F64, type Indices, type Mask, type Rows } from "./arrays.js";
 import { COVARIANCE, MarginalsOf, SPACE, type CovarianceOptions, type Marginals, type CovarianceSpace } from "./covariance.js";
 import type { Columns, Row } from "./data.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
@@ -12,11 +12,11 @@ import type { NativeEngine } from "./native.js";
 import { remember } from "./owners.js";
 import type { TermKind } from "./packed.js";
 import { NEEDS } from "./parts.js";
-import { SolveReport, type Iteration, type Report } from "./report.js";
+import { SolveReport, type Report } from "./report.js";
 import type { Args, Slots } from "./slots.js";
 import type { Scalar } from "./scalar.js";
 import { MULTI_START, solveFrom, type MultiStartOptions, type MultiStartReport } from "./starts.js";
-import { nativeOptions, SolverOf, type CheckedSolve, type SolveOptions, type Solver } from "./solver.js";
+import { nativeOptions, SolverOf, stopOf, type CheckedSolve, type SolveOptions, type Solver } from "./solver.js";
 import { form as formOfShape, type Element, type Shape } from "./shape.js";
 import { TableOf, type Constants, type Variables } from "./table.js";
 import type { Tasks } from "./tasks.js";
@@ -297,8 +297,7 @@ export class ProblemOf implements Problem {
     const { terms, thresholds, known } = packSuspects(suspects, this);
     const { native: given, signal, onIteration } = this.#checked(solve as SolveOptions);
     const begin = (native: NativeEngine) => native.graduated(this.#alive(), terms, thresholds, known, cost, muStep, maxRounds, roundTolerance, given);
-    const each = onIteration && ((iteration: Iteration) => (onIteration(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined));
-    const { graduated } = await this.tasks.begin(this.#alive(), NEEDS.graduated, begin, { onIteration: each, signal, limitMs: given.timeLimitMs });
+    const { graduated } = await this.tasks.begin(this.#alive(), NEEDS.graduated, begin, { onIteration: onIteration && stopOf(onIteration), signal, limitMs: given.timeLimitMs });
     if (!graduated) throw new LeastwiseError("internal", "the engine gave no graduated solve; this is a bug of Leastwise, please report it");
     return new GraduatedReportOf(graduated, new SolveReport(graduated.report, this.#traceMs), terms);
   }
@@ -314,6 +313,7 @@ export class ProblemOf implements Problem {
     takesNoMore("problem.covariance(of, which, options)", 3, arguments);
     const { space = "tangent", onProgress, ...known } = checked("covariance options", options, { ...COVARIANCE, ...SPACE });
     // What is asked for wrongly is refused before anything is computed.
+    if (which !== undefined && !isArrayLike(which)) throw new LeastwiseError("shape", `problem.covariance(of, which, options): which is an array of instances or a mask, not ${describe(which)}: options are third`);
     const instances = this.#own(of, "covariance(of): of").instances("covariance", which);
     const part = (from: number, to: number) => (onProgress ? { onProgress: (done: number, total: number) => onProgress(from + (to - from) * done / total, 1) } : {});
     const marginals = await this.#marginals({ ...known, ...part(0, FACTORISED) });

@@ -248,7 +248,8 @@ export class SolveReport implements Report {
     this.converged = native.converged;
     this.reason = native.reason;
     this.initialCost = native.initialCost;
-    this.cost = native.cost;
+    // Of no terms it is −0.
+    this.cost = native.cost + 0;
     this.iterations = native.iterations;
     this.costByTerm = native.costByTerm;
     if (native.feasibility) this.feasibility = native.feasibility as Feasibility;

@@ -109,7 +109,8 @@ export interface Sketch extends Disposable {
   pointOnSpline(point: SketchPoint, spline: SketchSpline, options?: Named): SketchConstraint;
   /**
    * A circle or ellipse with a line, on the side where it is, or a circle with a circle: from within if one contains the other's centre, else from
-   * outside. Where an arc shares an end with the other, this is {@link tangentAt} that end.
+   * outside. Where a point is on both, as an end of an arc or a line or by `pointOnCircle`, `pointOnLine`, `midpoint`, `collinear` and `coincident`,
+   * made before or after, this is {@link tangentAt} that point. An ellipse has no such point: hold none of the line on it.
    */
   tangent(circle: SketchCircle | SketchEllipse, other: SketchLine | SketchCircle, options?: Named): SketchConstraint;
   /**

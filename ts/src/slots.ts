@@ -1,6 +1,7 @@
 /** Slots: how a term reaches the instances of variables and constants. */
-import { indicesOf, type IndexTable } from "./arrays.js";
-import { LeastwiseError } from "./errors.js";
+import { indicesOf, isArrayLike, isList, type IndexTable } from "./arrays.js";
+import { LeastwiseError, reading } from "./errors.js";
+import { describe } from "./instruction.js";
 import { checked, given } from "./options.js";
 import type { Form } from "./shape.js";
 import type { Each } from "./sums.js";
@@ -36,13 +37,25 @@ export class SlotOf<V> implements Slot<V> {
 }
 
 /**
- * Rows of different length: instance i has the entries `indices[offsets[i]] … indices[offsets[i + 1] − 1]`.
+ * Rows of different length: instance i has the entries `indices[offsets[i]] … indices[offsets[i + 1] − 1]`. `offsets` begin with 0, and end with the
+ * number of indices. A list of rows, as `[[1, 2], [0]]`, is taken as well.
  *
  * @example
  * const neighbours: Ragged = { offsets: [0, 2, 3], indices: [1, 2, 0] };  // of 0: 1 and 2; of 1: 0
  * const slot = x.rows(neighbours);
  */
 export interface Ragged { readonly offsets: IndexTable; readonly indices: IndexTable }
+
+/** Rows one after the other, and where each begins. */
+function joined(rows: readonly unknown[], refuse: (message: string) => never): Ragged {
+  const offsets = [0], indices: number[] = [];
+  for (const [k, row] of rows.entries()) {
+    if (!isArrayLike(row)) refuse(`row ${k} is ${describe(row)}, but must be an array of indices`);
+    else for (let j = 0; j < row.length; j++) indices.push(row[j] as number);
+    offsets.push(indices.length);
+  }
+  return { offsets, indices };
+}
 
 /** Rows, checked and copied. @internal */
 export interface Rows { readonly offsets: Uint32Array; readonly indices: Uint32Array; readonly lengths: Uint32Array }
@@ -62,9 +75,10 @@ export class EachOf<V> implements Slot<Each<V>> {
 const RAGGED = { offsets: given<IndexTable>(), indices: given<IndexTable>() } as const;
 
 /** Checks what was given as rows, and copies it. @internal */
-export function rowsOf(name: string, ragged: Ragged, how: "rows" | "each" = "rows"): Rows {
-  const refuse = (message: string): never => { throw new LeastwiseError("shape", `"${name}".${how}(…): ${message}`); };
-  const both = checked(`"${name}".${how}({ offsets, indices }): rows`, ragged, RAGGED, { code: "shape" });
+export function rowsOf(name: string, ragged: Ragged | readonly ArrayLike<number>[], how: "rows" | "each" = "rows"): Rows {
+  const refuse: (message: string) => never = (message) => { throw new LeastwiseError("shape", `"${name}".${how}(…): ${message}`); };
+  const what = `"${name}".${how}({ offsets, indices }): rows`;
+  const both = isList(ragged) ? reading(what, () => joined(ragged as readonly unknown[], refuse)) : checked(what, ragged, RAGGED, { code: "shape" });
   if (both.offsets === undefined || both.indices === undefined) refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
   const listed = (what: "offsets" | "indices") => {
     const no = (k: number, value: number) => new LeastwiseError("shape", `"${name}".${how}(…): ${what}[${k}] is ${value}, which is no index (0, 1, 2, …)`);

@@ -5,7 +5,7 @@ import { describe } from "./expression.js";
 import type { Host } from "./host.js";
 import { METHODS, PRECONDITIONERS } from "./methods.js";
 import type { NativeEngine, NativeOptions } from "./native.js";
-import { abortSignal, callback, checked, given, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
+import { abortSignal, callback, checked, given, hasMethods, measure, oneOf, takesNoMore, whole, type Kind } from "./options.js";
 import { NEEDS, type Part } from "./parts.js";
 import { SolveReport, type Iteration, type Report } from "./report.js";
 import type { Variables } from "./table.js";
@@ -148,7 +148,7 @@ export interface SolveOptions {
    * @defaultValue none
    */
   signal?: Host<"AbortSignal">;
-  /** Called after every step; returning `"stop"` ends the solve. @defaultValue none */
+  /** Called after every step; returning `"stop"` ends the solve. It is synchronous: a promise is refused with `invalid-option`. @defaultValue none */
   onIteration?: (iteration: Iteration) => void | "stop";
 }
 
@@ -249,6 +249,17 @@ export const SOLVE = {
   onIteration: callback<NonNullable<SolveOptions["onIteration"]>>(),
 } as const;
 
+/** Reason to stop, by what a callback returns. A promise of one would come too late. @internal */
+export const stopOf = (onIteration: NonNullable<SolveOptions["onIteration"]>) => (iteration: Iteration): string | undefined => {
+  const returned: unknown = onIteration(iteration);
+  if (hasMethods(returned, "then")) {
+    // Nobody waits for it, so nobody is told what it fails of.
+    void Promise.resolve(returned).catch(() => {});
+    throw new LeastwiseError("invalid-option", "onIteration returned a promise, which nothing waits for: it must be synchronous, and return \"stop\" or nothing");
+  }
+  return returned === "stop" ? "onIteration returned \"stop\"" : undefined;
+};
+
 /** Options as the engine takes them, checked, and what the façade keeps of them. @internal */
 export interface CheckedSolve { readonly native: NativeOptions; readonly signal: AbortSignal | undefined; readonly onIteration: SolveOptions["onIteration"] }
 
@@ -290,8 +301,7 @@ export class SolverOf implements Solver {
   async solve(): Promise<Report> {
     takesNoMore("solver.solve()", 0, arguments, MADE_WITH);
     const { signal, onIteration, native: { timeLimitMs: limitMs } } = this.options;
-    const each = onIteration && ((iteration: Iteration) => (onIteration(iteration) === "stop" ? "onIteration returned \"stop\"" : undefined));
-    return this.#report(await this.#begin((native) => native.solve(this.#alive(), "solve"), { onIteration: each, signal, limitMs }));
+    return this.#report(await this.#begin((native) => native.solve(this.#alive(), "solve"), { onIteration: onIteration && stopOf(onIteration), signal, limitMs }));
   }
 
   async step(): Promise<Iteration> {
@@ -300,7 +310,7 @@ export class SolverOf implements Solver {
     let last: Iteration | undefined;
     const { report } = await this.#begin((native) => native.solve(this.#alive(), "step"), { onIteration: (iteration) => { last = iteration; return undefined; }, signal, limitMs });
     if (!last) throw new LeastwiseError("no-step", `no step was made: ${report?.reason ?? "maxIterations or timeLimitMs is 0"}`);
-    this.options.onIteration?.(last);
+    this.options.onIteration && stopOf(this.options.onIteration)(last);
     return last;
   }
 

@@ -26,12 +26,12 @@ export interface Table<V> extends Slot<V>, Disposable {
    * A slot with a row of instances for each of the term's: "all neighbours of a vertex". The function gets an array as
    * long as the row; it runs once for every length that there is (at most 64).
    */
-  rows(ragged: Ragged): Slot<readonly V[]>;
+  rows(ragged: Ragged | readonly ArrayLike<number>[]): Slot<readonly V[]>;
   /**
    * A slot with a row of instances of any length, none or millions, for {@link sumOver}: the function runs once, whatever
    * lengths there are.
    */
-  each(ragged: Ragged): Slot<Each<V>>;
+  each(ragged: Ragged | readonly ArrayLike<number>[]): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
   write(values: ArrayLike<number> | RowsOfNumbers, options?: { at?: Indices }): void;
   /**
@@ -168,11 +168,11 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     return new SlotOf<V>(this, column);
   }
 
-  rows(ragged: Ragged): Slot<readonly V[]> {
+  rows(ragged: Ragged | readonly ArrayLike<number>[]): Slot<readonly V[]> {
     return new RowsOf<V>(this, rowsOf(this.name, ragged));
   }
 
-  each(ragged: Ragged): Slot<Each<V>> {
+  each(ragged: Ragged | readonly ArrayLike<number>[]): Slot<Each<V>> {
     return new EachOf<V>(this, rowsOf(this.name, ragged, "each"));
   }
 

@@ -8,7 +8,7 @@ import type { SolveOptions } from "../solver.js";
 import { CompiledSet, type CompiledFunctions, type CompiledResiduals } from "./compiled.js";
 import { lbfgs } from "./lbfgs.js";
 import { nonlinearLeastSquares } from "./least-squares.js";
-import { mustBeOf } from "./parameters.js";
+import { mustBeOf, mustBeParameters } from "./parameters.js";
 import type { AutogradTermination, SolverOutcome } from "./termination.js";
 import type { Value } from "./value.js";
 
@@ -90,6 +90,7 @@ export async function lbfgsAsync(params: readonly Value[], set: Set, options: En
 async function solved(name: string, params: readonly Value[], set: Set, options: EngineSolveOptions, isLeastSquares: boolean): Promise<EngineSolveResult> {
   const began = performance.now(), { solve, signal, ...known } = checked(`${name}(…, options): options`, options, OPTIONS);
   if (!(set instanceof CompiledSet)) throw new LeastwiseError("no-residual", `${name}(params, set): the set must be CompiledResiduals or CompiledFunctions; a function is for the synchronous solvers`);
+  mustBeParameters(params);
   mustBeOf(set, params);
   const place = set.place(isLeastSquares ? "residuals" : "energy");
   if (!place.batches) {

@@ -215,7 +215,7 @@ export abstract class CompiledSet {
 
   /** The same as {@link evaluateSumWithGradient}, on the set's engine. */
   async evaluateSumWithGradientAsync(params: readonly Value[]): Promise<{ value: number; gradient: number[] }> {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     const { batches } = this.place("evaluation");
     if (!batches) return this.evaluateSumWithGradient(params);
     const gradient = new Array<number>(this.params.length).fill(0);
@@ -225,7 +225,7 @@ export abstract class CompiledSet {
 
   /** The same as {@link evaluate}, on the set's engine. */
   async evaluateAsync(params: readonly Value[]): Promise<{ residuals: number[]; J: number[][]; cost: number }> {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     const { batches } = this.place("evaluation");
     if (!batches) return this.evaluate(params);
     const J = Array.from({ length: this.count }, () => new Array<number>(this.params.length).fill(0));
@@ -233,15 +233,14 @@ export abstract class CompiledSet {
     return { residuals: plain(residuals), J, cost: residuals.reduce((sum, value) => sum + value * value, 0) };
   }
 
-  /** Refuses parameters that are not this set's. @internal */
-  protected mustKnow(params: readonly Value[]): void {
-    // The first leaves, which are read next, are the parameters.
-    const { leaves, params: { length } } = this;
-    for (let k = 0; k < params.length; k++) {
-      if (k < length && params[k] === leaves[k]) continue;
-      const index = this.indices.get(params[k]!);
-      if (index === undefined || index >= length) throw new LeastwiseError("foreign-variable", `Value not registered: params[${k}] is none of the ${length} parameters that this set was compiled with`);
-    }
+  /** Refuses parameters that are not this set's, in its order: gradients and columns are in that one. @internal */
+  mustKnow(call: string, params: readonly Value[]): void {
+    const { params: own } = this;
+    if (!Array.isArray(params)) throw new LeastwiseError("invalid-option", `params must be the array of Values that this set was compiled with, not ${describe(params)}`);
+    const wrong = params.findIndex((param, k) => param !== own[k]);
+    if (wrong < 0 && params.length === own.length) return;
+    const index = wrong < 0 ? undefined : this.indices.get(params[wrong]!), what = wrong < 0 ? `there are ${params.length} params` : index === undefined || index >= own.length ? `params[${wrong}] is none of these` : `params[${wrong}] is number ${index} of these`;
+    throw new LeastwiseError("foreign-variable", `Value not registered: the set was compiled with ${own.length} parameters, and ${call} must have the same, in the same order, but ${what}`);
   }
 
   /** All functions at the leaves' present data. @internal */
@@ -293,7 +292,7 @@ export abstract class CompiledSet {
 
   /** Σf and its gradient, at the present `data` of all leaves. */
   evaluateSumWithGradient(params: readonly Value[]): { value: number; gradient: number[] } {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     const { residuals, gradient } = this.run(Mode.Gradient);
     return { value: total(residuals), gradient: this.copied(gradient) };
   }
@@ -308,7 +307,7 @@ export abstract class CompiledSet {
 
   /** All residuals, their Jacobian J in dense rows, and the cost Σr². */
   evaluate(params: readonly Value[]): { residuals: number[]; J: number[][]; cost: number } {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     const { residuals, jacobian } = this.linearize();
     let cost = 0;
     for (let k = 0; k < residuals.length; k++) cost += residuals[k]! * residuals[k]!;
@@ -357,7 +356,7 @@ export class CompiledFunctions extends CompiledSet {
 
   /** Function 0 and its gradient. */
   evaluateGradient(params: readonly Value[]): { value: number; gradient: number[] } {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     if (this.numFunctions === 0) throw new LeastwiseError("empty-term", "No functions compiled: the function returned an empty array");
     const { residuals, jacobian } = this.linearize();
     const gradient = new Array<number>(this.params.length).fill(0);
@@ -367,7 +366,7 @@ export class CompiledFunctions extends CompiledSet {
 
   /** All functions, and their Jacobian in dense rows. */
   evaluateJacobian(params: readonly Value[]): { values: number[]; jacobian: number[][] } {
-    this.mustKnow(params);
+    this.mustKnow("an evaluation", params);
     const { residuals, jacobian } = this.linearize();
     return { values: plain(residuals), jacobian: this.dense(jacobian) };
   }

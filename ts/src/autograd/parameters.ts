@@ -31,9 +31,7 @@ function ordered(set: CompiledSet, params: readonly Value[]): ResidualModel {
 
 /** @internal */
 export function mustBeOf(set: CompiledSet, params: readonly Value[]): void {
-  if (set.params.length !== params.length || set.params.some((param, k) => param !== params[k])) {
-    throw new LeastwiseError("foreign-variable", `Value not registered: the set was compiled with ${set.params.length} parameters, and the solve must have the same, in the same order`);
-  }
+  set.mustKnow("the solve", params);
 }
 
 /** @internal */
@@ -41,6 +39,7 @@ export function mustBeParameters(params: readonly Value[]): void {
   valuesOf("params", params);
   const seen = new Map<Value, number>();
   params.forEach((param, k) => {
+    if (!param.requiresGrad) throw new LeastwiseError("invalid-option", `params[${k}] is a constant${param.label && ` (${param.label})`}, which no step changes: make parameters with V.W(${param.data})`);
     if (seen.has(param)) throw new LeastwiseError("invalid-option", `params[${k}] and params[${seen.get(param)}] are the same Value: list it once`);
     seen.set(param, k);
   });

@@ -3,7 +3,7 @@ import { LeastwiseError } from "../errors.js";
 import { CompiledResiduals } from "./compiled.js";
 import { nonlinearLeastSquares, type NonlinearLeastSquaresOptions, type NonlinearLeastSquaresResult } from "./least-squares.js";
 import { Op, SMALLEST_DIVISOR } from "./rules.js";
-import { binary, mean, operand, power, sum, ternary, unary, Value } from "./value.js";
+import { binary, mean, operand, power, sum, ternary, unary, SharedConstant, Value } from "./value.js";
 
 /**
  * A value, or a number, which stands for a constant.
@@ -14,7 +14,7 @@ import { binary, mean, operand, power, sum, ternary, unary, Value } from "./valu
 export type Operand = Value | number;
 
 /** Constants by number: the same number is the same object. */
-const interned = new Map<number, Value>();
+const interned = new Map<number, SharedConstant>();
 const MOST_INTERNED = 10_000;
 
 /** Refuses a divisor that is smaller than a caller's own limit. */
@@ -36,12 +36,16 @@ const limitOf = (eps: number): number => Math.max(eps, SMALLEST_DIVISOR);
  * console.log(a.grad);  // 2
  */
 export class V {
-  /** A constant. The same number gives the same object. */
+  /**
+   * A constant. The same number gives the same object, so its `data` can't be assigned to; {@link V.Param} makes constants that may change.
+   *
+   * @throws `non-finite` unless `value` is a finite number
+   */
   static C(value: number, label = ""): Value {
     const known = interned.get(value);
     if (known) return known;
     // −0 is found by the key 0, too: without the sum it would be everybody's 0 from then on.
-    const made = new Value(typeof value === "number" ? value + 0 : value, label);
+    const made = new SharedConstant(typeof value === "number" ? value + 0 : value, label);
     if (interned.size < MOST_INTERNED) interned.set(value, made);
     return made;
   }

@@ -37,7 +37,7 @@ export type BackwardFn = () => void;
  */
 export class Value {
   /** The number. Assigning to it changes no result that was computed before. */
-  data: number;
+  declare data: number;
   /** ∂root/∂this, added up by {@link Value.backward}. */
   grad = 0;
   /** True for trainable leaves, and for results with an operand that requires gradients. */
@@ -159,6 +159,11 @@ export class Value {
     const { label } = this;
     return `Value(data=${this.data.toFixed(4)}, grad=${this.grad.toFixed(4)}, label=${label})`;
   }
+  /** Throws where JavaScript wants a number: operators compute nothing here, and would compare texts. @internal */
+  [Symbol.toPrimitive](hint: string): string {
+    if (hint === "string") return this.toString();
+    throw new LeastwiseError("untraceable", "a Value was used as a JavaScript number (an operator such as - or <, Math.*): use methods, such as a.sub(b) and a.lt(b), or `data` for its number");
+  }
 
   /** The sum of values; 0 of none. */
   static sum(values: readonly (Value | number)[]): Value { return sum(values); }
@@ -198,6 +203,26 @@ export class Value {
     made.label = label;
     if (made.op === Op.Custom) made.custom = backward(made);
     return made;
+  }
+}
+
+/**
+ * A constant that all who ask for its number share: its `data` is not to be assigned to.
+ *
+ * @internal
+ */
+export class SharedConstant extends Value {
+  /** The number. An accessor of the prototype stands for `data`, so that all values have one shape but these. */
+  declare private held: number | undefined;
+
+  static {
+    Object.defineProperty(this.prototype, "data", {
+      get(this: SharedConstant) { return this.held; },
+      set(this: SharedConstant, next: unknown) {
+        if (this.held !== undefined) throw new LeastwiseError("invalid-option", `V.C(${this.held}) is one constant for all who ask for ${this.held}: V.Param(${this.held}, name) makes one whose data may be assigned, not ${describe(next)} to this one`);
+        this.held = next as number;
+      },
+    });
   }
 }
 

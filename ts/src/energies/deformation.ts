@@ -36,7 +36,7 @@ export interface Arap extends Energy<{ rest: Data<Vec3> }> {
  * over all vertices i, their neighbours j and a rotation Rᵢ of every vertex; p are the mesh's positions, at rest.
  *
  * - `x`: variables of three components, a vertex each.
- * - `rotation`: variables of the shape `quaternion`, a vertex each. Default: new ones that begin at no rotation, named "rotation".
+ * - `rotation`: variables of the shape `quaternion`, a vertex each. Default: new ones that begin at no rotation, named "rotation", or "NAME rotation" of a term that is given a name.
  * - `weights`: `"cotangent"` (cot α + cot β)/2, negative ones counting as 0, or `"uniform"` 1. Default `"cotangent"`.
  *
  * ```ts
@@ -44,7 +44,7 @@ export interface Arap extends Energy<{ rest: Data<Vec3> }> {
  * arap(problem, mesh, { x });
  * ```
  *
- * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `invalid-option` for other options; errors of meshes as `inspect` has them
+ * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `shape` unless they have three components; `invalid-option` for other options; errors of meshes as `inspect` has them
  * @example
  * const { rotation } = arap(problem, mesh, { x });
  * x.fix([0, 1, 2]);
@@ -53,8 +53,9 @@ export interface Arap extends Energy<{ rest: Data<Vec3> }> {
 export function arap(problem: Problem, mesh: MeshLike, options: EnergyOptions & { x: Variables<Vec3>; rotation?: Variables<Quat>; weights?: "cotangent" | "uniform" }): Arap {
   const call = "arap(problem, mesh, options)";
   takesNoMore(call, 3, arguments);
-  const { name = "arap", weight = 1, weights: kind = "cotangent", ...of } = checked(`${call}: options`, options, ARAP, { prefix: `${call}: ` });
-  const { positions, faces, vertices, x } = restOf<Vec3>(call, mesh, of.x);
+  const { name, weight = 1, weights: kind = "cotangent", ...of } = checked(`${call}: options`, options, ARAP, { prefix: `${call}: ` });
+  const { positions, faces, vertices, x } = restOf<Vec3>(call, mesh, of.x), { width } = x as unknown as { readonly width: number };
+  if (width !== 3) throw new LeastwiseError("shape", `${call}: "${x.name}" has ${width} component${width === 1 ? "" : "s"}, but rotations are of space: x has three`);
   mustHaveCorners(call, faces);
   mustHave(call, faces.length, "faces");
   const { edges, weights } = cotangentsOf(positions, faces), count = weights.length;
@@ -69,16 +70,16 @@ export function arap(problem: Problem, mesh: MeshLike, options: EnergyOptions & 
     each.fill(kind === "uniform" ? 1 : Math.max(weights[e]!, 0), 2 * e, 2 * e + 2);
   }
   const rotation = of.rotation === undefined
-    ? problem.variables("rotation", { shape: quaternion, values: Float64Array.from({ length: 4 * vertices }, (_, k) => Number(k % 4 === 3)) })
+    ? problem.variables(name === undefined ? "rotation" : `${name} rotation`, { shape: quaternion, values: Float64Array.from({ length: 4 * vertices }, (_, k) => Number(k % 4 === 3)) })
     : variablesOf<Quat>(`${call}: rotation`, of.rotation, vertices);
-  const term = problem.residuals(name, { over, of: [x, x, rotation.at(0)], data: { rest: column(rest, 3) }, weight: scaled(each, weight) }, formulas.arap);
+  const term = problem.residuals(name ?? "arap", { over, of: [x, x, rotation.at(0)], data: { rest: column(rest, 3) }, weight: scaled(each, weight) }, formulas.arap);
   return Object.assign(weighted(term, each), { rotation });
 }
 
 const LENGTHS = { ...ENERGY, length: given() } as const;
 
 /**
- * Lengths of edges: ½ Σ (‖xᵢ − xⱼ‖ − ℓᵢⱼ)², springs of stiffness `weight`.
+ * Lengths of edges: ½ Σ (‖xᵢ − xⱼ‖ − ℓᵢⱼ)², springs of stiffness `weight`. `edgeLengths` of `leastwise/mesh` measures lengths instead.
  *
  * - `x`: variables of two or three components.
  * - `length`: ℓ, one for all, or one for each row of `edges(triangles)`. Default: the lengths of the mesh.

@@ -65,7 +65,7 @@ function inPlane(name: string, title: string, problem: Problem, mesh: MeshLike, 
 
 /**
  * LSCM, least squares conformal maps (Lévy, Petitjean, Ray & Maillot 2002): ½ Σ A ((u_x − v_y)² + (u_y + v_x)²). A sum of squares of linear
- * residuals, 0 for a similarity; hold two vertices, or everything shrinks to a point. `x`: variables of two components.
+ * residuals, 0 for a similarity; hold two vertices, or everything shrinks to a point. `x`: variables of two components. `lscm` of `leastwise/mesh` computes such a map instead.
  *
  * @throws `foreign-variable` or `data-length` unless `x` are the variables of the vertices; `invalid-option` for other options; errors of meshes as `inspect` has them
  * @example

@@ -49,6 +49,7 @@ export async function tutte(lw: Engine, mesh: MeshLike, options: { weights?: "un
  * Least squares conformal map (Lévy, Petitjean, Ray & Maillot 2002): of every face, weighted by its area, the rows u_x − v_y and
  * u_y + v_x, which vanish where angles stay. Two vertices of the longest boundary loop, about opposite each other, are held
  * at their distance. Triangles may turn over. Gives u v of every vertex, flat.
+ * `lscm` of `leastwise/energies` adds this energy to a problem instead.
  *
  * @throws `shape` as {@link tutte} does, and for a face without area
  * @example

@@ -201,7 +201,8 @@ export function cotangentsOf(positions: F64, faces: Uint32Array, { edges, edgeOf
 }
 
 /**
- * Length of every edge of an index table of two columns, by default all edges of the mesh in the order of `edges(triangles)`.
+ * Length of every edge of an index table of two columns, by default all edges of the mesh in the order of `edges(triangles)`. `edgeLengths` of
+ * `leastwise/energies` adds springs to a problem instead.
  *
  * @throws `shape`, `data-length`, `index-out-of-range` or `non-finite` for what is no mesh; `data-length` or `index-out-of-range` for a table that has no pairs of its vertices
  * @example

@@ -206,12 +206,12 @@ export function sequential<D extends DType = "f32">(...parts: readonly Part<D>[]
  * const model = mlp(lw, [64, 128, 10], { seed: 1, activation: "gelu" });
  */
 export function mlp<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, sizes: readonly number[], options: MlpOptions<D>): Module<NoInfer<D>> {
-  const what = "mlp(lw, sizes)";
-  const { activation = "relu", seed, dtype } = checked(`${what}: options`, options, MLP, { prefix: `${what}: ` });
+  const what = "mlp(lw, sizes, { seed })";
+  const { activation = "relu", seed, dtype } = checked(`${what}: options`, options === undefined ? {} : options, MLP, { prefix: `${what}: ` });
   mustBeEngine(what, lw);
   const widths = isList(sizes) ? Array.from(taken(`${what}: sizes`, sizes).values) : [];
-  if (widths.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes): sizes are those of inputs, of what is between, and of outputs: two at least");
-  if (seed === undefined) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, options): a seed is needed");
+  if (widths.length < 2) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, { seed }): sizes are those of inputs, of what is between, and of outputs: two at least");
+  if (seed === undefined) throw new LeastwiseError("invalid-option", "mlp(lw, sizes, { seed }): a seed is needed, a whole number by which weights are drawn");
   const saturates = activation === "tanh" || activation === "sigmoid";
   const parts: Part<D>[] = [];
   for (let k = 1; k < widths.length; k++) {

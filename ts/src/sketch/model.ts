@@ -7,6 +7,7 @@ import { listOf } from "../arrays.js";
 import { checked, flag, given, real, whole } from "../options.js";
 import type { Named, Sketch, SketchConstraint } from "../sketch.js";
 import type { Constraint } from "./constraint.js";
+import { withContacts } from "./contacts.js";
 import { Geometry, type ShapeName } from "./geometry.js";
 import { toJSON, type SketchJSON } from "./json.js";
 import { KINDS, type Kind } from "./kinds.js";
@@ -41,6 +42,8 @@ export class SketchOf implements Sketch {
   readonly geometry = new Geometry();
   readonly groups: SketchGroup[] = [];
   constraints: Constraint[] = [];
+  /** Constraints as they are solved, until one changes. */
+  #solved: readonly Constraint[] | undefined;
   readonly #solving: Solving;
   #count = 0;
   #disposed = false;
@@ -56,6 +59,11 @@ export class SketchOf implements Sketch {
   /** Geometry or constraints change, so another problem is built. */
   #changed(): void {
     this.#alive();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#solved = undefined;
     this.#solving.forget();
   }
 
@@ -174,7 +182,9 @@ export class SketchOf implements Sketch {
     const compile = (): void => { made.kind = kind === KINDS.distance && made.value === 0 ? KINDS.coincident : kind; };
     compile();
     this.constraints.push(made);
-    const forget = (): void => this.#solving.forget();
+    const forget = (): void => this.#forget();
+    // A distance of 0 may make a tangent one at that point.
+    const isTie = (): boolean => made.kind === KINDS.distanceToLine && made.value === 0;
     const alive = (): void => {
       this.#alive();
       if (!this.constraints.includes(made)) refuse(`"${made.name}" was removed: it has no value to set`);
@@ -186,11 +196,11 @@ export class SketchOf implements Sketch {
       set value(next) {
         alive();
         check(next);
-        const { kind: before } = made;
+        const { kind: before } = made, wasTie = isTie();
         made.value = next;
         made.version++;
         compile();
-        if (made.kind !== before) forget();
+        if (made.kind !== before || isTie() !== wasTie) forget();
       },
       remove: () => { this.#changed(); this.constraints = this.constraints.filter((other) => other !== made); },
     };
@@ -198,8 +208,16 @@ export class SketchOf implements Sketch {
 
   /** A constraint of points and lines, in the order of the kind's points. */
   #of(kind: Kind, method: string, options: Named, points: readonly unknown[], lines: readonly unknown[], value?: number): SketchConstraint {
-    const of = [...points, ...lines];
-    return this.#add({ kind, method, of, points: [...points.map((point) => this.#point(method, point)), ...lines.flatMap((line) => this.#line(method, line))], ...(value !== undefined || kind.value ? { value: value as number } : {}) }, options);
+    const of = [...points, ...lines], indices = [...points.map((point) => this.#point(method, point)), ...lines.flatMap((line) => this.#line(method, line))];
+    // Pairs of equal angles may share a line, as a bisector does.
+    for (const pair of method === "equalAngle" ? [lines.slice(0, 2), lines.slice(2)] : [lines]) this.#once(method, "lines", pair);
+    this.#once(method, "points", points);
+    if (method === "equalAngle" && lines[0] === lines[2] && lines[1] === lines[3]) refuse("equalAngle(a, b, c, d): two angles, not one twice");
+    return this.#add({ kind, method, of, points: indices, ...(value !== undefined || kind.value ? { value: value as number } : {}) }, options);
+  }
+
+  #once(method: string, what: string, of: readonly unknown[]): void {
+    if (new Set(of).size < of.length) refuse(`${method}(…): two ${what}, not one twice`);
   }
 
   #two(method: string, a: SketchPoint, b: unknown): readonly [SketchPoint, unknown] {
@@ -239,7 +257,9 @@ export class SketchOf implements Sketch {
   }
 
   equalRadius(a: SketchCircle, b: SketchCircle, options: Named = {}): SketchConstraint {
-    return this.#add({ kind: KINDS.equalRadius, method: "equalRadius", of: [a, b], scalars: [this.#circle("equalRadius", a).radius, this.#circle("equalRadius", b).radius] }, options);
+    const scalars = [this.#circle("equalRadius", a).radius, this.#circle("equalRadius", b).radius];
+    this.#once("equalRadius", "circles", [a, b]);
+    return this.#add({ kind: KINDS.equalRadius, method: "equalRadius", of: [a, b], scalars }, options);
   }
 
   pointOnCircle(point: SketchPoint, given: SketchCircle, options: Named = {}): SketchConstraint {
@@ -261,12 +281,15 @@ export class SketchOf implements Sketch {
   }
 
   concentric(a: SketchCircle, b: SketchCircle, options: Named = {}): SketchConstraint {
-    return this.#add({ kind: KINDS.concentric, method: "concentric", of: [a, b], points: [this.#circle("concentric", a).centre, this.#circle("concentric", b).centre] }, options);
+    const points = [this.#circle("concentric", a).centre, this.#circle("concentric", b).centre];
+    this.#once("concentric", "circles", [a, b]);
+    return this.#add({ kind: KINDS.concentric, method: "concentric", of: [a, b], points }, options);
   }
 
   tangent(given: SketchCircle | SketchEllipse, other: SketchLine | SketchCircle, options: Named = {}): SketchConstraint {
     const { geometry } = this, of = [given, other], method = "tangent";
     const { points, centre, radius } = this.#circle(method, given, "ellipse");
+    this.#once(method, "curves", of);
     if (geometry.is(given, "ellipse")) {
       const ends = this.#line(method, other);
       return this.#add({ kind: KINDS.tangentToEllipse, method, of, points: [...points, ...ends], scalars: [radius], side: this.#side(centre, ends) }, options);
@@ -283,6 +306,7 @@ export class SketchOf implements Sketch {
 
   tangentAt(point: SketchPoint, a: Curve, b: Curve, options: Named = {}): SketchConstraint {
     const at = this.#point("tangentAt", point), [first, second] = [this.#tangent(at, a), this.#tangent(at, b)];
+    this.#once("tangentAt", "curves", [a, b]);
     return this.#add({ kind: first.isNormal === second.isNormal ? KINDS.tangentAlong : KINDS.tangentAcross, method: "tangentAt", of: [point, a, b], points: [...first.ends, ...second.ends] }, options);
   }
 
@@ -305,7 +329,7 @@ export class SketchOf implements Sketch {
     const { tolerance = 1e-6, maxIterations = 500, diagnose = true } = checked("solve(options): options", options, SOLVE, { prefix: "solve(options): " });
     this.#isSolving = true;
     try {
-      return await this.#solving.solve(this.constraints, { tolerance, maxIterations, diagnose });
+      return await this.#solving.solve(this.#solved ??= withContacts(this.constraints, this.geometry), { tolerance, maxIterations, diagnose });
     } finally {
       this.#isSolving = false;
     }
