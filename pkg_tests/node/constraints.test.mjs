@@ -151,6 +151,31 @@ test("a constrained solve goes on from a checkpoint in its midst", async (t) => 
   }
 });
 
+test("an energy that falls without end beside a constraint is told soon, by every method", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  for (const method of ["lm", "newton", "dogleg", "lbfgs"]) {
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 2, values: [0, 0] });
+    problem.energy("down", { of: [x] }, ([v]) => v.x.neg());
+    problem.constrain("y is 2", { of: [x], to: "=0" }, ([v]) => v.y.sub(2));
+    const report = await problem.solve({ method });
+    assert.equal(report.termination, "unbounded", `${method}: ${report.reason}`);
+    assert.ok(report.iterations.length < 1000, `${method}: ${report.iterations.length} steps`);
+    problem.dispose();
+  }
+});
+
+test("steps of a constrained solve are counted by minimisation, and the reason says so", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 2, values: [-1.2, 1] });
+  problem.residuals("valley", { of: [x] }, ([v]) => [v.y.sub(v.x.mul(v.x)).mul(10), v.x.sub(1)]);
+  problem.constrain("disc", { of: [x], to: "<=0" }, ([v]) => v.normSq().sub(9));
+  const report = await problem.solve({ maxIterations: 3 });
+  assert.equal(report.termination, "max-iterations");
+  assert.match(report.reason, /^maxIterations = 3 steps were tried in the last minimisation; constraints are met/);
+});
+
 test("a Lagrangian without a least value is told, and does not haunt the next solve either", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const problem = lw.problem();

@@ -275,6 +275,8 @@ impl Lagrangian {
             (Termination::Converged, "there is nothing to be minimised".into())
         } else if slope <= little {
             (Termination::Converged, format!("gradient: max |gᵢ| of the Lagrangian is {slope:.3e} ({})", inner.reason))
+        } else if inner.termination == Termination::MaxIterations {
+            (inner.termination, format!("{} in the last minimisation", inner.reason))
         } else {
             (inner.termination, inner.reason.clone())
         }

@@ -37,14 +37,15 @@ impl Solver {
         Ok(())
     }
 
-    /// Goes back to where the first of several solves began.
+    /// Goes back to where the first of several solves began, with what the first step knew: a damping that a fall without end has driven to
+    /// its least would hide the next fall.
     ///
     /// # Errors
     /// [`Error`] if the problem has no buffers.
     pub fn begin_anew(&mut self, problem: &Problem) -> Result<Recording, Error> {
         self.rollback.forget();
         self.rollback.cancel();
-        self.iterate.forget();
+        self.reset();
         Ok(Recording { commands: vec![Command::Copy { from: self.resources.work.start, to: problem.arenas()?.0 }] })
     }
 
