@@ -264,7 +264,7 @@ impl FitBlocks {
                 regular[lane] &= is_there || system.s[j][lane] != R::ZERO;
             }
         }
-        let mut errors = system.errors();
+        let mut errors = system.errors(over);
         for column in &mut errors {
             for lane in 0..LANES {
                 column[lane] = if regular[lane] { column[lane] } else { R::ZERO };
