@@ -2,8 +2,7 @@
 
 use crate::support::fits::*;
 use crate::support::{Tape, repeated, shared_device};
-use leastwise::device::cpu::CpuDevice;
-use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Playing, Precision, Recording, Slice, binding};
+use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, binding};
 use leastwise::expr::{Graph, Opcode};
 use leastwise::fits::{Candidates, FitData, Fitting, From, Options, Values};
 use leastwise::problem::Reals;
@@ -187,7 +186,8 @@ fn launch_alone(scene: &Scene) {
     let (count, fields) = (sample.count, layout.fields());
     let poison = |i: usize| if i.is_multiple_of(2) { f64::NAN } else { f64::from(1e30f32) };
     let mut outcomes = Vec::new();
-    let devices = [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))];
+    let devices =
+        [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))];
     for (name, mut device) in devices {
         let mut state: Vec<f64> = (0..fields * count + 64).map(|i| poison(i as usize)).collect();
         state[..sample.start.len()].copy_from_slice(&sample.start);

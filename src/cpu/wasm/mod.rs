@@ -13,6 +13,8 @@
 //! left to the interpreter, and that one's message is what a user sees.
 
 mod apply;
+mod exponential;
+mod fit;
 mod frame;
 #[cfg(target_arch = "wasm32")]
 mod link;
@@ -24,6 +26,7 @@ pub mod workers;
 mod write;
 
 pub use apply::apply;
+pub use fit::{SumsForm, is_summed, sums};
 pub use frame::{Frame, Span};
 #[cfg(target_arch = "wasm32")]
 pub use link::{Linked, Ready};
