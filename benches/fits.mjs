@@ -53,6 +53,25 @@ async function resident(lw, options, data, count, each) {
   }
 }
 
+/** Milliseconds of processor time, of all threads of this process. */
+async function processorMs(work) {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
+/** The least processor time of many short repetitions, by turns with the rival's: other programs on the machine hardly matter to it. */
+async function byTurns(call, count, levenbergMarquardt, data) {
+  const least = [Infinity, Infinity], few = 200;
+  for (let k = 0; k < 40; k++) {
+    least[0] = Math.min(least[0], (await processorMs(call)) / count);
+    least[1] = Math.min(least[1], (await processorMs(() => rival(levenbergMarquardt, data, few))) / few);
+  }
+  const [ours, theirs] = least.map((ms) => per(1, ms));
+  return `${ours} of processor time, ${theirs} of ml-levenberg-marquardt: ${(least[1] / least[0]).toFixed(0)} times`;
+}
+
 /** Operations of an evaluation: 25 points of a model with its five derivatives (30), an exponential (20), six compensated sums (30) and a normal matrix (35). */
 const FLOPS = 25 * 115;
 
@@ -138,6 +157,7 @@ export async function fits(args) {
       console.log(`${backend} ${precision}, ${of} fits: ${per(of, total)} (${total.toFixed(1)} ms, ${median(inside).toFixed(1)} ms of it in resume()), ${compared(total / of)}`);
     }
     const made = iterations.reduce((sum, each) => sum + each, 0) / count;
+    if (backend === "cpu" && levenbergMarquardt) console.log(`  least of 40: ${await byTurns(() => call(Math.min(count, 20_000)), Math.min(count, 20_000), levenbergMarquardt, data)}`);
     console.log(`  ${lw.adapter}; first call ${firstMs.toFixed(0)} ms; ${made.toFixed(1)} iterations a fit; ${Object.entries(ended).filter(([, each]) => each).map(([state, each]) => `${each} ${state}`).join(", ")}`);
     for (const of of (given.resident ?? "").split(",").filter(Boolean).map(Number)) await resident(lw, options, data, of, Number(given.each ?? 10_000_000));
     lw.dispose();

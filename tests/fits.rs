@@ -2,8 +2,7 @@
 
 use crate::support::fits::*;
 use crate::support::{Tape, repeated, shared_device};
-use leastwise::device::cpu::CpuDevice;
-use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Playing, Precision, Recording, Slice, binding};
+use leastwise::device::{Command, Device, Dispatch, Kind, Limits, Precision, Recording, Slice, binding};
 use leastwise::expr::{Graph, Opcode};
 use leastwise::fits::{Candidates, FitData, Fitting, From, Options, Values};
 use leastwise::problem::Reals;
@@ -13,17 +12,13 @@ use leastwise::session::{FitSpec, Progress, Session};
 
 const COUNTS: [u32; 5] = [1, 63, 130, 64, 1030];
 
-fn cpu(precision: Precision) -> Device {
-    Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()))
-}
-
 /// F of plain f64 at what was found, and a little beside it in every direction.
 #[test]
 fn fits_end_at_minima() {
     for scene in scenes().into_iter().chain(wide_scenes()) {
         let (fitting, layout) = (scene.fitting(), scene.layout());
         let sample = scene.sample(100, &mut Noise::new(7));
-        let found = cpu(Precision::F64).run_fits(&fitting, &sample);
+        let found = cpu_device(Precision::F64).run_fits(&fitting, &sample);
         let mut at_bounds = 0;
         for fit in 0..sample.count {
             let at = |field: u32| found[(field * sample.count + fit) as usize];
@@ -54,7 +49,7 @@ fn fits_end_at_minima() {
 
 #[test]
 fn the_cpu_in_f32_agrees_with_f64() {
-    agree(&mut cpu(Precision::F32), &mut cpu(Precision::F64), &scenes(), &COUNTS, 0.02);
+    agree(&mut cpu_device(Precision::F32), &mut cpu_device(Precision::F64), &scenes(), &COUNTS, 0.02);
 }
 
 #[test]
@@ -62,36 +57,17 @@ fn webgpu_agrees_with_the_cpu_in_f64() {
     // An adapter in software takes seconds to compile each of them.
     let mut scenes = scenes();
     scenes.rotate_left(2);
-    agree(&mut shared_device(None), &mut cpu(Precision::F64), repeated(&scenes, 2), repeated(&COUNTS, 3), 0.02);
+    agree(&mut shared_device(None), &mut cpu_device(Precision::F64), repeated(&scenes, 2), repeated(&COUNTS, 3), 0.02);
 }
 
 #[test]
 fn webgpu_of_small_limits_agrees_with_the_cpu_in_f64() {
-    agree(&mut shared_device(Some(Limits::SMALL)), &mut cpu(Precision::F64), &scenes()[..1], &[130], 0.02);
+    agree(&mut shared_device(Some(Limits::SMALL)), &mut cpu_device(Precision::F64), &scenes()[..1], &[130], 0.02);
 }
 
-/// Neither the numbers of threads nor time slices change a bit.
 #[test]
 fn bits_are_the_same_however_the_work_is_cut() {
-    let scene = &scenes()[2];
-    let (fitting, sample) = (scene.fitting(), scene.sample(7000, &mut Noise::new(3)));
-    let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    for precision in [Precision::F32, Precision::F64] {
-        let whole = pool(1).install(|| cpu(precision).run_fits(&fitting, &sample));
-        let threaded = pool(3).install(|| cpu(precision).run_fits(&fitting, &sample));
-        assert!(whole.iter().zip(&threaded).all(|(a, b)| a.to_bits() == b.to_bits()), "threads");
-        let mut device = Device::Cpu(CpuDevice::new(precision, Limits { group_size: 16, ..CpuDevice::default_limits() }));
-        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
-        set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();
-        let mut slices = 0;
-        while !matches!(set.resume(&mut device, 0.0).unwrap(), Some(Playing::Finished(_))) {
-            slices += 1;
-        }
-        let sliced = fields(&mut device, &mut set);
-        set.free(&mut device);
-        assert!(slices > 5 && device.counters().bytes_live == 0, "{slices} slices");
-        assert!(whole.iter().zip(&sliced).all(|(a, b)| a.to_bits() == b.to_bits()), "slices");
-    }
+    bits_are_those_of_one_thread(&scenes()[2], 7000);
 }
 
 /// Data that stay on the device: what is uploaded, launched and read back, and that another run finds the same.
@@ -99,7 +75,7 @@ fn bits_are_the_same_however_the_work_is_cut() {
 fn sets_stay_on_the_device() {
     let scene = &scenes()[4];
     let (fitting, sample, other) = (scene.fitting(), scene.sample(600, &mut Noise::new(5)), scene.sample(600, &mut Noise::new(6)));
-    for (name, mut device) in [("cpu", cpu(Precision::F32).into()), ("webgpu", shared_device(None))] {
+    for (name, mut device) in [("cpu", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))] {
         let (alone, changed) = (
             device.run_fits(&fitting, &sample),
             device.run_fits(&fitting, &Sample { data: other.data.clone(), ..scene.sample(600, &mut Noise::new(5)) }),
@@ -154,7 +130,7 @@ fn the_best_of_several_starts_is_kept() {
     // Two centres, each with the heights that fits begin at.
     let rows = [0.0, 2.0, 0.0, 0.0, 0.0, 9.5, 0.0, 0.0];
     for (name, mut device) in
-        [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
+        [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))]
     {
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         let live = device.counters().bytes_live;
@@ -210,7 +186,8 @@ fn launch_alone(scene: &Scene) {
     let (count, fields) = (sample.count, layout.fields());
     let poison = |i: usize| if i.is_multiple_of(2) { f64::NAN } else { f64::from(1e30f32) };
     let mut outcomes = Vec::new();
-    let devices = [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))];
+    let devices =
+        [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))];
     for (name, mut device) in devices {
         let mut state: Vec<f64> = (0..fields * count + 64).map(|i| poison(i as usize)).collect();
         state[..sample.start.len()].copy_from_slice(&sample.start);
@@ -290,7 +267,7 @@ fn what_cannot_be_fitted_ends_in_a_state() {
     let start = (0..4).flat_map(|number| rows.iter().map(move |(_, start, _)| start[number])).collect();
     let sample = Sample { count, points: 24, data, start, bounds: Vec::new(), offsets, each: Vec::new() };
     for (name, mut device) in
-        [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
+        [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))]
     {
         let found = device.run_fits(&fitting, &sample);
         let at = |field: u32, fit: u32| found[(field * count + fit) as usize];
@@ -324,7 +301,7 @@ fn standard_errors_of_a_line_are_the_known_ones() {
     let xs = [0.0, 1.0, 2.0, 3.0, 4.0];
     let data: Vec<f64> = xs.iter().copied().chain([1.0, 3.1, 4.9, 7.0, 9.0]).collect();
     let data = FitData { count: 1, points: 5, data: Values::Doubles(&data), start: &[0.0, 0.0], bounds: &[], offsets: &[] };
-    let mut device = cpu(Precision::F64);
+    let mut device = cpu_device(Precision::F64);
     let mut set = fitting.set(&mut device, &data).unwrap();
     let found = run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
     // Σ (x − x̄)² is 10, and x̄ is 2.
@@ -354,7 +331,7 @@ fn a_traced_line_is_fitted() {
         tape: &tape.words,
         output,
     };
-    let mut session = Session::new(cpu(Precision::F64));
+    let mut session = Session::new(cpu_device(Precision::F64));
     let fit = session.add_fit(&spec).unwrap();
     assert!(session.fit_capacity(fit, 3).unwrap() > 1000);
     let data = Reals::F64(&[0.0, 1.0, 2.0, 1.0, 3.0, 5.0, 4.0, 3.0, 2.0]);
@@ -381,7 +358,7 @@ fn a_traced_line_is_fitted() {
 }
 
 fn cpu_session() -> Session {
-    Session::new(cpu(Precision::F64))
+    Session::new(cpu_device(Precision::F64))
 }
 
 #[test]
@@ -396,7 +373,7 @@ fn too_many_parameters_and_wrong_sizes_are_refused() {
     let code = |free: u32| Fitting::new(&model, layout(free)).err().map(|error| error.code());
     assert_eq!((code(33), code(0), code(32)), (Some("limits"), Some("invalid-option"), None));
     let fitting = Fitting::new(&model, layout(1)).unwrap();
-    let mut device = cpu(Precision::F32);
+    let mut device = cpu_device(Precision::F32);
     let start = [0.0; 66];
     let mut code = |data: &[f64], start: &[f64], bounds: &[f64], options: Options| {
         let data = FitData { count: 2, points: 3, data: Values::Doubles(data), start, bounds, offsets: &[] };

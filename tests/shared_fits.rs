@@ -3,7 +3,6 @@
 
 use crate::support::fits::*;
 use crate::support::{SharedDevice, shared_device};
-use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
 use leastwise::expr::Graph;
 use leastwise::fits::{Candidates, FitSet, Fitting, From, Options};
@@ -11,7 +10,7 @@ use leastwise::program::fit::fit_state;
 use leastwise::program::{FitModel, FitWeights};
 
 fn devices() -> [(&'static str, SharedDevice, f64); 3] {
-    let cpu = |precision: Precision| Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits())).into();
+    let cpu = |precision: Precision| cpu_device(precision).into();
     [("cpu f64", cpu(Precision::F64), 1e-9), ("cpu f32", cpu(Precision::F32), 1e-3), ("webgpu", shared_device(None), 1e-3)]
 }
 
@@ -130,6 +129,43 @@ fn reduced_equations_and_errors_are_those_of_the_whole_matrix() {
     }
 }
 
+/// Neither the number of threads nor time slices change a bit of the sums over fits, or of the standard errors that follow.
+#[test]
+fn bits_of_sums_and_errors_are_the_same_however_the_work_is_cut() {
+    let (scene, shared) = scenes_that_share().remove(2);
+    let (fitting, m) = (sharing(&scene, &shared), shared.len());
+    let sample = scene.sample(3000, &mut Noise::new(23));
+    let covariance: Vec<f64> = (0..m * m).map(|k| if k % (m + 1) == 0 { 0.02 } else { 0.003 }).collect();
+    for precision in [Precision::F32, Precision::F64] {
+        let found = |threads: usize, sliced: bool| {
+            on_threads(threads, || {
+                let mut device = cpu_device(precision);
+                let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+                run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
+                let go_on = |device: &mut Device, set: &mut FitSet| {
+                    let (values, slices) = if sliced { finished_in_slices(device, set) } else { (finished(device, set), usize::MAX) };
+                    assert!(slices > 3, "{slices} slices");
+                    values
+                };
+                set.reduce(&mut device).unwrap();
+                let sums = go_on(&mut device, &mut set);
+                set.spread(&mut device, &covariance, false).unwrap();
+                go_on(&mut device, &mut set);
+                let after = fields(&mut device, &mut set);
+                set.free(&mut device);
+                (sums, after)
+            })
+        };
+        let (sums, after) = found(1, false);
+        assert_eq!(sums.len(), 2 * (m * (m + 3) / 2 + 3));
+        for (what, threads, sliced) in [("threads", 3, false), ("slices", 1, true), ("threads and slices", 3, true)] {
+            let (others, later) = found(threads, sliced);
+            assert_same_bits(&sums, &others, &format!("{precision:?}, {what}: sums"));
+            assert_same_bits(&after, &later, &format!("{precision:?}, {what}: errors"));
+        }
+    }
+}
+
 /// Trials set shared parameters of all fits, keep what was accepted, and bring it back.
 #[test]
 fn trials_are_kept_and_restored() {
@@ -212,7 +248,7 @@ fn what_cannot_be_shared_is_refused() {
     assert_eq!(code(&[], &[0, 1]), Some("invalid-option"));
     let fitting = scene.fitting();
     let sample = scene.sample(3, &mut Noise::new(1));
-    let mut device = Device::Cpu(CpuDevice::new(Precision::F64, CpuDevice::default_limits()));
+    let mut device = cpu_device(Precision::F64);
     let mut set = fitting.set(&mut device, &sample.data()).unwrap();
     assert_eq!(set.reduce(&mut device).unwrap_err().code(), "invalid-option");
     assert_eq!(set.spread(&mut device, &[], false).unwrap_err().code(), "invalid-option");

@@ -25,6 +25,7 @@ mod energies;
 #[path = "equalities/main.rs"]
 mod equalities;
 mod expressions;
+mod fit_modules;
 mod fits;
 #[path = "functions/main.rs"]
 mod functions;

@@ -3,55 +3,31 @@
 
 use crate::support::fits::*;
 use crate::support::shared_device;
-use leastwise::device::cpu::CpuDevice;
-use leastwise::device::{Device, Limits, Playing, Precision};
+use leastwise::device::{Limits, Precision};
 use leastwise::fits::{Candidates, From, Options};
 use leastwise::program::fit::fit_state;
 
 const COUNTS: [u32; 3] = [1, 65, 200];
 
-fn cpu(precision: Precision) -> Device {
-    Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()))
-}
-
 #[test]
 fn the_cpu_in_f32_agrees_with_f64() {
-    agree(&mut cpu(Precision::F32), &mut cpu(Precision::F64), &wide_scenes(), &COUNTS, 0.05);
+    agree(&mut cpu_device(Precision::F32), &mut cpu_device(Precision::F64), &wide_scenes(), &COUNTS, 0.05);
 }
 
 #[test]
 fn webgpu_agrees_with_the_cpu_in_f64() {
     // An adapter in software takes long to compile larger models.
-    agree(&mut shared_device(None), &mut cpu(Precision::F64), &wide_scenes()[..2], &[1, 30], 0.05);
+    agree(&mut shared_device(None), &mut cpu_device(Precision::F64), &wide_scenes()[..2], &[1, 30], 0.05);
 }
 
 #[test]
 fn webgpu_of_small_limits_agrees_with_the_cpu_in_f64() {
-    agree(&mut shared_device(Some(Limits::SMALL)), &mut cpu(Precision::F64), &wide_scenes()[..1], &[30], 0.05);
+    agree(&mut shared_device(Some(Limits::SMALL)), &mut cpu_device(Precision::F64), &wide_scenes()[..1], &[30], 0.05);
 }
 
-/// Neither the numbers of threads and lanes nor time slices change a bit.
 #[test]
 fn bits_are_the_same_however_the_work_is_cut() {
-    let scene = &wide_scenes()[2];
-    let (fitting, sample) = (scene.fitting(), scene.sample(700, &mut Noise::new(3)));
-    let pool = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    for precision in [Precision::F32, Precision::F64] {
-        let whole = pool(1).install(|| cpu(precision).run_fits(&fitting, &sample));
-        let threaded = pool(3).install(|| cpu(precision).run_fits(&fitting, &sample));
-        assert!(whole.iter().zip(&threaded).all(|(a, b)| a.to_bits() == b.to_bits()), "threads");
-        let mut device = Device::Cpu(CpuDevice::new(precision, Limits { group_size: 16, ..CpuDevice::default_limits() }));
-        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
-        set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();
-        let mut slices = 0;
-        while !matches!(set.resume(&mut device, 0.0).unwrap(), Some(Playing::Finished(_))) {
-            slices += 1;
-        }
-        let sliced = fields(&mut device, &mut set);
-        set.free(&mut device);
-        assert!(slices > 5 && device.counters().bytes_live == 0, "{slices} slices");
-        assert!(whole.iter().zip(&sliced).all(|(a, b)| a.to_bits() == b.to_bits()), "slices");
-    }
+    bits_are_those_of_one_thread(&wide_scenes()[2], 700);
 }
 
 /// On a device in f32, another run finds the same bits.
@@ -74,7 +50,7 @@ fn a_dense_solver_finds_the_same() {
         let (fitting, layout, count) = (scene.fitting(), scene.layout(), 10);
         assert_eq!((layout.free_count(), layout.is_wide()), (free, true));
         let sample = scene.sample(count, &mut Noise::new(21));
-        let found = cpu(Precision::F64).run_fits(&fitting, &sample);
+        let found = cpu_device(Precision::F64).run_fits(&fitting, &sample);
         for fit in 0..count {
             let at = |field: u32| found[(field * count + fit) as usize];
             let start = (0..layout.parameters).map(|number| sample.start[(number * count + fit) as usize]).collect();
@@ -163,7 +139,7 @@ fn what_cannot_be_fitted_ends_in_a_state() {
     let start = (0..13).flat_map(|number| rows.iter().map(move |(_, start, _)| start[number])).collect();
     let sample = Sample { count, points: 96, data, start, bounds: Vec::new(), offsets, each: Vec::new() };
     for (name, mut device) in
-        [("cpu f64", cpu(Precision::F64).into()), ("cpu f32", cpu(Precision::F32).into()), ("webgpu", shared_device(None))]
+        [("cpu f64", cpu_device(Precision::F64).into()), ("cpu f32", cpu_device(Precision::F32).into()), ("webgpu", shared_device(None))]
     {
         let found = device.run_fits(&fitting, &sample);
         let at = |field: u32, fit: u32| found[(field * count + fit) as usize];
@@ -193,7 +169,7 @@ fn the_best_of_several_starts_is_kept() {
     let sample = scene.sample(count, &mut Noise::new(8));
     // Widths of the first peak, of which one is far from all.
     let rows: Vec<f64> = [30.0, 1.4, 0.02].into_iter().flat_map(|width| (0..13).map(move |k| if k == 2 { width } else { 0.0 })).collect();
-    for (name, mut device) in [("cpu f64", cpu(Precision::F64).into()), ("webgpu", shared_device(None))] {
+    for (name, mut device) in [("cpu f64", cpu_device(Precision::F64).into()), ("webgpu", shared_device(None))] {
         let mut set = fitting.set(&mut device, &sample.data()).unwrap();
         let plain = run(&mut device, &mut set, From::Start, &Candidates::NONE, &Options::default());
         for fitted in [true, false] {

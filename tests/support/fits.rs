@@ -1,6 +1,7 @@
 //! Fits of a Gaussian peak on a background, in every layout, and how any device's are compared with those of the CPU in f64.
 
-use leastwise::device::{Device, Playing, Signal};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, Limits, Playing, Precision, Signal};
 use leastwise::expr::{Expr, Graph, Unary};
 use leastwise::fits::{Candidates, FitData, FitSet, Fitting, From, Options, Values};
 use leastwise::problem::Loss;
@@ -302,6 +303,49 @@ pub fn finished(device: &mut Device, set: &mut FitSet) -> Vec<f64> {
             Some(Playing::Waiting(signal)) => wait(device, &signal),
             Some(Playing::Yielded) | None => {}
         }
+    }
+}
+
+/// The CPU, with its own limits.
+pub fn cpu_device(precision: Precision) -> Device {
+    Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()))
+}
+
+/// The same on so many threads.
+pub fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(work)
+}
+
+/// Numbers are the same to the bit.
+pub fn assert_same_bits(a: &[f64], b: &[f64], what: &str) {
+    assert!(a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits()), "{what}");
+}
+
+/// Goes on to the end in the shortest time slices; also gives their number.
+pub fn finished_in_slices(device: &mut Device, set: &mut FitSet) -> (Vec<f64>, usize) {
+    let mut slices = 0;
+    loop {
+        if let Some(Playing::Finished(values)) = set.resume(device, 0.0).unwrap() {
+            return (values, slices);
+        }
+        slices += 1;
+    }
+}
+
+/// Neither the numbers of threads and lanes nor time slices change a bit of so many fits on the CPU.
+pub fn bits_are_those_of_one_thread(scene: &Scene, count: u32) {
+    let (fitting, sample) = (scene.fitting(), scene.sample(count, &mut Noise::new(3)));
+    for precision in [Precision::F32, Precision::F64] {
+        let [whole, threaded] = [1, 3].map(|threads| on_threads(threads, || cpu_device(precision).run_fits(&fitting, &sample)));
+        assert_same_bits(&whole, &threaded, "threads");
+        let mut device = Device::Cpu(CpuDevice::new(precision, Limits { group_size: 16, ..CpuDevice::default_limits() }));
+        let mut set = fitting.set(&mut device, &sample.data()).unwrap();
+        set.begin(&mut device, From::Start, &Candidates::NONE, &Options::default()).unwrap();
+        let (_, slices) = finished_in_slices(&mut device, &mut set);
+        let sliced = fields(&mut device, &mut set);
+        set.free(&mut device);
+        assert!(slices > 5 && device.counters().bytes_live == 0, "{slices} slices");
+        assert_same_bits(&whole, &sliced, "slices");
     }
 }
 

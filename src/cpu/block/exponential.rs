@@ -10,25 +10,25 @@ use super::numbers::{LN2, high, nearest, polynomial, power_of_two, scaled, selec
 use super::operations::{Function, functions};
 use std::f64::consts::LOG2_E;
 
+/// Coefficients of q.
+pub const TAIL: [f64; 11] = [
+    0.5,
+    0.166_666_666_666_666_77,
+    0.041_666_666_666_666_69,
+    0.008_333_333_333_321_744,
+    0.001_388_888_888_887_015_7,
+    0.000_198_412_698_858_740_08,
+    2.480_158_735_621_881_2e-5,
+    2.755_724_444_136_132_5e-6,
+    2.755_724_541_148_616e-7,
+    2.510_896_163_236_985_8e-8,
+    2.092_382_644_388_765e-9,
+];
+
 /// eʳ⁺ᶜ − 1 − r for |r| ≤ 0.3466 and a tiny c.
 #[inline(always)]
 pub fn tail(r: f64, c: f64) -> f64 {
-    let q = polynomial(
-        r,
-        [
-            0.5,
-            0.166_666_666_666_666_77,
-            0.041_666_666_666_666_69,
-            0.008_333_333_333_321_744,
-            0.001_388_888_888_887_015_7,
-            0.000_198_412_698_858_740_08,
-            2.480_158_735_621_881_2e-5,
-            2.755_724_444_136_132_5e-6,
-            2.755_724_541_148_616e-7,
-            2.510_896_163_236_985_8e-8,
-            2.092_382_644_388_765e-9,
-        ],
-    );
+    let q = polynomial(r, TAIL);
     r * r * q + (c + c * r)
 }
 
@@ -58,18 +58,37 @@ pub fn exp(a: f64) -> f64 {
     exp_scaled(a, 0.0)
 }
 
+/// Numbers of [`exp_single`].
+pub struct Single {
+    /// [`numbers::ROUND`](super::numbers::ROUND) in f32.
+    pub round: f32,
+    /// The largest and the least a; beyond, the result is ∞ or 0.
+    pub range: [f32; 2],
+    /// ln 2 in 9 bits, so that a multiple is exact, and what it is more than ln 2.
+    pub ln_2: [f32; 2],
+    /// Coefficients of q.
+    pub tail: [f32; 5],
+}
+
+/// The numbers.
+pub const SINGLE: Single = Single {
+    round: 1.5 * (1u32 << 23) as f32,
+    range: [100.0, -110.0],
+    ln_2: [0.693_359_4, 2.121_944_4e-4],
+    tail: [0.5, 0.166_665_42, 0.041_666_28, 0.008_366_644, 0.001_394_655_6],
+};
+
 /// eᵃ in f32 arithmetic, as `shaders/functions/exponential.wgsl` has it: twice as many lanes, and a shorter polynomial.
 #[inline(always)]
 pub fn exp_single(a: f32) -> f32 {
-    const ROUND: f32 = 1.5 * (1u32 << 23) as f32;
-    let power_of_two = |n: f32| f32::from_bits((n + ROUND).to_bits().wrapping_add(127) << 23);
-    let a = if a > 100.0 { 100.0 } else { a };
-    let a = if a < -110.0 { -110.0 } else { a };
-    let n = (a * std::f32::consts::LOG2_E + ROUND) - ROUND;
-    // ln 2 in 9 bits, so that a multiple is exact, and the rest.
-    let r = (a - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    let q = 0.5 + r * (0.166_665_42 + r * (0.041_666_28 + r * (0.008_366_644 + r * 0.001_394_655_6)));
-    let half = (0.5 * n + ROUND) - ROUND;
+    let Single { round, range: [most, least], ln_2, tail } = SINGLE;
+    let power_of_two = |n: f32| f32::from_bits((n + round).to_bits().wrapping_add(127) << 23);
+    let a = if a > most { most } else { a };
+    let a = if a < least { least } else { a };
+    let n = (a * std::f32::consts::LOG2_E + round) - round;
+    let r = (a - n * ln_2[0]) + n * ln_2[1];
+    let q = tail[0] + r * (tail[1] + r * (tail[2] + r * (tail[3] + r * tail[4])));
+    let half = (0.5 * n + round) - round;
     (1.0 + (r + r * r * q)) * power_of_two(half) * power_of_two(n - half)
 }
 

@@ -4,10 +4,11 @@ use super::BlockProgram;
 use super::allocate::{Source, Step, Uniform};
 use super::instructions::SimdKernel;
 use super::lanes::{Columns, LANES, Registers, gather, pad, padded, width};
-use super::operations::{binary, multiply_add, select, unary};
+use super::operations::{binary, multiply_add, own_exp, select, unary};
 use super::parts::Part;
 use super::trig::sin_cos;
 use crate::real::Real;
+use leastwise_program::Unary;
 use std::ops::Range;
 
 /// What a run reads, whichever part of it.
@@ -97,7 +98,11 @@ impl<R: Real> Bound<'_, '_, R> {
                 }
                 Step::Unary { out, operation, operand } => {
                     let (out, operands) = registers.split(out, views);
-                    unary(operation, out, operands.at(operand));
+                    // In f64 they are the same.
+                    match operation {
+                        Unary::Exp if self.program.has_own_exp && size_of::<R>() == 4 => own_exp(out, operands.at(operand)),
+                        _ => unary(operation, out, operands.at(operand)),
+                    }
                 }
                 Step::SinCos { sin, cos, operand } => {
                     let ([sin, cos], x) = registers.split_two([sin, cos], operand, views);

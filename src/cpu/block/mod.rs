@@ -12,7 +12,7 @@
 
 mod allocate;
 mod error_function;
-mod exponential;
+pub(super) mod exponential;
 mod fit;
 mod fused;
 mod hyperbolic;
@@ -22,7 +22,7 @@ mod inverse_trig;
 mod lanes;
 mod logarithm;
 mod merged;
-mod numbers;
+pub(super) mod numbers;
 mod operations;
 mod parts;
 mod power;
@@ -84,6 +84,8 @@ pub struct BlockProgram {
     /// Numbers of targets, by buffer and column.
     order: Vec<u32>,
     instructions: Instructions,
+    /// True if eᵃ is computed in the arithmetic of the reals ([`Real::exp`]).
+    has_own_exp: bool,
     #[cfg(target_arch = "wasm32")]
     linked: Linked,
     #[cfg(target_arch = "wasm32")]
@@ -127,6 +129,7 @@ impl BlockProgram {
             linked: Linked::new(&program),
             addresses: program.addresses,
             instructions,
+            has_own_exp: false,
         }
     }
 

@@ -210,6 +210,12 @@ pub fn multiply_add<R: Real>(out: &mut [R], a: &[R], b: &[R], c: &[R]) {
     lanes!(out = |a, b, c| a * b + c);
 }
 
+/// eᵃ in the arithmetic of the reals.
+#[inline(always)]
+pub fn own_exp<R: Real>(out: &mut [R], a: &[R]) {
+    lanes!(out = |a| a.exp());
+}
+
 #[inline(always)]
 pub fn select<R: Real>(out: &mut [R], condition: &[R], then: &[R], otherwise: &[R]) {
     lanes!(out = |condition, then, otherwise| if condition != R::ZERO { then } else { otherwise });

@@ -8,8 +8,8 @@
 use super::phases::SIN_COS;
 #[cfg(target_feature = "atomics")]
 use super::workers;
-use super::{Frame, Module, Span, apply};
-use crate::block::{Inputs, Lanes, Part};
+use super::{Frame, Module, Span, SumsForm, apply};
+use crate::block::{Inputs, LANES, Lanes, Part};
 use crate::real::Real;
 use leastwise_program::Program;
 use leastwise_recording::{Precision, Signal};
@@ -100,6 +100,8 @@ enum State {
 /// The modules of a program, one a precision.
 pub struct Linked {
     program: Program,
+    /// Where it is a block's sums that a module computes.
+    sums: Option<SumsForm>,
     states: [Arc<Mutex<State>>; 2],
 }
 
@@ -110,7 +112,19 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl Linked {
     /// Nothing is compiled before it is to run.
     pub fn new(program: &Program) -> Self {
-        Self { program: program.clone(), states: Default::default() }
+        Self { program: program.clone(), sums: None, states: Default::default() }
+    }
+
+    /// The same of sums of fits.
+    pub fn of_sums(program: &Program, form: SumsForm) -> Self {
+        Self { sums: Some(form), ..Self::new(program) }
+    }
+
+    fn module(&self, precision: Precision) -> Result<Module, String> {
+        match &self.sums {
+            Some(form) => Module::of_sums(&self.program, form, precision),
+            None => Module::new(&self.program, precision),
+        }
     }
 
     fn state(&self, precision: Precision) -> &Arc<Mutex<State>> {
@@ -157,7 +171,7 @@ impl Linked {
     }
 
     fn compile(&self, precision: Precision) {
-        let begun = allowed().and_then(|()| Module::new(&self.program, precision)).and_then(|module| {
+        let begun = allowed().and_then(|()| self.module(precision)).and_then(|module| {
             let promise = begin(&module).map_err(|error| refusal(&error))?;
             Ok((module, promise))
         });
@@ -223,6 +237,21 @@ fn refusal(error: &JsValue) -> String {
 }
 
 impl Ready {
+    /// The module that is called.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// Adds a run of points to a block's sums, by the frame of [`Module::of_sums`]; false where it is left to the interpreter.
+    pub fn add(&self, words: &[u32]) -> bool {
+        #[cfg(target_feature = "atomics")]
+        if !self.published.is_here() {
+            return false;
+        }
+        // Its columns have the lanes of a block, and those that it writes are nobody else's.
+        self.place.function()(words.as_ptr(), LANES as u32) == 0
+    }
+
     /// Computes a part, on any thread; false where it is left to the interpreter.
     pub fn run<R: Real>(&self, inputs: &Inputs<R>, part: &mut Part<R>) -> bool {
         let (first, items) = (part.items.start, part.items.len() as u32);

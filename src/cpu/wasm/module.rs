@@ -80,13 +80,23 @@ impl Module {
         let real = precision.bytes() as u32;
         let least = if phases.list.len() > 1 { LANES as u32 } else { 16 / real };
         let scratch = phases.count * slot_bytes(real);
-        let mut module = Self { bytes: Vec::new(), least, scratch, views, targets, gathers, columns, real };
+        let module = Self { scratch, gathers, columns, ..Self::bare(views, targets, least, real) };
         let body = Writer::new(&module, program, &phases).body();
+        module.finish(body)
+    }
+
+    /// A module without code, that neither gathers nor calls.
+    pub(super) fn bare(views: Vec<View>, targets: Vec<Store>, least: u32, real: u32) -> Self {
+        Self { bytes: Vec::new(), least, scratch: 0, views, targets, gathers: Vec::new(), columns: Vec::new(), real }
+    }
+
+    /// The module with its function.
+    pub(super) fn finish(mut self, body: Body) -> Result<Self, String> {
         if body.vectors > MOST_VECTORS {
             return Err(format!("it holds {} numbers at once, and modules hold {MOST_VECTORS} at most", body.vectors));
         }
-        module.bytes = bytes(body);
-        Ok(module)
+        self.bytes = bytes(body);
+        Ok(self)
     }
 
     /// Items that are enough for a call of a program's module; its own may need fewer, where nobody wants what a function gives.

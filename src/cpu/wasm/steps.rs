@@ -20,6 +20,8 @@ macro_rules! real {
     };
 }
 
+pub(super) use real;
+
 impl Writer<'_> {
     /// Stores lanes in a slot.
     pub fn keep(&mut self, slot: u32, value: impl FnOnce(&mut Self)) {
@@ -30,7 +32,7 @@ impl Writer<'_> {
     }
 
     /// What is on the stack is the lanes of a value.
-    fn define(&mut self, value: Value) {
+    pub fn define(&mut self, value: Value) {
         let local = self.vector();
         self.ops().local_set(local);
         self.known[value as usize] = Some(local);
@@ -93,7 +95,7 @@ impl Writer<'_> {
     }
 
     /// Where a value is not 0.
-    fn push_mask(&mut self, value: Value) {
+    pub fn push_mask(&mut self, value: Value) {
         match self.masks[value as usize] {
             Some(mask) => {
                 self.ops().local_get(mask);

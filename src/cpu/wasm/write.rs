@@ -36,6 +36,9 @@ pub(super) fn place(offset: u32, bytes: u32) -> MemArg {
     MemArg { offset: offset.into(), align: bytes.ilog2(), target: MemArgTarget::Memory(0), ordering: None }
 }
 
+/// A number of uses that no value has.
+pub(super) const HELD: u32 = 1 << 24;
+
 const FRAME: u32 = 0;
 const ITEMS: u32 = 1;
 
@@ -127,6 +130,11 @@ impl<'a> Writer<'a> {
 
     pub fn body(mut self) -> Body {
         self.function();
+        self.finished()
+    }
+
+    /// The code that is written.
+    pub fn finished(self) -> Body {
         Body { code: self.code, words: self.locals.vectors - ITEMS - 1, vectors: self.vectors }
     }
 
@@ -140,8 +148,8 @@ impl<'a> Writer<'a> {
         self.ops().i32_const(0).return_().end().i32_const(1).end();
     }
 
-    /// What the frame says, and what is the same for all items.
-    fn begin(&mut self) {
+    /// What the frame says, into locals.
+    pub fn read_frame(&mut self) {
         let Locals { columns, limits, tables, views, targets, .. } = self.locals;
         let module = self.module;
         let mut next = word::FIRST;
@@ -157,6 +165,11 @@ impl<'a> Writer<'a> {
         for (first, count) in rest {
             (first..first + count as u32).for_each(|local| read(self, local));
         }
+    }
+
+    /// What the frame says, and what is the same for all items.
+    fn begin(&mut self) {
+        self.read_frame();
         let used = self.phases.list.iter().flat_map(|phase| {
             let operands = phase.steps.iter().flat_map(|step| step.operands());
             operands.chain(phase.copies.iter().map(|(value, _)| *value))
@@ -188,7 +201,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A word of the frame.
-    fn word(&mut self, word: u32) {
+    pub fn word(&mut self, word: u32) {
         self.ops().local_get(FRAME).i32_load(place(word * 4, 4));
     }
 
@@ -270,9 +283,20 @@ impl<'a> Writer<'a> {
     }
 
     pub fn vector(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.vectors += 1;
-            self.locals.vectors + self.vectors - 1
-        })
+        self.free.pop().unwrap_or_else(|| self.fresh())
+    }
+
+    /// A local that no other value has.
+    pub fn fresh(&mut self) -> u32 {
+        self.vectors += 1;
+        self.locals.vectors + self.vectors - 1
+    }
+
+    /// What is on the stack is the lanes of a value, for all of the function.
+    pub fn hold(&mut self, value: Value) {
+        let local = self.fresh();
+        self.ops().local_set(local);
+        self.known[value as usize] = Some(local);
+        self.left[value as usize] += HELD;
     }
 }

@@ -14,6 +14,9 @@ use super::lanes::{LANES, Lanes};
 use super::parts;
 use super::{BlockProgram, Compiled, precision};
 use crate::real::Real;
+#[cfg(target_arch = "wasm32")]
+use crate::wasm::SumsForm;
+use crate::wasm::is_summed;
 use crate::{Bindings, Evaluator, Workgroups, threads};
 use leastwise_kernels::ARGUMENT_WORDS;
 use leastwise_program::fit::{FitPlaces, fit_state};
@@ -97,8 +100,15 @@ struct Tried<R> {
 impl FitBlocks {
     /// The interpreter's form of a fit.
     pub fn new(fit: &FitProgram) -> Self {
-        let (shared, is_wide) = (fit.shared.len(), fit.is_wide());
-        Self { block: BlockProgram::new(&fit.program), layout: fit.layout.clone(), shared, is_wide }
+        let (layout, shared, is_wide) = (fit.layout.clone(), fit.shared.len(), fit.is_wide());
+        let columns = layout.free_count() + shared as u32;
+        let mut block = BlockProgram::new(&fit.program);
+        block.has_own_exp = is_summed(&fit.program, columns);
+        #[cfg(target_arch = "wasm32")]
+        if block.has_own_exp {
+            block.linked = crate::wasm::Linked::of_sums(&fit.program, SumsForm::new(&layout, columns));
+        }
+        Self { block, layout, shared, is_wide }
     }
 
     /// The program of a point, which may be run by a module.
@@ -264,7 +274,7 @@ impl FitBlocks {
                 regular[lane] &= is_there || system.s[j][lane] != R::ZERO;
             }
         }
-        let mut errors = system.errors();
+        let mut errors = system.errors(over);
         for column in &mut errors {
             for lane in 0..LANES {
                 column[lane] = if regular[lane] { column[lane] } else { R::ZERO };

@@ -95,6 +95,11 @@ pub(super) struct Work<R> {
     stored: Vec<Vec<R>>,
     weighted: Vec<R>,
     low: Vec<Lanes<R>>,
+    /// 1 in lanes where all is defined and finite, else 0, and the points that lanes still have: of modules.
+    #[cfg(target_arch = "wasm32")]
+    usable: Lanes<R>,
+    #[cfg(target_arch = "wasm32")]
+    left: Lanes<R>,
     /// Points of a run.
     run: usize,
 }
@@ -115,7 +120,8 @@ impl<R: Real> Work<R> {
     /// For so many columns of J.
     pub fn new(layout: &FitLayout, columns: usize, memory: &Memory<R>) -> Self {
         let points = memory.args.points.max(1) as usize;
-        let (kept, run) = (points <= KEPT, (RUN / LANES).min(points));
+        let kept = points <= KEPT;
+        let run = (RUN / LANES).min(points);
         let column = |points: usize| vec![R::ZERO; points * LANES];
         let stored = FitProgram::BEFORE as usize + columns;
         let mut work = Self {
@@ -125,6 +131,10 @@ impl<R: Real> Work<R> {
             stored: vec![column(run); stored],
             weighted: column(run),
             low: zeros(columns + 1),
+            #[cfg(target_arch = "wasm32")]
+            usable: [R::ONE; LANES],
+            #[cfg(target_arch = "wasm32")]
+            left: [R::ZERO; LANES],
             run,
         };
         if kept {
@@ -178,49 +188,111 @@ impl FitBlocks {
         compiled: &Option<Compiled>,
         sums: &mut Sums<R>,
     ) {
-        let n = self.layout.free.len() + self.shared;
         sums.cost = [R::ZERO; LANES];
         sums.usable = [true; LANES];
         sums.gradient.iter_mut().chain(&mut sums.normal).chain(&mut work.low).for_each(|column| column.fill(R::ZERO));
-        for (column, value) in work.parameters.iter_mut().zip(&block.moved) {
-            column.as_chunks_mut::<LANES>().0.iter_mut().for_each(|lanes| *lanes = *value);
-        }
         let most = (0..LANES).filter(|lane| block.active[*lane]).map(|lane| block.points[lane]).max().unwrap_or(0);
-        for start in (0..most).step_by(work.run) {
-            let count = work.run.min(most - start);
+        let at_once = if work.kept { most.max(1) } else { work.run };
+        let mut has_parameters = false;
+        for start in (0..most).step_by(at_once) {
+            let count = at_once.min(most - start);
             if !work.kept {
                 work.share(&self.layout, memory, start, count);
                 (0..LANES).for_each(|lane| work.bring(&self.layout, memory, block, lane, (start, count)));
             }
-            let (items, from) = (count * LANES, if work.kept { start * LANES } else { 0 });
-            let view = |view: &View| match *view {
-                View::Given(number) => match (number as usize).checked_sub(work.parameters.len()) {
-                    None => &work.parameters[number as usize][..items],
-                    Some(number) => &work.given[number][from..][..items],
-                },
-                View::Data(_) | View::Jacobian(_) => &[][..],
-            };
-            let views = self.block.allocation.views.iter().map(view).collect();
-            let inputs = Inputs { count: items, arena: &[], vector: &[], data: &[], bases: Vec::new(), indices: Vec::new(), views };
-            let mut columns: Vec<Option<&mut [R]>> = work.stored.iter_mut().map(|column| Some(&mut column[..items])).collect();
-            let targets = self.block.allocation.targets.iter().map(|target| match *target {
-                Store::Tile(column) => columns[column as usize].take().expect("a column is written by one target"),
-                Store::Column(_) | Store::Jacobian(_) => unreachable!("a fit stores in its tile alone"),
-            });
-            let targets = targets.collect();
-            self.block.compute(&inputs, Part { items: 0..items, targets }, compiled);
-            if self.layout.ragged {
-                leave_out(block, start, count, &mut work.stored);
+            #[cfg(target_arch = "wasm32")]
+            if self.add_by_module(memory, block, work, compiled, sums, (start, count)) {
+                continue;
             }
-            add(n, count, work, sums);
+            if !std::mem::replace(&mut has_parameters, true) {
+                for (column, value) in work.parameters.iter_mut().zip(&block.moved) {
+                    column.as_chunks_mut::<LANES>().0.iter_mut().for_each(|lanes| *lanes = *value);
+                }
+            }
+            for first in (start..start + count).step_by(work.run) {
+                self.add_by_program(block, work, compiled, sums, (first, work.run.min(start + count - first)));
+            }
         }
+        for column in std::iter::once(&sums.cost).chain(&sums.gradient).chain((0..sums.gradient.len()).map(|j| &sums.normal[row_of(j) + j]))
+        {
+            for lane in 0..LANES {
+                sums.usable[lane] &= column[lane].is_finite();
+            }
+        }
+    }
+
+    /// Adds points by the program's steps, which store columns.
+    fn add_by_program<R: Real>(
+        &self,
+        block: &Block<R>,
+        work: &mut Work<R>,
+        compiled: &Option<Compiled>,
+        sums: &mut Sums<R>,
+        (start, count): (usize, usize),
+    ) {
+        let (items, from) = (count * LANES, if work.kept { start * LANES } else { 0 });
+        let view = |view: &View| match *view {
+            View::Given(number) => match (number as usize).checked_sub(work.parameters.len()) {
+                None => &work.parameters[number as usize][..items],
+                Some(number) => &work.given[number][from..][..items],
+            },
+            View::Data(_) | View::Jacobian(_) => &[][..],
+        };
+        let views = self.block.allocation.views.iter().map(view).collect();
+        let inputs = Inputs { count: items, arena: &[], vector: &[], data: &[], bases: Vec::new(), indices: Vec::new(), views };
+        let mut columns: Vec<Option<&mut [R]>> = work.stored.iter_mut().map(|column| Some(&mut column[..items])).collect();
+        let targets = self.block.allocation.targets.iter().map(|target| match *target {
+            Store::Tile(column) => columns[column as usize].take().expect("a column is written by one target"),
+            Store::Column(_) | Store::Jacobian(_) => unreachable!("a fit stores in its tile alone"),
+        });
+        let targets = targets.collect();
+        // Where modules add, they do nothing else.
+        let compiled = if self.block.has_own_exp { &None } else { compiled };
+        self.block.compute(&inputs, Part { items: 0..items, targets }, compiled);
+        if self.layout.ragged {
+            leave_out(block, start, count, &mut work.stored);
+        }
+        add(self.layout.free.len() + self.shared, count, work, sums);
+    }
+
+    /// Adds points by a module, if there is one that does.
+    #[cfg(target_arch = "wasm32")]
+    fn add_by_module<R: Real>(
+        &self,
+        memory: &Memory<R>,
+        block: &Block<R>,
+        work: &mut Work<R>,
+        compiled: &Option<Compiled>,
+        sums: &mut Sums<R>,
+        (start, count): (usize, usize),
+    ) -> bool {
+        let Some(ready) = compiled.as_ref().filter(|_| self.block.has_own_exp) else { return false };
+        work.usable = [R::ONE; LANES];
         for lane in 0..LANES {
-            let mut finite = sums.cost[lane].is_finite();
-            for j in 0..n {
-                finite &= sums.gradient[j][lane].is_finite() & sums.normal[row_of(j) + j][lane].is_finite();
-            }
-            sums.usable[lane] &= finite;
+            work.left[lane] = R::from_f64(block.points[lane].saturating_sub(start) as f64);
         }
+        let sources = given(&self.layout, memory);
+        let from = if work.kept { start * LANES } else { 0 };
+        let address = |view: &View| match *view {
+            View::Given(number) if number < self.layout.parameters => block.moved[number as usize].as_ptr(),
+            View::Given(number) => match sources.get((number - self.layout.parameters) as usize) {
+                Some(Some((true, place))) => memory.data[place + start..].as_ptr(),
+                Some(_) => work.given[(number - self.layout.parameters) as usize][from..].as_ptr(),
+                // What comes after all that is given.
+                None => work.left.as_ptr(),
+            },
+            View::Data(_) | View::Jacobian(_) => unreachable!("a fit reads what it is given alone"),
+        };
+        let mut words: Vec<u32> = vec![count as u32, 0];
+        words.extend(ready.module().views.iter().map(|view| address(view) as u32));
+        words.push(work.usable.as_mut_ptr() as u32);
+        let columns = std::iter::once(&mut sums.cost).chain(&mut sums.gradient).chain(&mut sums.normal);
+        words.extend(columns.chain(&mut work.low).map(|column| column.as_mut_ptr() as u32));
+        let added = ready.add(&words);
+        for lane in 0..LANES {
+            sums.usable[lane] &= work.usable[lane] != R::ZERO;
+        }
+        added
     }
 }
 

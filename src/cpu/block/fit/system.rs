@@ -137,21 +137,21 @@ impl<R: Real> System<R> {
         std::array::from_fn(|lane| linear[lane] - (half * squares[lane] + products[lane]))
     }
 
-    /// √ of the diagonal of the inverse of the factored matrix, in the parameters' units.
-    pub fn errors(&self) -> Vec<Lanes<R>> {
-        let column = |j: usize| {
-            let mut w: Vec<Lanes<R>> = zeros(self.n);
-            let mut sum = [R::ZERO; LANES];
-            for i in j..self.n {
-                for lane in 0..LANES {
+    /// √ of the diagonal of the inverse of the factored matrix, in the parameters' units, of some lanes; 0 of the others.
+    pub fn errors(&self, lanes: &[bool; LANES]) -> Vec<Lanes<R>> {
+        let (mut errors, mut w) = (zeros(self.n), vec![R::ZERO; self.n]);
+        for lane in (0..LANES).filter(|lane| lanes[*lane]) {
+            for j in 0..self.n {
+                let mut sum = R::ZERO;
+                for i in j..self.n {
                     let right = if i == j { R::ONE } else { R::ZERO };
-                    let known = (j..i).fold(right, |right, k| right - self.l[row_of(i) + k][lane] * w[k][lane]);
-                    w[i][lane] = known / self.l[row_of(i) + i][lane];
-                    sum[lane] += w[i][lane] * w[i][lane];
+                    let known = (j..i).fold(right, |right, k| right - self.l[row_of(i) + k][lane] * w[k]);
+                    w[i] = known / self.l[row_of(i) + i][lane];
+                    sum += w[i] * w[i];
                 }
+                errors[j][lane] = self.s[j][lane] * sum.sqrt();
             }
-            std::array::from_fn(|lane| self.s[j][lane] * sum[lane].sqrt())
-        };
-        (0..self.n).map(column).collect()
+        }
+        errors
     }
 }

@@ -339,7 +339,7 @@ fn write_step(fit: &FitProgram, text: &mut Writer) -> Result {
     let linear = joined(n, " + ", |j| format!("b{j} * m{j}"));
     let squares = joined(n, " + ", |j| format!("m{j} * m{j}"));
     let products: String = below(n).map(|(i, j)| format!(" + c{i}_{j} * m{i} * m{j}")).collect();
-    // What stays has no part in the model of F.
+    // Parameters that stay have no part in the model of F.
     writeln!(text, "        predicted = {linear} - (0.5 * ({squares}){products});")
 }
 
