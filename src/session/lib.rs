@@ -26,6 +26,7 @@ mod covariances;
 mod differentiation;
 mod evaluations;
 mod fits;
+mod fetched;
 mod indices;
 mod job;
 mod normals;
