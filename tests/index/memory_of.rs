@@ -57,7 +57,7 @@ fn what_it_says_it_takes_is_what_it_takes() {
     let mut index = Index::open(&file).expect("the index");
     while !graphed::draw(&mut index, 0.0) {}
     let (taken, said) = ((live() - before) as usize, index.memory().total);
-    // Tables of the code's states beside it.
+    // A few numbers by coordinate beside it.
     assert!(taken >= said && taken < said + said / 20 + 20_000, "{taken} bytes, of which it says {said}");
     // Vectors that are added leave an eighth of room at most.
     for piece in points.chunks(100 * dim) {

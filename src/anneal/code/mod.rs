@@ -84,7 +84,7 @@ pub enum Coder {
 }
 
 impl Coder {
-    /// Bytes of memory that the model takes, but for a few tables.
+    /// Bytes of memory that the model takes, but for a few numbers a coordinate.
     pub fn memory(&self) -> usize {
         match self {
             Self::None => 0,

@@ -100,11 +100,12 @@ pub enum Bytes {
 }
 
 impl Transform {
-    /// Bytes of memory: the rotation's, and those of what is known by coordinate.
+    /// Bytes of memory: the rotation's, the trellis', and those of what is known by coordinate.
     pub fn memory(&self) -> usize {
-        let by_coordinate = self.bits.capacity() + size_of::<Field>() * self.fields.capacity() + size_of::<usize>() * self.scalars.capacity();
+        let by_coordinate =
+            self.bits.capacity() + size_of::<Field>() * self.fields.capacity() + size_of::<usize>() * self.scalars.capacity();
         let steps = size_of::<(usize, Step)>() * self.steps.capacity();
-        self.rotation.memory() + by_coordinate + steps + 4 * (self.spread.capacity() + self.tables.capacity())
+        self.rotation.memory() + self.trellis.memory() + by_coordinate + steps + 4 * (self.spread.capacity() + self.tables.capacity())
     }
 
     /// A model for residuals like these. `None` when the budget doesn't leave a byte a vector.

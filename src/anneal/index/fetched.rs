@@ -76,7 +76,8 @@ fn place_in(table: &Table) -> Result<Place, FileError> {
     if table.version() < 4 {
         return Err(malformed("its lists can't be read one by one: open all of it, and save it for lazy opening"));
     }
-    let (offset, _, padded) = table.place(kind::CODES).ok_or_else(|| malformed("it has no codes that could be read later: open all of it"))?;
+    let (offset, _, padded) =
+        table.place(kind::CODES).ok_or_else(|| malformed("it has no codes that could be read later: open all of it"))?;
     Ok(Place { offset, padded, total: table.total() })
 }
 

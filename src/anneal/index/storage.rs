@@ -1,5 +1,6 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
+use super::fetched::Parts;
 use super::ids::{self, Ids};
 use super::{Index, MOST_CLUSTERS, Memory, Stored, graphed};
 use crate::code::packed::Packed;
@@ -8,7 +9,6 @@ use crate::code::rotation::{self, Rotation};
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Transform, WINDOWS};
 use crate::code::{Code, Coder, MOST_BITS, words};
-use super::fetched::Parts;
 use crate::file::{FileError, INDEX, INDEX_BY_LISTS, INDEX_OF_LISTS, malformed};
 use crate::graph::Graph;
 use crate::rows::MOST_DIMENSIONS;
@@ -383,9 +383,7 @@ fn bytes_at(places: Range<usize>, width: usize) -> Range<usize> {
 /// Refuses codes whose scales are not finite.
 pub(super) fn check_codes(coder: &Coder, codes: &[u8]) -> Result<(), FileError> {
     match coder.code() {
-        Code::Bits => {
-            all_finite("a scale", codes.chunks_exact(coder.row_bytes()).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))
-        }
+        Code::Bits => all_finite("a scale", codes.chunks_exact(coder.row_bytes()).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32())),
         _ => Ok(()),
     }
 }
