@@ -5,6 +5,7 @@
 //! changes and is never used again.
 
 mod build;
+mod by_lists;
 pub mod device;
 mod evaluate;
 mod exact;

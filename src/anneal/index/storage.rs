@@ -1,5 +1,6 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
+use super::by_lists::codes_by_slots;
 use super::fetched::Parts;
 use super::ids::{self, Ids};
 use super::{Index, MOST_CLUSTERS, Memory, Stored, graphed};
@@ -19,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// Bytes that an index may say of itself: of which what is said of how it was made leaves some for the rest.
 const MOST_INFO: usize = 1 << 20;
@@ -127,7 +127,7 @@ struct Said<'a> {
 }
 
 /// Bytes of little-endian numbers: what memory holds, wherever this runs.
-fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
+pub(super) fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytemuck::cast_slice(values))
 }
 
@@ -198,20 +198,7 @@ impl Index {
         container::write(format, &self.sections(graph))
     }
 
-    /// A file whose codes can be read [when they are needed](super::Fetched). It takes 4 bytes a list more, and those of the sketches where there is a
-    /// graph, if they are [drawn](super::graphed::draw).
-    pub fn save_by_lists(&self) -> Vec<u8> {
-        let mut sections = self.sections(self.packed_graph());
-        let (codes, sums) = codes_by_lists(self);
-        sections.iter_mut().filter(|section| section.kind == kind::CODES).for_each(|section| section.bytes = Cow::Borrowed(&codes));
-        sections.push(Section { kind: kind::SUMS, bytes: bytes_of(&sums) });
-        if let (Some(_), Some(drawn)) = (&self.graph, &self.drawn) {
-            sections.push(Section { kind: kind::SKETCHES, bytes: Cow::Borrowed(drawn.stored()) });
-        }
-        container::write(&INDEX_BY_LISTS, &sections)
-    }
-
-    fn packed_graph(&self) -> Option<Vec<u8>> {
+    pub(super) fn packed_graph(&self) -> Option<Vec<u8>> {
         self.graph.as_ref().map(|graph| {
             let shape = GraphShape { degree: graph.degree(), effort: graph.effort(), nodes: graph.nodes(), removed: graph.removed() };
             [bytemuck::bytes_of(&shape), bytemuck::cast_slice(graph.starts()), graph.rows()].concat()
@@ -230,7 +217,7 @@ impl Index {
     }
 
     /// With the graph as it is packed.
-    fn sections(&self, graph: Option<Vec<u8>>) -> Vec<Section<'_>> {
+    pub(super) fn sections(&self, graph: Option<Vec<u8>>) -> Vec<Section<'_>> {
         let mut shape = Shape {
             dim: self.stored.dim as u32,
             clusters: self.clusters() as u32,
@@ -293,6 +280,7 @@ impl Index {
         let (mut index, Parts { sums, .. }) = Self::of_parts(version, sections, true)?;
         if version >= 4 {
             index.stored.codes = codes_by_slots(&index, &sums)?;
+            index.lists.take();
         }
         Ok(index)
     }
@@ -348,36 +336,6 @@ impl Index {
         let index = Self::new(Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about });
         Ok((Self { graph, ..index }, parts))
     }
-}
-
-/// Codes of an index in order of its lists, and a checksum of each list's.
-fn codes_by_lists(index: &Index) -> (Vec<u8>, Vec<u32>) {
-    let (lists, width) = (index.lists(), index.stored.coder.row_bytes());
-    let mut codes = Vec::with_capacity(index.stored.codes.len());
-    lists.slots().iter().for_each(|&slot| codes.extend_from_slice(index.row(slot as usize)));
-    let sums = (0..index.clusters()).map(|list| container::checksum(&codes[bytes_at(lists.range(list), width)])).collect();
-    (codes, sums)
-}
-
-/// Codes by slots, of an index whose codes are in order of its lists, if they have these checksums.
-fn codes_by_slots(index: &Index, sums: &[u32]) -> Result<Vec<u8>, FileError> {
-    let (lists, width) = (index.lists(), index.stored.coder.row_bytes());
-    let by_lists = &index.stored.codes;
-    let wrong = (0..index.clusters()).find(|&list| container::checksum(&by_lists[bytes_at(lists.range(list), width)]) != sums[list]);
-    if let Some(list) = wrong {
-        return Err(FileError::Corrupt { what: format!("list {list}") });
-    }
-    let mut codes = memory::zeros(by_lists.len(), "the codes of this file")?;
-    if width > 0 {
-        for (row, &slot) in by_lists.chunks_exact(width).zip(lists.slots()) {
-            codes[slot as usize * width..][..width].copy_from_slice(row);
-        }
-    }
-    Ok(codes)
-}
-
-fn bytes_at(places: Range<usize>, width: usize) -> Range<usize> {
-    places.start * width..places.end * width
 }
 
 /// Refuses codes whose scales are not finite.
