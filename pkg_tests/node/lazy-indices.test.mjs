@@ -207,7 +207,7 @@ test("files that are cut, damaged, exchanged or of another kind are refused", as
   const random = new Random(5);
   let whileOpening = 0, whileSearching = 0;
   for (let round = 0; round < 60; round++) {
-    const damaged = saved.slice(), at = random.below(saved.length);
+    const damaged = saved.slice(), at = random.below(round % 3 === 0 ? 1024 : saved.length);
     damaged[at] ^= 1 << random.below(8);
     let lazy;
     try {

@@ -423,6 +423,7 @@ impl Rest<'_> {
             Code::Int8 | Code::Int4 => {
                 let mut low = self.reals(kind::UNITS, 2 * dim)?;
                 let step = low.split_off(dim);
+                low.shrink_to_fit();
                 Coder::Scalar(Scalar { bits: if code == Code::Int8 { 8 } else { 4 }, low, step })
             }
             Code::Product => {
