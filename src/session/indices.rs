@@ -101,8 +101,8 @@ impl Kept {
 pub(super) struct Indices {
     kept: HashMap<u32, Kept>,
     readers: HashMap<u32, Reader>,
-    /// Those whose codes are read when searches need them.
-    pub(super) fetching: Fetching,
+    /// Those whose codes are read when searches need them, once there were any: what every engine begins with stays small.
+    fetching: Option<Box<Fetching>>,
     /// The number of the next index, reader or turn.
     next: u32,
 }
@@ -121,6 +121,10 @@ impl Indices {
 
     pub(super) fn get_mut(&mut self, index: u32) -> Result<&mut Index, Error> {
         Ok(&mut self.kept(index)?.index)
+    }
+
+    pub(super) fn fetching(&mut self) -> &mut Fetching {
+        self.fetching.get_or_insert_default()
     }
 
     pub(super) fn number(&mut self) -> u32 {
