@@ -141,6 +141,7 @@ impl Graph {
         if let Some(&start) = starts.iter().find(|&&start| start != NONE && start >= nodes) {
             return Err(format!("its graph starts at node {start}, but there are {nodes}"));
         }
+        rows.reserve_exact(PADDING);
         rows.resize(rows.len() + PADDING, 0);
         let graph = Self { degree, effort, width: width_of(nodes), nodes, removed, rows, starts };
         let mut neighbours = Vec::new();

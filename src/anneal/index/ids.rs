@@ -163,28 +163,26 @@ impl Ids {
 }
 
 /// Runs of ascending ids from 0 on: there, not there, there…
-fn runs(ids: &[u32]) -> impl Iterator<Item = u32> {
-    let (mut place, mut next) = (0, 0);
-    let mut is_there = false;
+fn runs(ids: impl Iterator<Item = u32>) -> impl Iterator<Item = u32> {
+    let mut ids = ids.peekable();
+    let (mut next, mut is_there) = (0_u32, false);
     std::iter::from_fn(move || {
         is_there = !is_there;
+        let &id = ids.peek()?;
         if !is_there {
-            let gap = ids.get(place)? - next;
-            next += gap;
+            let gap = id - next;
+            next = id;
             return Some(gap);
         }
-        if place == ids.len() {
-            return None;
+        let mut count = 0;
+        while ids.next_if_eq(&next).is_some() {
+            (count, next) = (count + 1, next.saturating_add(1));
         }
-        let start = place;
-        while ids.get(place) == Some(&next) {
-            (place, next) = (place + 1, next.saturating_add(1));
-        }
-        Some((place - start) as u32)
+        Some(count)
     })
 }
 
-pub fn pack(ids: &[u32]) -> Vec<u8> {
+pub fn pack(ids: impl Iterator<Item = u32>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for mut run in runs(ids) {
         while run > 127 {

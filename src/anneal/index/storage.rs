@@ -236,7 +236,7 @@ impl Index {
             (kind::LABELS, Cow::Borrowed(self.stored.labels.stored())),
         ];
         if !self.stored.ids.is_whole() {
-            sections.push((kind::IDS, Cow::Owned(ids::pack(&self.ids()))));
+            sections.push((kind::IDS, Cow::Owned(ids::pack(self.stored.ids.iter()))));
         }
         match &self.stored.coder {
             Coder::None => {}
