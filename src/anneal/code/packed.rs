@@ -35,7 +35,7 @@ impl Packed {
         own.resize(bytes.len() + PADDING, 0);
         // Bits behind the last number are none of it.
         let used = count * width as usize;
-        if used % 8 > 0 {
+        if !used.is_multiple_of(8) {
             own[used / 8] &= (1 << (used % 8)) - 1;
         }
         Ok(Self { width, count, bytes: own })
