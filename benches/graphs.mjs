@@ -108,9 +108,8 @@ async function measure(lw, name, points, queries, dim, build, degree) {
   await index.buildGraph({ degree });
   console.log(`graph: ${((cpuMs() - began) / 1000).toFixed(1)} CPU s (${((performance.now() - started) / 1000).toFixed(1)} s of wall time), degree ${degree}, ${(index.info.graph.bytes / count).toFixed(1)} B a vector`);
   for (const effort of [undefined, 32, 64, 96, 128, 192, 256, 384]) show(effort === undefined ? "graph, default" : `graph, effort ${effort}`, await searched(index, queries, dim, truth, effort === undefined ? {} : { effort }));
-  const { sketchBytes, bytes } = index.info;
-  // Labels, ids and lists have 4 bytes a vector each in memory.
-  console.log(`file ${(bytes / count).toFixed(1)} B a vector, ${((100 * bytes) / count / raw).toFixed(1)} % of f32; memory ${((bytes + sketchBytes) / count + 12).toFixed(1)} B, ${(100 * ((bytes + sketchBytes) / count + 12) / raw).toFixed(1)} %: file, sketches of ${(sketchBytes / count).toFixed(1)} B, places and ids of 12 B`);
+  const { bytes, memory } = index.info, each = (number) => (number / count).toFixed(1);
+  console.log(`file ${(bytes / count).toFixed(1)} B a vector, ${((100 * bytes) / count / raw).toFixed(1)} % of f32; memory ${each(memory.total)} B, ${((100 * memory.total) / count / raw).toFixed(1)} %: ${Object.entries(memory).filter(([name]) => name !== "total").map(([name, part]) => `${name} ${each(part)}`).join(", ")}`);
   index.dispose();
 }
 

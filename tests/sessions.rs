@@ -328,7 +328,7 @@ fn an_index_says_what_it_was_asked_to_be() {
 fn compressed(session: &mut Session, points: &[f32], options: &CompressOptions) -> Vec<u8> {
     let task = session.compress(points.to_vec(), options).unwrap();
     let Progress::Answer(Answer::Index(index)) = ended(session, task) else { panic!("no index") };
-    let task = session.save_index(index).unwrap();
+    let task = session.save_index(index, false).unwrap();
     let Progress::Answer(Answer::Bytes(file)) = ended(session, task) else { panic!("no file") };
     file
 }

@@ -35,6 +35,10 @@ test("Chromium clusters, compresses, searches, saves and opens", async (t) => {
       for (const again of there.again) assert.deepEqual(again, there.first);
       assert.equal(there.saved.length, there.bytes);
       assert.deepEqual(there.refused, { name: "LeastwiseError", code: "file-corrupt" });
+      // A file of the page's own, searched where it lies.
+      const { hits: lazyHits, reads } = there.lazily;
+      assert.deepEqual([lazyHits.ids, lazyHits.distances], [there.probed.ids, there.probed.distances]);
+      assert.ok(reads >= 3 && reads <= 10, `${reads} reads`);
       // What the page saved, Node opens.
       const opened = await lw.openIndex(Uint8Array.from(there.saved));
       const { ids } = await opened.search(queries, { k });

@@ -42,7 +42,7 @@ test("options that a call does not take are refused, with where they belong", as
     "index.search": [(...a) => index.search(...a), new Float32Array(2), { k: 1 }], "index.add": [(...a) => index.add(...a), new Float32Array(2), {}], "index.evaluate": [(...a) => index.evaluate(...a), new Float32Array(2), { k: 1 }],
     "index.searchRange": [(...a) => index.searchRange(...a), new Float32Array(2), { maxDistance: 1 }], "index.upsert": [(...a) => index.upsert(...a), new Float32Array(2), { keys: ["a"] }], "index.has": [(...a) => index.has(...a), "a"],
     "index.idsOf": [(...a) => index.idsOf(...a), ["a"]],
-    "index.remove": [(...a) => index.remove(...a), [0]], "index.reconstruct": [(...a) => index.reconstruct(...a), [0]], "index.save": [(...a) => index.save(...a)],
+    "index.remove": [(...a) => index.remove(...a), [0]], "index.reconstruct": [(...a) => index.reconstruct(...a), [0]], "index.save": [(...a) => index.save(...a), {}],
     "tensor.read": [(...a) => tensor.read(...a)], "tensor.item": [(...a) => tensor.item(...a)], "edges": [edges, [0, 1, 2], {}], "stars": [stars, [0, 1, 2], 3],
   };
   for (const [name, [work, ...takes]] of Object.entries(calls)) {

@@ -261,6 +261,22 @@ test("- is standard input, and standard output", async (t) => {
   assert.deepEqual((await readdir(cwd)).sort(), ["index.lwi", "points.npy", "queries.npy"]);
 });
 
+test("compress --lazy, query --lazy: the same neighbours of a part of the file", async (t) => {
+  const { path, points, dim } = await folder(t), at = (name) => join(path, name), FAILED = 1, MISUSED = 2;
+  for (const graph of [[], ["--graph", "--degree", "12"]]) {
+    await succeeds(["compress", at("points.npy"), at("lazy.lwi"), "--lazy", "--metric", "cosine", "--clusters", "30", ...graph, "--quiet", "--backend", "cpu"]);
+    const of = async (...more) => (await succeeds(["query", at("lazy.lwi"), at("queries.npy"), "-k", "5", ...more, "--backend", "cpu"]));
+    const [whole, lazy] = [await of(...(graph.length ? [] : ["--probes", "2"])), await of("--lazy", ...(graph.length ? [] : ["--probes", "2"]))];
+    assert.equal(lazy.stdout, whole.stdout);
+    assert.match(lazy.stderr, /read .* of /);
+  }
+  assert.equal(points.length % dim, 0);
+  await succeeds(["compress", at("points.npy"), at("plain.lwi"), "--quiet", "--backend", "cpu"]);
+  await fails(["query", at("plain.lwi"), at("queries.npy"), "--lazy", "--backend", "cpu"], FAILED, /save it for lazy opening/);
+  await fails(["query", "-", at("queries.npy"), "--lazy", "--backend", "cpu"], MISUSED, /a stream can't/);
+  await fails(["compress", at("points.npy"), at("x.lwi"), "--lazy", "--code", "none"], MISUSED, /--lazy is for codes/);
+});
+
 test("compress --graph, query --effort: through a graph, at the same distances", async (t) => {
   const { path, points, queries, dim } = await folder(t), at = (name) => join(path, name), MISUSED = 2;
   await succeeds(["compress", at("points.npy"), at("plain.lwi"), "--quiet", "--backend", "cpu"]);

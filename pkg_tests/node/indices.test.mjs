@@ -128,7 +128,8 @@ for (const backend of BACKENDS) {
       for (const source of [file, file.buffer.slice(file.byteOffset, file.byteOffset + file.length), streamOf(file, 1000), streamOf(file, 1 << 20)]) {
         const opened = await lw.openIndex(source);
         assert.deepEqual(await opened.search(queries, { k: 5 }), hits);
-        assert.deepEqual(opened.info, index.info);
+        // What memory has in reserve is another thing.
+        assert.deepEqual({ ...opened.info, memory: 0 }, { ...index.info, memory: 0 });
         assert.equal(Buffer.compare(await opened.save(), file), 0);
       }
     }

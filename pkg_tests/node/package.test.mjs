@@ -100,7 +100,7 @@ test("what is exported", () => {
   ]);
   assert.deepEqual(Object.keys(fits), ["fitSet"]);
   assert.deepEqual(Object.keys(sketch).sort(), ["sketch", "sketchFromJSON"]);
-  assert.deepEqual(Object.keys(vectors).sort(), ["Half", "clusterBatches", "encodeNpy", "exactSearch", "formatOf", "fromHalf", "half", "npyHeader", "openVectors", "predict", "toHalf"]);
+  assert.deepEqual(Object.keys(vectors).sort(), ["Half", "clusterBatches", "encodeNpy", "exactSearch", "formatOf", "fromHalf", "half", "npyHeader", "openLazily", "openVectors", "predict", "remoteFile", "toHalf"]);
   assert.deepEqual(Object.keys(manifest.exports), [".", "./autograd", "./energies", "./fits", "./inline", "./mesh", "./mesh/files", "./nn", "./sketch", "./threads", "./three", "./vectors", "./leastwise.wasm", ...["core", ...PARTS].map((part) => `./leastwise-${part}.wasm`), "./threaded.wasm", "./package.json"]);
   assert.deepEqual(Object.keys(inline).sort(), Object.keys(leastwise).sort());
   assert.notEqual(inline.init, leastwise.init);

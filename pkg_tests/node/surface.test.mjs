@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { init, log, quaternion } from "leastwise";
 import { fitSet } from "leastwise/fits";
+import { openLazily } from "leastwise/vectors";
 import { ADDON, wanted } from "./support.mjs";
 
 const { words, types, records, methods } = JSON.parse(readFileSync(new URL("surface.json", import.meta.url), "utf8"));
@@ -201,7 +202,10 @@ test("vectors", async () => {
   index.reconstruct([1]);
   const again = await lw.openIndex(await index.save());
   again.info;
-  for (const each of [index, again]) each.dispose();
+  const lazy = await openLazily(lw, await index.save({ lazy: true }));
+  await lazy.search(points.subarray(0, 8), { k: 3, filter: new Uint8Array(129).fill(1) });
+  lazy.info;
+  for (const each of [index, again, lazy]) each.dispose();
 });
 
 test("fits", async () => {

@@ -198,6 +198,34 @@ impl Table {
         self.version
     }
 
+    /// Where a section's bytes begin, how many there are, and how many with padding.
+    pub fn place(&self, kind: u32) -> Option<(usize, usize, usize)> {
+        let entry = self.entries.iter().find(|entry| entry.kind == kind)?;
+        Some((entry.offset, entry.length, aligned(entry.length)))
+    }
+
+    /// All sections but one, checked, of the bytes before and behind it.
+    ///
+    /// # Errors
+    /// [`FileError`] if these are not as many as there must be, or were damaged.
+    pub fn without<'a>(&self, kind: u32, before: &'a [u8], behind: &'a [u8]) -> Result<Vec<Section<'a>>, FileError> {
+        let (offset, _, padded) = self.place(kind).ok_or_else(|| self.format.refuse(format!("section {kind} is missing")))?;
+        let end = offset + padded;
+        for (what, needed, got) in [("the file's beginning", offset, before.len()), ("the file's end", self.total - end, behind.len())] {
+            if got != needed {
+                return Err(FileError::Truncated { what: what.into(), needed: needed as u64, got: got as u64 });
+            }
+        }
+        let rest = self.entries.iter().filter(|entry| entry.kind != kind);
+        rest.map(|entry| {
+            let padded = aligned(entry.length);
+            let bytes = if entry.offset < offset { &before[entry.offset..][..padded] } else { &behind[entry.offset - end..][..padded] };
+            entry.check(self.format, bytes)?;
+            Ok(Section { kind: entry.kind, bytes: Cow::Borrowed(&bytes[..entry.length]) })
+        })
+        .collect()
+    }
+
     /// Bytes of a section with its padding; none beyond the last.
     pub fn padded(&self, section: usize) -> Option<usize> {
         self.entries.get(section).map(|entry| aligned(entry.length))
@@ -236,6 +264,11 @@ pub fn read<'a>(format: &'static Format, file: &'a [u8]) -> Result<Vec<Section<'
         Some(table) => table.sections(file),
         None => Err(ends_in_header(file)),
     }
+}
+
+/// CRC-32C of bytes, as tables have it.
+pub fn checksum(bytes: &[u8]) -> u32 {
+    crc32c::crc32c(bytes)
 }
 
 /// The version of a file that was [read](read()).

@@ -29,6 +29,14 @@ pub fn reserve_exact<T>(values: &mut Vec<T>, more: usize, what: &str) -> Result<
     values.try_reserve_exact(more).map_err(|_| OutOfMemory { what: what.into(), needed })
 }
 
+/// Room for so many more, and for an eighth of what there is already, so that little is taken in vain and values are seldom moved.
+pub fn grow<T>(values: &mut Vec<T>, more: usize, what: &str) -> Result<(), OutOfMemory> {
+    if values.capacity() - values.len() >= more {
+        return Ok(());
+    }
+    reserve_exact(values, more.max(values.len() / 8), what)
+}
+
 /// So many zeros.
 pub fn zeros<T: Clone + Default>(len: usize, what: &str) -> Result<Vec<T>, OutOfMemory> {
     let mut values = room(len, what)?;

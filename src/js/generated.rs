@@ -602,15 +602,85 @@ impl Engine {
         self.call(|session| session.reconstruct_from_index(index, ids))
     }
 
-    /// A task whose `done` carries the file's bytes.
+    /// A task whose `done` carries the file's bytes; by lists, if its codes are to be read when searches need them.
     #[wasm_bindgen(js_name = saveIndex)]
-    pub fn save_index(&mut self, index: u32) -> Result<u32, JsValue> {
-        self.call(|session| session.save_index(index))
+    pub fn save_index(&mut self, index: u32, by_lists: bool) -> Result<u32, JsValue> {
+        self.call(|session| session.save_index(index, by_lists))
     }
 
     #[wasm_bindgen(js_name = freeIndex)]
     pub fn free_index(&mut self, index: u32) {
         self.post(|session| session.free_index(index));
+    }
+
+    /// Where the codes begin in a file that begins like this, how many bytes they take, and how many the file.
+    #[wasm_bindgen(js_name = placeOfLazyCodes)]
+    pub fn place_of_lazy_codes(&mut self, start: &[u8]) -> Result<Vec<f64>, JsValue> {
+        self.call(|session| session.place_of_lazy_codes(start))
+    }
+
+    /// An index without its codes: of what the file has before and behind them.
+    #[wasm_bindgen(js_name = openLazyIndex)]
+    pub fn open_lazy_index(&mut self, before: &[u8], behind: &[u8]) -> Result<u32, JsValue> {
+        self.call(|session| session.open_lazy_index(before, behind))
+    }
+
+    #[wasm_bindgen(js_name = lazyIndexInfo)]
+    pub fn lazy_index_info(&mut self, index: u32) -> Result<String, JsValue> {
+        self.call(|session| session.lazy_index_info(index))
+    }
+
+    /// Components, vectors, and the id that comes next.
+    #[wasm_bindgen(js_name = lazyIndexSizes)]
+    pub fn lazy_index_sizes(&mut self, index: u32) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| session.lazy_index_sizes(index).map(Vec::from))
+    }
+
+    /// Where the codes of every list begin, in vectors, and where the last end.
+    #[wasm_bindgen(js_name = lazyIndexStarts)]
+    pub fn lazy_index_starts(&mut self, index: u32) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| session.lazy_index_starts(index))
+    }
+
+    /// A search that is given the codes of lists, one after the other, and the lists whose codes it needs.
+    #[wasm_bindgen(js_name = beginLazySearch)]
+    pub fn begin_lazy_search(
+        &mut self,
+        index: u32,
+        queries: JsValue,
+        k: u32,
+        probes: Option<u32>,
+        effort: Option<u32>,
+        filter: Option<Vec<u8>>,
+    ) -> Result<u32, JsValue> {
+        let queries = read_vectors(&queries)?;
+        self.call(|session| session.begin_lazy_search(index, queries, k, probes, effort, filter))
+    }
+
+    #[wasm_bindgen(js_name = lazySearchLists)]
+    pub fn lazy_search_lists(&mut self, search: u32) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| session.lazy_search_lists(search))
+    }
+
+    #[wasm_bindgen(js_name = scanLazyList)]
+    pub fn scan_lazy_list(&mut self, search: u32, list: u32, codes: &[u8]) -> Result<(), JsValue> {
+        self.call(|session| session.scan_lazy_list(search, list, codes))
+    }
+
+    /// A task whose `done` carries what a search found; the search is gone.
+    #[wasm_bindgen(js_name = endLazySearch)]
+    pub fn end_lazy_search(&mut self, search: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.end_lazy_search(search))
+    }
+
+    #[wasm_bindgen(js_name = freeLazySearch)]
+    pub fn free_lazy_search(&mut self, search: u32) {
+        self.post(|session| session.free_lazy_search(search));
+    }
+
+    #[wasm_bindgen(js_name = freeLazyIndex)]
+    pub fn free_lazy_index(&mut self, index: u32) {
+        self.post(|session| session.free_lazy_index(index));
     }
 
     /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64

@@ -2,10 +2,12 @@
 
 use super::Session;
 use super::compress::{Compress, CompressOptions};
+use super::fetched::Fetching;
 use super::job::{Job, Progress, Step};
 use super::searches::{Resident, Search};
+use leastwise_anneal::code::Code;
 use leastwise_anneal::file::published::Files;
-use leastwise_anneal::index::graphed::Building;
+use leastwise_anneal::index::graphed::{Building, draw};
 use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
 use leastwise_base::clock::now_ms;
 use leastwise_base::memory::{self, OutOfMemory};
@@ -49,6 +51,11 @@ pub(super) enum IndexJob {
     },
     Save {
         index: u32,
+        by_lists: bool,
+    },
+    /// Hits that are there already.
+    Found {
+        hits: Option<Hits>,
     },
     BuildGraph {
         index: u32,
@@ -94,6 +101,8 @@ impl Kept {
 pub(super) struct Indices {
     kept: HashMap<u32, Kept>,
     readers: HashMap<u32, Reader>,
+    /// Those whose codes are read when searches need them, once there were any: what every engine begins with stays small.
+    fetching: Option<Box<Fetching>>,
     /// The number of the next index, reader or turn.
     next: u32,
 }
@@ -114,7 +123,11 @@ impl Indices {
         Ok(&mut self.kept(index)?.index)
     }
 
-    fn number(&mut self) -> u32 {
+    pub(super) fn fetching(&mut self) -> &mut Fetching {
+        self.fetching.get_or_insert_default()
+    }
+
+    pub(super) fn number(&mut self) -> u32 {
         self.next += 1;
         self.next - 1
     }
@@ -194,8 +207,23 @@ impl Session {
                 kept.settle();
                 Ok(Progress::Values(Vec::new()))
             }
-            IndexJob::Save { index } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
+            IndexJob::Save { index, by_lists: false } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
+            IndexJob::Save { index, .. } => self.resume_saving(*index, deadline),
+            IndexJob::Found { hits } => {
+                let hits = hits.take().ok_or(Error::Internal("hits were taken twice"))?;
+                Ok(Progress::Answer(Answer::Hits(hits)))
+            }
         }
+    }
+
+    /// Goes on with a file by lists, which has the sketches that walks go by.
+    #[inline(never)]
+    fn resume_saving(&mut self, index: u32, deadline: f64) -> Result<Progress, Error> {
+        let index = self.indices.get_mut(index)?;
+        if index.graph().is_some() && !draw(index, deadline) {
+            return Ok(Progress::Yielded);
+        }
+        Ok(Progress::Answer(Answer::Bytes(index.save_by_lists())))
     }
 
     /// Goes on with the first vectors of an index, of which its model is made. Others wait until there is one.
@@ -237,7 +265,7 @@ impl Session {
         if kept.index.count() >= ENOUGH {
             kept.settle();
         }
-        Ok(Progress::Answer(Answer::Ids(kept.index.ids()[before..].to_vec())))
+        Ok(Progress::Answer(Answer::Ids(kept.index.ids().split_off(before))))
     }
 
     /// Frees what a task that is over, was dropped or failed has on the device, and lets those go on that wait for it.
@@ -251,7 +279,7 @@ impl Session {
                     kept.adding.retain(|other| *other != turn);
                 }
             }
-            IndexJob::Evaluate { .. } | IndexJob::Save { .. } | IndexJob::BuildGraph { .. } => {}
+            IndexJob::Evaluate { .. } | IndexJob::Save { .. } | IndexJob::Found { .. } | IndexJob::BuildGraph { .. } => {}
         }
     }
 
@@ -404,10 +432,15 @@ impl Session {
         Ok(self.add_task(IndexJob::Evaluate { index, k, search, evaluating }))
     }
 
-    /// A task: the file's bytes.
-    pub fn save_index(&mut self, index: u32) -> Result<u32, Error> {
+    /// A task: the file's bytes; `by_lists`, of one whose codes can be read when searches need them.
+    pub fn save_index(&mut self, index: u32, by_lists: bool) -> Result<u32, Error> {
+        if by_lists && self.indices.get(index)?.code() == Code::None {
+            return Err(Error::InvalidOption(
+                "an index with the code \"none\" has no codes that could be read later: save it whole".into(),
+            ));
+        }
         self.indices.get(index)?;
-        Ok(self.add_task(IndexJob::Save { index }))
+        Ok(self.add_task(IndexJob::Save { index, by_lists }))
     }
 
     /// Frees an index, here and on the device.

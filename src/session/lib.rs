@@ -25,6 +25,7 @@ mod compress;
 mod covariances;
 mod differentiation;
 mod evaluations;
+mod fetched;
 mod fits;
 mod indices;
 mod job;

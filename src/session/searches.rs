@@ -239,6 +239,9 @@ impl Session {
 
     /// Keeps the buffers of a search that ends for the next one of the same index, as long as that is unchanged.
     pub(super) fn end_search(&mut self, search: Search) {
+        if let Ok(index) = self.indices.get_mut(search.index) {
+            index.rest();
+        }
         let (Stage::Device { searching, .. }, Ok(device)) = (search.stage, self.devices.single()) else {
             return;
         };
@@ -254,7 +257,7 @@ impl Session {
 }
 
 /// Refuses a beam where there is no graph to walk in.
-fn check_effort(index: &Index, effort: u32, probes: Option<u32>) -> Result<(), Error> {
+pub(super) fn check_effort(index: &Index, effort: u32, probes: Option<u32>) -> Result<(), Error> {
     let Range { start, end } = graphed::EFFORTS;
     let refused = if probes.is_some() {
         "effort and probes: a search goes through the graph or through lists, so give one of them".into()

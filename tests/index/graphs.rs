@@ -34,6 +34,13 @@ fn with_graph(points: &[f32]) -> Index {
     index
 }
 
+/// An index of vectors of any size, with a graph.
+pub fn with_graph_of(points: &[f32], dim: usize) -> Index {
+    let mut index = Index::build(points, dim, kmeans(points, dim, 24, 4), &of_bits(6.0)).expect("an index");
+    build(&mut index, 16);
+    index
+}
+
 /// Hits of a search through the graph.
 fn walked(index: &mut Index, queries: &[f32], k: usize, effort: Option<u32>, filter: Option<&[u8]>) -> Hits {
     while !graphed::draw(index, 0.0) {}

@@ -167,7 +167,7 @@ fn vectors_are_not_cut_off() {
         // Of their squared lengths: the largest error, and that which one of a hundred exceeds.
         for (bits, rank, most) in [(8.0, COUNT - 1, 0.004), (4.0, COUNT * 99 / 100, 0.05)] {
             let index = Index::build(&data.points, DIM, kmeans(&data.points, DIM, 8, 5), &of_bits(bits)).expect("an index");
-            let back = index.reconstruct(index.ids()).expect("vectors");
+            let back = index.reconstruct(&index.ids()).expect("vectors");
             let rows = data.points.chunks_exact(DIM).zip(back.chunks_exact(DIM));
             let mut errors: Vec<f64> =
                 rows.map(|(point, back)| squared_distance(point, back) / squared_distance(point, &[0.0; DIM])).collect();

@@ -57,6 +57,11 @@ pub fn scarcely<T>(most: usize, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// What this thread has, taken and not given back.
+pub fn live() -> isize {
+    LIVE.get()
+}
+
 /// The most that this thread had at once meanwhile, beyond what it had before.
 pub fn peak(work: impl FnOnce()) -> usize {
     let before = LIVE.get();

@@ -179,7 +179,7 @@ fn what_is_added_comes_whole_and_in_the_order_of_the_calls() {
     let index = session.open_index(&known.save()).expect("an index");
     let parts = [mixture(700, DIM, 4, 21), mixture(40, DIM, 4, 22), mixture(300, DIM, 4, 23)];
     let saved = |session: &mut Session| {
-        let task = session.save_index(index).expect("a task");
+        let task = session.save_index(index, false).expect("a task");
         match ended(session, task) {
             Answer::Bytes(bytes) => bytes,
             _ => panic!("no bytes"),
@@ -361,7 +361,7 @@ fn an_index_of_nothing_is_made_of_the_first_vectors() {
         assert!(add(&mut session, blank, &[]).is_empty());
         search(&mut session, blank, &more, 3);
         // A file of it waits for vectors, too.
-        let task = session.save_index(blank).expect("a task");
+        let task = session.save_index(blank, false).expect("a task");
         let Answer::Bytes(file) = ended(&mut session, task) else { panic!("no file") };
         let reopened = session.open_index(&file).expect("an index");
         for index in [blank, reopened] {
@@ -401,7 +401,7 @@ fn clusters_are_made_of_a_sample() {
     let mut file = |sample: Option<u32>| {
         let task = session.compress(points.clone(), &asked(sample, Some(8))).expect("a task");
         let Answer::Index(index) = ended(&mut session, task) else { panic!("no index") };
-        let task = session.save_index(index).expect("a task");
+        let task = session.save_index(index, false).expect("a task");
         let Answer::Bytes(file) = ended(&mut session, task) else { panic!("no file") };
         file
     };

@@ -8,11 +8,11 @@ use leastwise::device::{Device, Precision};
 /// All squared distances from a query to what the index knows, sorted.
 fn by_hand(index: &Index, query: &[f32]) -> Vec<(f32, u32)> {
     let dim = index.dim();
-    let known = index.reconstruct(index.ids()).expect("rows");
+    let known = index.reconstruct(&index.ids()).expect("rows");
     let mut all: Vec<(f32, u32)> = known
         .chunks_exact(dim)
         .zip(index.ids())
-        .map(|(row, &id)| (row.iter().zip(query).map(|(a, b)| (a - b) * (a - b)).sum(), id))
+        .map(|(row, id)| (row.iter().zip(query).map(|(a, b)| (a - b) * (a - b)).sum(), id))
         .collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     all

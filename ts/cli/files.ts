@@ -6,7 +6,7 @@ import { open, readFile, rename, stat, unlink, type FileHandle } from "node:fs/p
 import { basename, dirname, join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import type { Engine, VectorIndex } from "leastwise";
-import { formatOf, openVectors, type ElementType, type OpenOptions, type RandomAccess, type Vectors } from "leastwise/vectors";
+import { formatOf, openLazily, openVectors, type ElementType, type LazyIndex, type OpenOptions, type RandomAccess, type Vectors } from "leastwise/vectors";
 import { UsageError, type Arguments, type Option } from "./arguments.js";
 import { remark } from "./engine.js";
 import { openDataset } from "./hdf5.js";
@@ -123,6 +123,19 @@ export async function openIndexFile(lw: Engine, path: string): Promise<VectorInd
     const stream = path === STREAM ? process.stdin : createReadStream(path, { highWaterMark: 1 << 20 });
     return await lw.openIndex(Readable.toWeb(stream) as ReadableStream<Uint8Array>);
   } catch (thrown) {
+    throw named(path, thrown);
+  }
+}
+
+/** An index that is searched in its file, which is open until it is closed. */
+export async function openLazyFile(lw: Engine, path: string): Promise<{ readonly index: LazyIndex; close(): Promise<void> }> {
+  if (path === STREAM) throw new UsageError("--lazy reads INDEX here and there, which a stream can't");
+  const file = await open(path).catch((thrown: unknown) => { throw named(path, thrown); });
+  try {
+    const index = await openLazily(lw, file);
+    return { index, close: async () => { index.dispose(); await file.close(); } };
+  } catch (thrown) {
+    await file.close();
     throw named(path, thrown);
   }
 }

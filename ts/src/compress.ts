@@ -8,7 +8,7 @@ import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
 import type { BuildGraphOptions } from "./vector-index.js";
-import { endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, readEnvelope, type Description } from "./vectors/envelope.js";
+import { endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, readEnvelope, spaceOf, type Description } from "./vectors/envelope.js";
 import { Keys, keysOf, type KeyList } from "./vectors/keys.js";
 import { maxNormKind, metricKind, Space, type Metric } from "./vectors/metric.js";
 
@@ -212,13 +212,10 @@ export async function openIndex(tasks: Tasks, file: Uint8Array | ArrayBuffer | R
 }
 
 /** An index of the engine's with its description, unless they contradict each other. */
-function described(tasks: Tasks, handle: number, { metric, maxNorm, ratio, keys }: Description): Made {
+function described(tasks: Tasks, handle: number, description: Description): Made {
   try {
-    const [width, count, nextId] = tasks.call((engine) => engine.indexSizes(handle));
-    if (metric === "dot" && width! < 2) throw new LeastwiseError("file-corrupt", "the index has no component beside that of its metric");
-    const last = keys?.entries().at(-1)?.[0] ?? -1;
-    if (keys && (keys.size !== count! || last >= nextId!)) throw new LeastwiseError("file-corrupt", `the index has ${count!} vectors and ${nextId!} ids, which its ${keys.size} keys are not of`);
-    return { handle, space: new Space(metric, metric === "dot" ? width! - 1 : width!, maxNorm), keys, ratio };
+    const { ratio, keys } = description;
+    return { handle, space: spaceOf(tasks.call((engine) => engine.indexSizes(handle)), description), keys, ratio };
   } catch (thrown) {
     tasks.release((engine) => engine.freeIndex(handle));
     throw thrown;

@@ -57,7 +57,7 @@ export type { DType, HalfTensor, Kept, RowNumbers, Storage, Tensor, ValuesOf } f
 export type { Evaluator, Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type {
-  AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, Searched, SearchOptions, UpsertOptions, VectorIndex,
+  AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SaveOptions, Searched, SearchOptions, UpsertOptions, VectorIndex,
 } from "./vector-index.js";
 export type { Filter } from "./vectors/filter.js";
 export type { Key, KeyList } from "./vectors/keys.js";

@@ -632,9 +632,26 @@ export interface NativeEngine {
   /** How many of them were in it. */
   removeFromIndex(index: number, ids: Uint32Array): number;
   reconstructFromIndex(index: number, ids: Uint32Array): Float32Array;
-  /** A task whose `done` carries the file's bytes. */
-  saveIndex(index: number): number;
+  /** A task whose `done` carries the file's bytes; by lists, if its codes are to be read when searches need them. */
+  saveIndex(index: number, byLists: boolean): number;
   freeIndex(index: number): void;
+  /** Where the codes begin in a file that begins like this, how many bytes they take, and how many the file. */
+  placeOfLazyCodes(start: Uint8Array): Float64Array;
+  /** An index without its codes: of what the file has before and behind them. */
+  openLazyIndex(before: Uint8Array, behind: Uint8Array): number;
+  lazyIndexInfo(index: number): string;
+  /** Components, vectors, and the id that comes next. */
+  lazyIndexSizes(index: number): Uint32Array;
+  /** Where the codes of every list begin, in vectors, and where the last end. */
+  lazyIndexStarts(index: number): Uint32Array;
+  /** A search that is given the codes of lists, one after the other, and the lists whose codes it needs. */
+  beginLazySearch(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, effort: number | undefined, filter: Uint8Array | undefined): number;
+  lazySearchLists(search: number): Uint32Array;
+  scanLazyList(search: number, list: number, codes: Uint8Array): void;
+  /** A task whose `done` carries what a search found; the search is gone. */
+  endLazySearch(search: number): number;
+  freeLazySearch(search: number): void;
+  freeLazyIndex(index: number): void;
   /**
    * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
    * (CPU and CUDA), else f32.

@@ -146,6 +146,23 @@ export interface AddOptions extends Reporting {
 export interface UpsertOptions extends Reporting { readonly keys: KeyList }
 
 /**
+ * Options of {@link VectorIndex.save}.
+ *
+ * @example
+ * const options: SaveOptions = { lazy: true };
+ * const file = await index.save(options);
+ */
+export interface SaveOptions {
+  /**
+   * Makes a file whose codes can be read when searches need them: in order of their clusters, with a checksum each, and, of an index with a graph, with the
+   * sketches that walks go by. It takes 4 bytes a cluster and those of the sketches more than `bytes`. Refused for the code `"none"`, which has no codes.
+   *
+   * @defaultValue false
+   */
+  readonly lazy?: boolean;
+}
+
+/**
  * Options of {@link VectorIndex.evaluate}.
  *
  * @example
@@ -213,6 +230,24 @@ export interface IndexInfo {
    * 4 bytes a vector of those that go with a graph.
    */
   readonly sketchBytes: number;
+  /** Bytes of memory that it takes now, by what they are for; more of it is taken while something is searched or made. */
+  readonly memory: {
+    readonly codes: number;
+    /** Cluster of every vector: ⌈log₂ clusters⌉ bits, as in the file. */
+    readonly labels: number;
+    /** Nothing while ids are 0, 1, 2, …; otherwise 2 + ⌈log₂(nextId / count)⌉ bits a vector, about. */
+    readonly ids: number;
+    /** In f16, as in the file, and twice in f32. */
+    readonly anchors: number;
+    /** Model of the code. */
+    readonly model: number;
+    /** Vectors by cluster, 4 bytes each, as long as searches go through clusters. */
+    readonly lists: number;
+    /** `sketchBytes`. */
+    readonly sketches: number;
+    readonly graph: number;
+    readonly total: number;
+  };
   /** Its graph, if it has one. */
   readonly graph?: {
     readonly degree: number;
@@ -312,7 +347,7 @@ export interface VectorIndex extends Disposable {
   reconstruct(ids: Indices): F32;
   /** Measures recall and latency against exact search among the original vectors. */
   evaluate(queries: Points, options: EvaluateOptions): Promise<IndexEvaluation>;
-  /** The index as a file, for {@link Engine.openIndex}. */
-  save(): Promise<U8>;
+  /** The index as a file, for {@link Engine.openIndex}, and with `lazy: true` also for `openLazily` of `leastwise/vectors`. */
+  save(options?: SaveOptions): Promise<U8>;
   dispose(): void;
 }

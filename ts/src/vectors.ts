@@ -1,6 +1,6 @@
 /**
  * `leastwise/vectors`: vectors from files, by rows, so that files may be larger than memory; arrays into files; and exact search, to
- * compare with. Works without an engine, in browsers and in Node.
+ * compare with. All but `openLazily` works without an engine, in browsers and in Node.
  * @packageDocumentation
  */
 export { fromHalf, half, Half, toHalf } from "./vectors/half.js";
@@ -10,6 +10,10 @@ export { formatOf, openVectors } from "./vectors/open.js";
 export type { OpenOptions, Vectors, VectorStream } from "./vectors/open.js";
 export { clusterBatches } from "./vectors/batches.js";
 export type { Batch, BatchClustering, BatchOptions } from "./vectors/batches.js";
+export { openLazily } from "./vectors/lazy.js";
+export type { LazyIndex, LazyOptions, LazyReads, PositionedFile } from "./vectors/lazy.js";
+export { remoteFile } from "./vectors/remote.js";
+export type { RemoteFile, RemoteOptions, RemoteResponse } from "./vectors/remote.js";
 export { exactSearch, predict } from "./vectors/exact.js";
 export type { ExactHits, ExactOptions, Prediction, PredictOptions } from "./vectors/exact.js";
 export type { ElementType, Elements } from "./vectors/element.js";

@@ -653,15 +653,87 @@ impl Engine {
         Float32ArraySlice::from_data(env, self.call(env, |session| session.reconstruct_from_index(index, ids))?)
     }
 
-    /// A task whose `done` carries the file's bytes.
+    /// A task whose `done` carries the file's bytes; by lists, if its codes are to be read when searches need them.
     #[napi]
-    pub fn save_index(&self, env: &Env, index: u32) -> Result<u32> {
-        self.call(env, |session| session.save_index(index))
+    pub fn save_index(&self, env: &Env, index: u32, by_lists: bool) -> Result<u32> {
+        self.call(env, |session| session.save_index(index, by_lists))
     }
 
     #[napi]
     pub fn free_index(&self, index: u32) {
         self.post(move |session| session.free_index(index));
+    }
+
+    /// Where the codes begin in a file that begins like this, how many bytes they take, and how many the file.
+    #[napi]
+    pub fn place_of_lazy_codes<'env>(&self, env: &'env Env, start: &[u8]) -> Result<Float64ArraySlice<'env>> {
+        Float64ArraySlice::from_data(env, self.call(env, |session| session.place_of_lazy_codes(start))?)
+    }
+
+    /// An index without its codes: of what the file has before and behind them.
+    #[napi]
+    pub fn open_lazy_index(&self, env: &Env, before: &[u8], behind: &[u8]) -> Result<u32> {
+        self.call(env, |session| session.open_lazy_index(before, behind))
+    }
+
+    #[napi]
+    pub fn lazy_index_info(&self, env: &Env, index: u32) -> Result<String> {
+        self.call(env, |session| session.lazy_index_info(index))
+    }
+
+    /// Components, vectors, and the id that comes next.
+    #[napi]
+    pub fn lazy_index_sizes<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.lazy_index_sizes(index).map(Vec::from))?)
+    }
+
+    /// Where the codes of every list begin, in vectors, and where the last end.
+    #[napi]
+    pub fn lazy_index_starts<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.lazy_index_starts(index))?)
+    }
+
+    /// A search that is given the codes of lists, one after the other, and the lists whose codes it needs.
+    #[napi]
+    pub fn begin_lazy_search(
+        &self,
+        env: &Env,
+        index: u32,
+        queries: Unknown,
+        k: u32,
+        probes: Option<u32>,
+        effort: Option<u32>,
+        filter: Option<Uint8ArraySlice>,
+    ) -> Result<u32> {
+        let queries = read_vectors(env, queries)?;
+        let filter = filter.map(|filter| filter.to_vec());
+        self.call(env, |session| session.begin_lazy_search(index, queries, k, probes, effort, filter))
+    }
+
+    #[napi]
+    pub fn lazy_search_lists<'env>(&self, env: &'env Env, search: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.lazy_search_lists(search))?)
+    }
+
+    #[napi]
+    pub fn scan_lazy_list(&self, env: &Env, search: u32, list: u32, codes: &[u8]) -> Result<()> {
+        self.call(env, |session| session.scan_lazy_list(search, list, codes))
+    }
+
+    /// A task whose `done` carries what a search found; the search is gone.
+    #[napi]
+    pub fn end_lazy_search(&self, env: &Env, search: u32) -> Result<u32> {
+        self.call(env, |session| session.end_lazy_search(search))
+    }
+
+    #[napi]
+    pub fn free_lazy_search(&self, search: u32) {
+        self.post(move |session| session.free_lazy_search(search));
+    }
+
+    #[napi]
+    pub fn free_lazy_index(&self, index: u32) {
+        self.post(move |session| session.free_lazy_index(index));
     }
 
     /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64

@@ -16,6 +16,7 @@ for (const [holder, name, into] of [[files.promises, "readFile", read], [files, 
 syncBuiltinESMExports();
 const { bundle, randomBundle } = await import("../../problems/bundle.mjs");
 const { normalTable } = await import("leastwise/mesh");
+const { openLazily } = await import("leastwise/vectors");
 const { init, cauchy, grad, log1p, loss, preload } = await import("leastwise");
 
 const line = (lw, count = 40) => {
@@ -202,6 +203,17 @@ const WORK = {
     const index = await lw.compress(points, { dim: 4, clusters: 5, code: "int8", graph: { degree: 6 } });
     const { ids, through } = await index.search(points.subarray(0, 12), { k: 3, effort: 9 });
     return [...ids, through];
+  },
+  async lazy(lw) {
+    const index = await lw.compress(points, { dim: 4, clusters: 5, code: "int8", graph: { degree: 6 } });
+    const lazy = await openLazily(lw, await index.save({ lazy: true }));
+    return [...(await lazy.search(points.subarray(0, 12), { k: 3, effort: 9 })).ids, ...(await lazy.search(points.subarray(0, 4), { k: 3, probes: 2 })).ids];
+  },
+  // What an engine with no graph needs to save and to open whole.
+  async saved(lw) {
+    const index = await lw.compress(points, { dim: 4, clusters: 5, code: "int8" });
+    const file = await index.save({ lazy: true }), whole = await lw.openIndex(file);
+    return [file.length, ...(await whole.search(points.subarray(0, 4), { k: 3 })).ids];
   },
   async open(lw) {
     return [await lw.openIndex(new Uint8Array(100)).catch(({ code }) => code)];

@@ -13,6 +13,7 @@ mod eigen;
 mod fields;
 mod normal;
 mod overload;
+pub(crate) mod packed;
 pub mod product;
 mod reach;
 pub mod rotation;
@@ -83,6 +84,16 @@ pub enum Coder {
 }
 
 impl Coder {
+    /// Bytes of memory that the model takes, but for a few numbers a coordinate.
+    pub fn memory(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Scalar(scalar) => 4 * (scalar.low.capacity() + scalar.step.capacity()),
+            Self::Product(product) => product.memory(),
+            Self::Transform(transform) => transform.memory(),
+        }
+    }
+
     /// The code that the model belongs to.
     pub fn code(&self) -> Code {
         match self {

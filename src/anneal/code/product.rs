@@ -31,6 +31,11 @@ fn span(dim: usize, groups: usize, group: usize) -> std::ops::Range<usize> {
 }
 
 impl Product {
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        2 * self.books.capacity() + 4 * self.values.capacity()
+    }
+
     /// # Panics
     /// When there are not [`WORDS`] words a coordinate.
     pub fn new(dim: usize, groups: usize, books: Vec<f16>) -> Self {

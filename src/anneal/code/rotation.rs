@@ -52,6 +52,11 @@ pub fn bytes(dim: usize, blocks: usize, bits: u32) -> usize {
 }
 
 impl Rotation {
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.stored.entries.capacity() + 4 * (self.stored.units.capacity() + self.columns.capacity())
+    }
+
     /// The identity, which stores nothing.
     pub fn identity(dim: usize) -> Self {
         Self::from_stored(dim, Stored { blocks: dim, bits: 0, units: Vec::new(), entries: Vec::new() })

@@ -100,6 +100,14 @@ pub enum Bytes {
 }
 
 impl Transform {
+    /// Bytes of memory: the rotation's, the trellis', and those of what is known by coordinate.
+    pub fn memory(&self) -> usize {
+        let by_coordinate =
+            self.bits.capacity() + size_of::<Field>() * self.fields.capacity() + size_of::<usize>() * self.scalars.capacity();
+        let steps = size_of::<(usize, Step)>() * self.steps.capacity();
+        self.rotation.memory() + self.trellis.memory() + by_coordinate + steps + 4 * (self.spread.capacity() + self.tables.capacity())
+    }
+
     /// A model for residuals like these. `None` when the budget doesn't leave a byte a vector.
     pub async fn train(sample: &[f32], dim: usize, budget: &Budget, pace: &Pace) -> Option<Self> {
         let count = budget.count.max(1);

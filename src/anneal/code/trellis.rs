@@ -53,6 +53,11 @@ impl Trellis {
         Self { window, levels }
     }
 
+    /// Bytes of memory.
+    pub fn memory(&self) -> usize {
+        self.levels.iter().map(|levels| 4 * levels.capacity()).sum()
+    }
+
     /// What each of the 2^window states decodes to, in standard deviations, at a value of so many bits.
     pub fn levels(&self, bits: u32) -> &[f32] {
         &self.levels[bits as usize]

@@ -5,11 +5,14 @@ pub mod published;
 pub use leastwise_base::FileError;
 use leastwise_base::container::Format;
 
-/// An index of compressed vectors.
+/// An index of compressed vectors, whole.
 pub const INDEX: Format = Format { magic: *b"LWINDEX\n", oldest: 1, version: 3, name: "an index" };
 
 /// The same without a graph, which readers of version 2 know.
 pub const INDEX_OF_LISTS: Format = Format { version: 2, ..INDEX };
+
+/// The same with codes in order of lists, each with a checksum, so that they can be read when searches need them. All versions up to it are read.
+pub const INDEX_BY_LISTS: Format = Format { version: 4, ..INDEX };
 
 /// What is no index, for a reason.
 pub(crate) fn malformed(why: impl Into<String>) -> FileError {

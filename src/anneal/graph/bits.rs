@@ -22,12 +22,22 @@ pub struct Mixer {
     signs: Vec<f32>,
 }
 
+/// Components after the rotation of so many.
+pub fn width_of(dim: usize) -> usize {
+    dim.next_multiple_of(WORD)
+}
+
+/// Bytes of a sketch of so many rotated components.
+pub fn stride_of(width: usize) -> usize {
+    NUMBERS + width / 8
+}
+
 /// Rounds of a rotation.
 const ROUNDS: usize = 4;
 
 impl Mixer {
     pub fn new(dim: usize) -> Self {
-        let width = dim.next_multiple_of(WORD);
+        let width = width_of(dim);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let mut sign = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -127,7 +137,7 @@ fn long(half: u16) -> f32 {
 impl Bits {
     /// None yet, of vectors that have so many components once they are rotated.
     pub fn new(width: usize) -> Self {
-        Self { stride: NUMBERS + width / 8, rows: Vec::new() }
+        Self { stride: stride_of(width), rows: Vec::new() }
     }
 
     /// Vectors that have one.
@@ -137,7 +147,22 @@ impl Bits {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        self.rows.len()
+        self.rows.capacity()
+    }
+
+    /// Rows as files have them.
+    pub fn stored(&self) -> &[u8] {
+        &self.rows
+    }
+
+    /// Rows from a file.
+    pub fn from_stored(width: usize, rows: Vec<u8>) -> Self {
+        Self { stride: stride_of(width), rows }
+    }
+
+    /// Room for so many more, and no others.
+    pub fn reserve(&mut self, more: usize) {
+        self.rows.reserve_exact(more * self.stride);
     }
 
     /// Appends the sketch of a rotated residual r′ and of its anchor, rotated as well. Distances have κ‖r′‖² in place of ‖r‖².

@@ -141,6 +141,7 @@ impl Graph {
         if let Some(&start) = starts.iter().find(|&&start| start != NONE && start >= nodes) {
             return Err(format!("its graph starts at node {start}, but there are {nodes}"));
         }
+        rows.reserve_exact(PADDING);
         rows.resize(rows.len() + PADDING, 0);
         let graph = Self { degree, effort, width: width_of(nodes), nodes, removed, rows, starts };
         let mut neighbours = Vec::new();
@@ -154,9 +155,9 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Takes nodes out. Nodes that pointed to one of them point to its neighbours instead, as far as there is room. `labels` are the lists of the
-    /// nodes that stay, in order; `kept` and they may have more entries than there are nodes.
-    pub fn retain(&mut self, kept: &[bool], labels: &[u32]) {
+    /// Takes nodes out. Nodes that pointed to one of them point to its neighbours instead, as far as there is room. `label` gives the lists of the
+    /// nodes that stay, by their new numbers; `kept` may have more entries than there are nodes.
+    pub fn retain(&mut self, kept: &[bool], label: impl Fn(usize) -> u32) {
         let kept = &kept[..self.nodes as usize];
         let mut numbers = vec![NONE; kept.len()];
         let mut nodes = 0;
@@ -169,8 +170,8 @@ impl Graph {
         }
         let mut starts = std::mem::take(&mut self.starts);
         starts.iter_mut().filter(|start| **start != NONE).for_each(|start| *start = numbers[*start as usize]);
-        for (node, &list) in labels[..nodes as usize].iter().enumerate() {
-            if let Some(start) = starts.get_mut(list as usize).filter(|start| **start == NONE) {
+        for node in 0..nodes as usize {
+            if let Some(start) = starts.get_mut(label(node) as usize).filter(|start| **start == NONE) {
                 *start = node as u32;
             }
         }

@@ -1,12 +1,14 @@
 //! From points and their coarse clustering to an index: the model of the code, chosen for a number of bits or bytes.
 
+use super::ids::Ids;
 use super::storage::{MOST_ABOUT, json_of};
 use super::{Assigning, Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
 use crate::code::columns::transpose;
+use crate::code::packed::Packed;
 use crate::code::product::Product;
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Budget, Bytes, Transform};
-use crate::code::{Code, Coder, MOST_BITS, product};
+use crate::code::{Code, Coder, MOST_BITS, product, words};
 use crate::rows;
 use half::f16;
 use leastwise_base::container;
@@ -147,9 +149,10 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         encoding.rows(rows.clone(), &labels[rows.clone()], &mut codes[rows.start * width..rows.end * width])?;
         pace.part(trained..1.0).rest(rows.end, count).await;
     }
-    let stored =
-        Stored { dim, exponent, anchors, coder, labels, ids: (0..next_id).collect(), codes, next_id, about: json_of(&options.about) };
-    Ok(Index::with_turned(stored, centroids, turned))
+    let labels = Packed::of(labels.into_iter(), words::width(clusters));
+    let (ids, about) = (Ids::whole(next_id as usize), json_of(&options.about));
+    let stored = Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about };
+    Ok(Index::with_turned(stored, turned))
 }
 
 /// Which share of the work training is, about.
@@ -208,7 +211,7 @@ fn sample(points: &[f32], dim: usize, scale: f32, centroids: &[f32], labels: &[u
 async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, options: &Options, pace: &Pace) -> Result<Coder, Error> {
     // What rows and models may take together, where a ratio is asked for.
     let budget = |ratio: f64, clusters: usize| {
-        let labels = (count * crate::code::words::width(clusters) as usize).div_ceil(8);
+        let labels = (count * words::width(clusters) as usize).div_ceil(8);
         let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
         let fixed = BESIDE + about + labels + clusters * dim * 2;
         ((ratio * count as f64 * dim as f64 * 4.0) as usize).saturating_sub(fixed)

@@ -124,7 +124,7 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
         // Whatever is wrong with the options is said now.
         index.search(&[], k, probes, None)?;
         let mut present = vec![0; rows];
-        for &id in index.ids() {
+        for id in index.stored.ids.iter() {
             present[id as usize] = 1;
         }
         Ok(Self {

@@ -1,5 +1,6 @@
 //! The exact answer, to compare with: every query against every point.
 
+use super::ids::Ids;
 use super::nearest::{Candidate, Nearest};
 use super::search::{Hits, check_filter};
 use crate::code::columns::{squared_distances, transpose};
@@ -30,7 +31,7 @@ pub fn exact(points: &[f32], queries: &[f32], dim: usize, k: usize, filter: Opti
         nearest
     });
     for (query, nearest) in found.into_iter().flatten().enumerate() {
-        hits.put(query, nearest, 1.0);
+        hits.put(query, nearest, 1.0, &Ids::whole(count));
     }
     Ok(hits)
 }

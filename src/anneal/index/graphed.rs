@@ -5,12 +5,14 @@
 //! by one, by their sketches.
 
 use super::Index;
+use super::fetched::Codes;
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Hits, SearchedBy, Through};
 use super::sketch::Rescore;
 use crate::code::Code;
 use crate::code::columns::{squared_distances, squared_lengths};
-use crate::graph::bits::{Asked, Bits, Mixer};
+use crate::code::packed::Packed;
+use crate::graph::bits::{self, Asked, Bits, Mixer};
 use crate::graph::build::{Builder, Plan};
 use crate::graph::walk::Walk;
 use crate::graph::whole::Whole;
@@ -48,7 +50,7 @@ const BLOCKS: usize = 16;
 /// One-bit sketches of the vectors, in order of their slots.
 pub struct Drawn {
     mixer: Mixer,
-    /// Turned anchors, rotated.
+    /// Turned anchors, rotated: while sketches are made.
     anchors: Vec<f32>,
     bits: Bits,
 }
@@ -59,24 +61,44 @@ impl Drawn {
         self.bits.bytes()
     }
 
+    /// Sketches as files have them.
+    pub fn stored(&self) -> &[u8] {
+        self.bits.stored()
+    }
+
+    /// Sketches from a file, of as many vectors as there are in the index.
+    pub fn from_stored(dim: usize, rows: Vec<u8>) -> Self {
+        let mixer = Mixer::new(dim);
+        Self { bits: Bits::from_stored(mixer.width(), rows), mixer, anchors: Vec::new() }
+    }
+
     /// Keeps the sketches of some slots.
     pub fn retain(&mut self, kept: &[bool]) {
         self.bits.retain(kept);
     }
 }
 
+/// Bytes of a sketch.
+pub fn sketch_bytes_of(dim: usize) -> usize {
+    bits::stride_of(bits::width_of(dim))
+}
+
 /// Makes the sketches that walks go by, or goes on with it until the time is up: false while there are some to be made.
 #[inline(never)]
 pub fn draw(index: &mut Index, deadline: f64) -> bool {
     let mut drawn = index.drawn.take().unwrap_or_else(|| {
-        let (dim, mixer) = (index.stored.dim, Mixer::new(index.stored.dim));
-        let mut anchors = vec![0.0; index.clusters() * mixer.width()];
-        for (anchor, mixed) in index.turned_centroids.chunks_exact(dim).zip(anchors.chunks_exact_mut(mixer.width())) {
-            mixer.mix(anchor, mixed);
-        }
-        Drawn { bits: Bits::new(mixer.width()), mixer, anchors }
+        let mixer = Mixer::new(index.stored.dim);
+        Drawn { bits: Bits::new(mixer.width()), mixer, anchors: Vec::new() }
     });
     let count = index.count();
+    if drawn.bits.count() < count && drawn.anchors.is_empty() {
+        drawn.bits.reserve(count - drawn.bits.count());
+        let width = drawn.mixer.width();
+        drawn.anchors = vec![0.0; index.clusters() * width];
+        for (anchor, mixed) in index.turned_centroids.chunks_exact(index.stored.dim).zip(drawn.anchors.chunks_exact_mut(width)) {
+            drawn.mixer.mix(anchor, mixed);
+        }
+    }
     while drawn.bits.count() < count {
         let from = drawn.bits.count();
         Instructions::best().run(Draw { index, slots: from..count.min(from + BLOCKS * BLOCK), drawn: &mut drawn });
@@ -85,6 +107,9 @@ pub fn draw(index: &mut Index, deadline: f64) -> bool {
         }
     }
     let is_done = drawn.bits.count() == count;
+    if is_done {
+        drawn.anchors = Vec::new();
+    }
     index.drawn = Some(drawn);
     is_done
 }
@@ -103,7 +128,7 @@ impl SimdKernel for Draw<'_> {
         let mut mixed = vec![0.0; width];
         decoded(index, slots, |slot, residual, square| {
             mixer.mix(residual, &mut mixed);
-            bits.push(&mixed, &anchors[index.stored.labels[slot] as usize * width..][..width], square, shrink);
+            bits.push(&mixed, &anchors[index.stored.labels.get(slot) as usize * width..][..width], square, shrink);
         });
     }
 }
@@ -142,7 +167,7 @@ pub fn route(index: &Index, k: usize, effort: Option<u32>, filter: Option<&[u8]>
     }
     let effort = effort.map_or(EFFORT.max(EFFORT_OF_EACH * k), |effort| (effort as usize).max(k));
     let Some(filter) = filter else { return Ok(effort) };
-    let pass = index.stored.ids.iter().filter(|&&id| filter[id as usize] != 0).count();
+    let pass = index.stored.ids.iter().filter(|&id| filter[id as usize] != 0).count();
     if pass.saturating_mul(FEWEST_PASS) < count || pass < 4 * k {
         return Err(format!("the graph was not used: the filter lets only {pass} of {count} vectors pass"));
     }
@@ -160,15 +185,21 @@ pub fn search(index: &Index, queries: &[f32], k: usize, effort: usize, filter: O
     let mut hits = Hits::none(queries.len() / dim, k)?;
     hits.by = SearchedBy { through: Through::Graph, ..SearchedBy::CPU };
     let turned = index.turn_queries(queries);
+    let passing = index.passing(filter);
     let tasks: Vec<&[f32]> = turned.chunks(TASK * dim).collect();
     let found = threads::map(tasks, queries.len() * effort, |queries| {
-        let mut found = Vec::with_capacity(TASK);
-        Instructions::best().run(Walked { index, queries, k, effort, filter, found: &mut found });
-        found
+        let mut met = Vec::with_capacity(TASK);
+        Instructions::best().run(Walked { index, queries, effort, filter: passing.as_deref(), met: &mut met });
+        let rescored = queries.chunks_exact(dim).zip(&met).map(|(query, slots)| {
+            let mut nearest = Nearest::new(k);
+            Instructions::best().run(Rescore { index, codes: Codes::Here, query, slots, nearest: &mut nearest });
+            nearest
+        });
+        rescored.collect::<Vec<_>>()
     });
     for (query, nearest) in found.into_iter().flatten().enumerate() {
         if nearest.count() >= k {
-            hits.put(query, nearest, index.scale());
+            hits.put(query, nearest, index.scale(), &index.stored.ids);
             continue;
         }
         let all = index.search(&queries[query * dim..][..dim], k, Some(index.clusters() as u32), filter)?;
@@ -178,25 +209,31 @@ pub fn search(index: &Index, queries: &[f32], k: usize, effort: usize, filter: O
     Ok(hits)
 }
 
-/// Some queries through the graph.
+/// Slots that some turned queries meet in the graph, each its own; the filter is by slots.
+#[inline(never)]
+pub(super) fn met(index: &Index, queries: &[f32], effort: usize, filter: Option<&[u8]>) -> Vec<Vec<u32>> {
+    let mut met = Vec::new();
+    Instructions::best().run(Walked { index, queries, effort, filter, met: &mut met });
+    met
+}
+
+/// Some queries through the graph; the filter is by slots.
 struct Walked<'a> {
     index: &'a Index,
     queries: &'a [f32],
-    k: usize,
     effort: usize,
     filter: Option<&'a [u8]>,
-    found: &'a mut Vec<Nearest>,
+    met: &'a mut Vec<Vec<u32>>,
 }
 
 impl SimdKernel for Walked<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { index, queries, k, effort, filter, found } = self;
+        let Self { index, queries, effort, filter, met } = self;
         let (Some(graph), Some(Drawn { mixer, bits, .. })) = (&index.graph, &index.drawn) else { return };
-        let (nodes, labels) = (graph.nodes() as usize, &index.stored.labels[..]);
-        let is_allowed = |slot: u32| filter.is_none_or(|filter| filter[index.stored.ids[slot as usize] as usize] != 0);
-        let (mut mixed, mut far, mut slots, mut walk) =
-            (vec![0.0; mixer.width()], vec![0.0; index.clusters()], Vec::new(), Walk::default());
+        let (nodes, labels) = (graph.nodes() as usize, &index.stored.labels);
+        let is_allowed = |slot: u32| filter.is_none_or(|filter| filter[slot as usize] != 0);
+        let (mut mixed, mut far, mut walk) = (vec![0.0; mixer.width()], vec![0.0; index.clusters()], Walk::default());
         for query in queries.chunks_exact(index.stored.dim) {
             mixer.mix(query, &mut mixed);
             let asked = Asked::new(&mixed);
@@ -213,18 +250,16 @@ impl SimdKernel for Walked<'_> {
             walk.run(graph, nodes, starts.iter().map(|start| start.id), effort, |fresh, distances| {
                 estimates(bits, &asked, labels, &far, fresh, distances);
             });
-            slots.clear();
+            let mut slots = Vec::with_capacity(effort);
             slots.extend(walk.beam().iter().map(|seen| seen.node).filter(|&slot| is_allowed(slot)));
-            if nodes < labels.len() {
+            if nodes < labels.count() {
                 let mut later = Nearest::new(effort);
-                for slot in (nodes as u32..labels.len() as u32).filter(|&slot| is_allowed(slot)) {
-                    later.offer(Candidate { distance: far[labels[slot as usize] as usize] + bits.estimate(&asked, slot), id: slot });
+                for slot in (nodes as u32..labels.count() as u32).filter(|&slot| is_allowed(slot)) {
+                    later.offer(Candidate { distance: far[labels.get(slot as usize) as usize] + bits.estimate(&asked, slot), id: slot });
                 }
                 slots.extend(later.into_sorted().iter().map(|candidate| candidate.id));
             }
-            let mut nearest = Nearest::new(k);
-            Rescore { index, query, slots: &slots, nearest: &mut nearest }.run();
-            found.push(nearest);
+            met.push(slots);
         }
     }
 }
@@ -232,8 +267,8 @@ impl SimdKernel for Walked<'_> {
 /// Estimated distances of some slots.
 #[cfg_attr(target_arch = "wasm32", inline(never))]
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn estimates(bits: &Bits, asked: &Asked, labels: &[u32], far: &[f32], slots: &[u32], distances: &mut Vec<f32>) {
-    distances.extend(slots.iter().map(|&slot| far[labels[slot as usize] as usize] + bits.estimate(asked, slot)));
+fn estimates(bits: &Bits, asked: &Asked, labels: &Packed, far: &[f32], slots: &[u32], distances: &mut Vec<f32>) {
+    distances.extend(slots.iter().map(|&slot| far[labels.get(slot as usize) as usize] + bits.estimate(asked, slot)));
 }
 
 /// A graph that is being built, in slices of time. If vectors come or go meanwhile it begins anew.
@@ -322,7 +357,7 @@ impl Building {
             let plan = Plan {
                 degree: self.degree,
                 effort: self.effort,
-                labels: index.stored.labels.clone(),
+                labels: index.stored.labels.iter().collect(),
                 starts: std::mem::take(&mut self.starts),
                 near: std::mem::take(&mut self.near),
             };
@@ -356,7 +391,7 @@ impl SimdKernel for Fill<'_> {
         let (dim, shrink) = (index.stored.dim, index.stored.coder.shrink());
         let mut vector = vec![0.0; dim];
         decoded(index, slots, |slot, residual, square| {
-            let list = index.stored.labels[slot] as usize;
+            let list = index.stored.labels.get(slot) as usize;
             let centroid = &index.turned_centroids[list * dim..][..dim];
             for (value, ((residual, centroid), mean)) in vector.iter_mut().zip(residual.iter().zip(centroid).zip(&*mean)) {
                 *value = shrink * residual + centroid - mean;

@@ -5,11 +5,15 @@
 //! changes and is never used again.
 
 mod build;
+mod by_lists;
 pub mod device;
 mod evaluate;
 mod exact;
+pub mod fetched;
 pub mod graphed;
 mod ids;
+mod lists;
+mod memory;
 mod nearest;
 pub mod sample;
 mod search;
@@ -19,25 +23,31 @@ mod storage;
 pub use build::{Coarse, Options, clusters_for};
 pub use evaluate::{Evaluating, Evaluation};
 pub use exact::exact;
+pub use fetched::Fetched;
+pub use memory::Memory;
 pub use search::{Hits, SearchedBy, Through};
 pub use storage::Reader;
 
 use crate::code::columns::{least, squared_distances, transpose};
+use crate::code::packed::Packed;
 use crate::code::transform::Scratch;
-use crate::code::{Code, Coder, PADDING, Reach};
+use crate::code::{Code, Coder, PADDING, Reach, words};
 use crate::file::published::{self, Files, Published};
 use crate::file::{FileError, malformed};
 use crate::graph::Graph;
 use crate::rows;
 use half::f16;
-use leastwise_base::memory;
+use ids::Ids;
+use leastwise_base::memory as room;
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads::{self, Pieces};
 use leastwise_error::Error;
+use lists::Lists;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sketch::Sketch;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Vectors that are coded by one task.
 const CHUNK: usize = 64;
@@ -48,13 +58,12 @@ pub const MOST_CLUSTERS: usize = 1 << 24;
 /// Searchable index of compressed vectors.
 pub struct Index {
     stored: Stored,
-    /// Of the anchors: as they are, and turned into the code's coordinates.
-    centroids: Vec<f32>,
+    /// Anchors, turned into the code's coordinates.
     turned_centroids: Vec<f32>,
     /// `turned_centroids` by coordinates.
     turned_columns: Vec<f32>,
-    /// The slots of every anchor, ascending.
-    lists: Vec<Vec<u32>>,
+    /// The slots of every anchor, as long as searches go through them.
+    lists: OnceLock<Lists>,
     /// By list; whether there are those of all vectors, and whether there may be any.
     sketches: Vec<Sketch>,
     sketched: bool,
@@ -75,8 +84,8 @@ struct Stored {
     anchors: Vec<f16>,
     coder: Coder,
     /// By slot; ids ascend.
-    labels: Vec<u32>,
-    ids: Vec<u32>,
+    labels: Packed,
+    ids: Ids,
     codes: Vec<u8>,
     /// What the next vector is called.
     next_id: u32,
@@ -103,31 +112,25 @@ impl Index {
         let centroids: Vec<f32> = stored.anchors.iter().map(|value| value.to_f32()).collect();
         let mut turned = vec![0.0; centroids.len()];
         Instructions::best().run(Turn { coder: &stored.coder, dim: stored.dim, rows: &centroids, turned: &mut turned });
-        Self::with_turned(stored, centroids, turned)
+        Self::with_turned(stored, turned)
     }
 
-    /// With the anchors' values, and these turned.
-    fn with_turned(stored: Stored, centroids: Vec<f32>, turned_centroids: Vec<f32>) -> Self {
-        let mut turned_columns = vec![0.0; centroids.len()];
+    /// With the anchors turned.
+    fn with_turned(stored: Stored, turned_centroids: Vec<f32>) -> Self {
+        let mut turned_columns = vec![0.0; turned_centroids.len()];
         transpose(&turned_centroids, stored.dim, &mut turned_columns);
-        let mut counts = vec![0; centroids.len() / stored.dim];
-        stored.labels.iter().for_each(|label| counts[*label as usize] += 1);
-        let lists = counts.into_iter().map(Vec::with_capacity).collect();
-        let mut index = Self {
+        Self {
             stored,
-            centroids,
             turned_centroids,
             turned_columns,
-            lists,
+            lists: OnceLock::new(),
             sketches: Vec::new(),
             sketched: false,
             sketching: true,
             graph: None,
             drawn: None,
             revision: 0,
-        };
-        index.make_lists();
-        index
+        }
     }
 
     /// An index of the published files: vectors are their anchors.
@@ -139,20 +142,19 @@ impl Index {
         if jacobians {
             about.insert("note".into(), "the Jacobians of the anchors were left out: searching needs none".into());
         }
-        let (ids, codes, about) = ((0..next_id).collect(), Vec::new(), storage::json_of(&about));
+        let (ids, codes, about) = (Ids::whole(labels.len()), Vec::new(), storage::json_of(&about));
+        let labels = Packed::of(labels.into_iter(), words::width(anchors.len() / dim));
         Ok(Self::new(Stored { dim, exponent: 0, anchors, coder: Coder::None, labels, ids, codes, next_id, about }))
     }
 
-    fn make_lists(&mut self) {
-        self.lists.iter_mut().for_each(Vec::clear);
-        for (slot, &label) in self.stored.labels.iter().enumerate() {
-            self.lists[label as usize].push(slot as u32);
-        }
+    /// Lists of the anchors' slots: made now, unless they are there.
+    fn lists(&self) -> &Lists {
+        self.lists.get_or_init(|| Lists::of(&self.stored.labels, self.clusters()))
     }
 
     /// Vectors in it.
     pub fn count(&self) -> usize {
-        self.stored.ids.len()
+        self.stored.ids.count()
     }
 
     /// Components of a vector.
@@ -162,7 +164,7 @@ impl Index {
 
     /// Anchors.
     pub fn clusters(&self) -> usize {
-        self.lists.len()
+        self.stored.anchors.len() / self.stored.dim
     }
 
     /// Code of the residuals.
@@ -176,8 +178,8 @@ impl Index {
     }
 
     /// The ids in use, ascending.
-    pub fn ids(&self) -> &[u32] {
-        &self.stored.ids
+    pub fn ids(&self) -> Vec<u32> {
+        self.stored.ids.iter().collect()
     }
 
     /// What the file takes of what the vectors took as f32. Infinite when there are none.
@@ -222,7 +224,7 @@ impl Index {
         let turned_centroids = &self.turned_centroids[..];
         let reach = coder.reach(dim);
         Encoding { coder, turned_centroids, scale, points, dim, reach: reach.as_ref() }.rows(rows, &labels, &mut codes)?;
-        memory::reserve(&mut coming.codes, codes.len(), "the codes of the vectors to add")?;
+        room::grow(&mut coming.codes, codes.len(), "the codes of the vectors to add")?;
         coming.labels.extend(labels);
         coming.codes.extend(codes);
         Ok(())
@@ -232,15 +234,12 @@ impl Index {
     pub fn take_in(&mut self, coming: Coming) -> Result<Vec<u32>, Error> {
         let ids = self.stored.next_id..self.end_of_ids(coming.labels.len())?;
         let what = "the vectors to add";
-        memory::reserve(&mut self.stored.labels, ids.len(), what)?;
-        memory::reserve(&mut self.stored.codes, coming.codes.len(), what)?;
-        memory::reserve(&mut self.stored.ids, ids.len(), what)?;
-        for (slot, &label) in (self.stored.labels.len()..).zip(&coming.labels) {
-            self.lists[label as usize].push(slot as u32);
-        }
+        self.stored.labels.reserve(ids.len(), what)?;
+        room::grow(&mut self.stored.codes, coming.codes.len(), what)?;
+        self.lists.take();
         self.revision += 1;
         self.sketched = false;
-        self.stored.labels.extend(coming.labels);
+        coming.labels.into_iter().for_each(|label| self.stored.labels.push(label));
         self.stored.codes.extend(coming.codes);
         self.stored.ids.extend(ids.clone());
         self.stored.next_id = ids.end;
@@ -256,9 +255,9 @@ impl Index {
     /// Takes vectors out and says how many there were. Their ids are never used again; those that are not in the index are
     /// passed over.
     pub fn remove(&mut self, ids: &[u32]) -> usize {
-        let mut kept = vec![true; self.stored.ids.len()];
-        for id in ids {
-            if let Ok(slot) = self.stored.ids.binary_search(id) {
+        let mut kept = vec![true; self.count()];
+        for &id in ids {
+            if let Some(slot) = self.stored.ids.find(id) {
                 kept[slot] = false;
             }
         }
@@ -266,12 +265,13 @@ impl Index {
         if removed > 0 {
             self.revision += 1;
             self.retain_sketches(&kept);
-            retain_rows(&mut self.stored.ids, &kept, 1);
-            retain_rows(&mut self.stored.labels, &kept, 1);
+            self.lists.take();
+            self.stored.ids.retain(&kept);
+            self.stored.labels.retain(&kept);
             retain_rows(&mut self.stored.codes, &kept, self.stored.coder.row_bytes());
             self.drawn.iter_mut().for_each(|drawn| drawn.retain(&kept));
-            self.graph.iter_mut().for_each(|graph| graph.retain(&kept, &self.stored.labels));
-            self.make_lists();
+            let labels = &self.stored.labels;
+            self.graph.iter_mut().for_each(|graph| graph.retain(&kept, |slot| labels.get(slot)));
         }
         removed
     }
@@ -281,17 +281,17 @@ impl Index {
         let dim = self.stored.dim;
         let mut out = vec![0.0; ids.len() * dim];
         let (mut row, mut turned) = (vec![0; self.stored.coder.row_bytes() + PADDING], vec![0.0; dim]);
-        for (id, out) in ids.iter().zip(out.chunks_exact_mut(dim)) {
-            let Ok(slot) = self.stored.ids.binary_search(id) else {
+        for (&id, out) in ids.iter().zip(out.chunks_exact_mut(dim)) {
+            let Some(slot) = self.stored.ids.find(id) else {
                 return Err(Error::InvalidOption(format!("the index has no vector with the id {id}")));
             };
             row[..self.stored.coder.row_bytes()].copy_from_slice(self.row(slot));
             self.stored.coder.decode(&row, &mut turned);
             turned.iter_mut().for_each(|value| *value *= self.stored.coder.shrink());
             self.stored.coder.turn_back(&turned, out);
-            let centroid = &self.centroids[self.stored.labels[slot] as usize * dim..][..dim];
-            for (value, centroid) in out.iter_mut().zip(centroid) {
-                *value = (*value + centroid) * self.scale();
+            let anchor = &self.stored.anchors[self.stored.labels.get(slot) as usize * dim..][..dim];
+            for (value, anchor) in out.iter_mut().zip(anchor) {
+                *value = (*value + anchor.to_f32()) * self.scale();
             }
         }
         Ok(out)

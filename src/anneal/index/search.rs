@@ -6,6 +6,8 @@
 //! depend on the number of threads, nor on which queries come together.
 
 use super::Index;
+use super::fetched::Codes;
+use super::ids::Ids;
 use super::nearest::{Candidate, Nearest};
 use crate::code::PADDING;
 use crate::code::columns::{dot, products, squared_distances, squared_lengths};
@@ -13,6 +15,7 @@ use crate::rows;
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 use leastwise_error::Error;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Vectors that are decoded at once.
@@ -107,10 +110,10 @@ impl Hits {
         Self { ids: Vec::new(), distances: Vec::new(), k, by }
     }
 
-    /// Puts what was found for one query; distances are still to be multiplied.
-    pub(super) fn put(&mut self, query: usize, nearest: Nearest, scale: f32) {
+    /// Puts what was found for one query, by slots; distances are still to be multiplied.
+    pub(super) fn put(&mut self, query: usize, nearest: Nearest, scale: f32, ids: &Ids) {
         for (place, candidate) in nearest.into_sorted().into_iter().enumerate() {
-            self.ids[query * self.k + place] = candidate.id;
+            self.ids[query * self.k + place] = ids.get(candidate.id as usize);
             self.distances[query * self.k + place] = Self::distance(candidate.distance, scale);
         }
     }
@@ -142,13 +145,14 @@ impl Index {
     pub fn search(&self, queries: &[f32], k: usize, probes: Option<u32>, filter: Option<&[u8]>) -> Result<Hits, Error> {
         let (count, probes) = self.check_search(queries, k, probes, filter)?;
         let mut hits = Hits::none(count, k)?;
-        let kept = k.min(self.count());
+        let (kept, passing) = (k.min(self.count()), self.passing(filter));
+        let filter = passing.as_deref();
         let batch = (BATCH_CANDIDATES / kept.max(1)).min(BATCH_PROBES / probes).clamp(1, BATCH);
         for first in (0..count).step_by(batch) {
             let last = count.min(first + batch);
             let turned = self.turn_queries(&queries[first * self.stored.dim..last * self.stored.dim]);
             for (query, nearest) in (first..).zip(self.search_batch(&turned, kept, probes, filter)) {
-                hits.put(query, nearest, self.scale());
+                hits.put(query, nearest, self.scale(), &self.stored.ids);
             }
         }
         Ok(hits)
@@ -174,15 +178,20 @@ impl Index {
         turned
     }
 
-    fn search_batch(&self, turned: &[f32], k: usize, probes: usize, filter: Option<&[u8]>) -> Vec<Nearest> {
-        let queries = turned.len() / self.stored.dim;
+    /// Queries that probe each list.
+    pub(super) fn probed(&self, turned: &[f32], probes: usize) -> Vec<Vec<u32>> {
         let mut probing = vec![Vec::new(); self.clusters()];
         Instructions::best().run(Probe { index: self, turned, probes, probing: &mut probing });
+        probing
+    }
+
+    fn search_batch(&self, turned: &[f32], k: usize, probes: usize, filter: Option<&[u8]>) -> Vec<Nearest> {
+        let queries = turned.len() / self.stored.dim;
+        let mut probing = self.probed(turned, probes);
         // Runs of blocks, each a piece of a list; where they are cut depends on the lists alone.
-        let blocks: Vec<(usize, Range<usize>)> = self
-            .lists
-            .iter()
-            .enumerate()
+        let lists = self.lists();
+        let blocks: Vec<(usize, Range<usize>)> = (0..self.clusters())
+            .map(|list| (list, lists.of_list(list)))
             .flat_map(|(list, slots)| (0..slots.len()).step_by(BLOCK).map(move |start| (list, start..slots.len().min(start + BLOCK))))
             .collect();
         let run = TASK_BLOCKS.max(blocks.len().div_ceil(64));
@@ -209,7 +218,7 @@ impl Index {
         let queries = turned.len() / self.stored.dim;
         let found = threads::map(blocks, self.count() * self.stored.dim, |blocks| {
             let mut nearest: Vec<Nearest> = (0..queries).map(|_| Nearest::new(k)).collect();
-            Instructions::best().run(Scan { index: self, turned, blocks, probing, filter, nearest: &mut nearest });
+            Instructions::best().run(Scan { index: self, codes: Codes::Here, turned, blocks, probing, filter, nearest: &mut nearest });
             nearest
         });
         let mut all: Vec<Nearest> = (0..queries).map(|_| Nearest::new(k)).collect();
@@ -221,11 +230,25 @@ impl Index {
         all
     }
 
+    /// A filter by slots.
+    pub(super) fn passing<'a>(&self, filter: Option<&'a [u8]>) -> Option<Cow<'a, [u8]>> {
+        let ids = &self.stored.ids;
+        filter.map(|filter| match ids.is_whole() {
+            true => Cow::Borrowed(filter),
+            false => Cow::Owned(ids.iter().map(|id| filter[id as usize]).collect()),
+        })
+    }
+
     /// The codes of some slots, each followed by what decoding needs.
     pub(super) fn padded_rows(&self, slots: &[u32], rows: &mut Vec<u8>) {
+        self.padded_rows_of(Codes::Here, slots, rows);
+    }
+
+    /// The same of codes that may lie elsewhere.
+    pub(super) fn padded_rows_of(&self, codes: Codes, slots: &[u32], rows: &mut Vec<u8>) {
         rows.clear();
         for &slot in slots {
-            rows.extend_from_slice(self.row(slot as usize));
+            rows.extend_from_slice(codes.row(self, slot));
             rows.extend_from_slice(&[0; PADDING]);
         }
     }
@@ -292,22 +315,24 @@ impl SimdKernel for Probe<'_> {
     }
 }
 
-/// Some blocks against all queries that probe their lists.
-struct Scan<'a> {
-    index: &'a Index,
-    turned: &'a [f32],
-    blocks: &'a [(usize, Range<usize>)],
-    probing: &'a [Vec<u32>],
-    filter: Option<&'a [u8]>,
-    nearest: &'a mut [Nearest],
+/// Some blocks against all queries that probe their lists; the filter and what is found are by slots.
+pub(super) struct Scan<'a> {
+    pub index: &'a Index,
+    pub codes: Codes<'a>,
+    pub turned: &'a [f32],
+    pub blocks: Blocks<'a>,
+    pub probing: &'a [Vec<u32>],
+    pub filter: Option<&'a [u8]>,
+    pub nearest: &'a mut [Nearest],
 }
 
 impl SimdKernel for Scan<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { index, turned, blocks, probing, filter, nearest } = self;
+        let Self { index, codes, turned, blocks, probing, filter, nearest } = self;
         let (dim, shrink, row_bytes) = (index.stored.dim, index.stored.coder.shrink(), index.stored.coder.row_bytes());
-        let (mut ids, mut rows) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK * (row_bytes + PADDING)));
+        let lists = index.lists();
+        let (mut slots, mut rows) = (Vec::with_capacity(BLOCK), Vec::with_capacity(BLOCK * (row_bytes + PADDING)));
         let mut decoded = vec![0.0; BLOCK * dim];
         let (mut lengths, mut products_with) = ([0.0; BLOCK], [0.0; BLOCK]);
         // Queries as seen from an anchor, and their squared lengths.
@@ -318,18 +343,17 @@ impl SimdKernel for Scan<'_> {
             if asking.is_empty() {
                 continue;
             }
-            ids.clear();
+            slots.clear();
             rows.clear();
-            for &slot in &index.lists[*list][range.clone()] {
-                let id = index.stored.ids[slot as usize];
-                if filter.is_none_or(|filter| filter[id as usize] != 0) {
-                    ids.push(id);
-                    rows.extend_from_slice(index.row(slot as usize));
+            for &slot in &lists.of_list(*list)[range.clone()] {
+                if filter.is_none_or(|filter| filter[slot as usize] != 0) {
+                    slots.push(slot);
+                    rows.extend_from_slice(codes.row(index, slot));
                     rows.extend_from_slice(&[0; PADDING]);
                 }
             }
-            let decoded = &mut decoded[..ids.len() * dim];
-            let (lengths, products_with) = (&mut lengths[..ids.len()], &mut products_with[..ids.len()]);
+            let decoded = &mut decoded[..slots.len() * dim];
+            let (lengths, products_with) = (&mut lengths[..slots.len()], &mut products_with[..slots.len()]);
             index.stored.coder.decode(&rows, decoded);
             squared_lengths(decoded, lengths);
             if seen_from != Some(*list) {
@@ -346,10 +370,10 @@ impl SimdKernel for Scan<'_> {
             for (&query, (seen, seen_length)) in asking.iter().zip(seen.chunks_exact(dim).zip(&seen_lengths)) {
                 products(seen, decoded, products_with);
                 let nearest = &mut nearest[query as usize];
-                for ((&id, length), product) in ids.iter().zip(&*lengths).zip(&*products_with) {
+                for ((&slot, length), product) in slots.iter().zip(&*lengths).zip(&*products_with) {
                     let distance = seen_length - 2.0 * product + shrink * length;
                     if distance <= nearest.reach() {
-                        nearest.offer(Candidate { distance, id });
+                        nearest.offer(Candidate { distance, id: slot });
                     }
                 }
             }

@@ -6,6 +6,8 @@
 //! Whatever has its lower bound above the k-th least upper bound is left out; the few that remain are decoded and *rescored*. Nothing of
 //! this is seen in the hits: they have the bits of a search that decodes everything.
 
+use super::fetched::Codes;
+use super::lists::Lists;
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Blocks};
 use super::{Index, retain_rows};
@@ -55,13 +57,14 @@ impl Index {
         }
         let mut sketches = std::mem::take(&mut self.sketches);
         sketches.resize_with(self.clusters(), Sketch::default);
-        let lists: Vec<usize> = (0..self.clusters()).filter(|&list| sketches[list].rows.len() < self.lists[list].len()).collect();
+        let slots = self.lists();
+        let lists: Vec<usize> = (0..self.clusters()).filter(|&list| sketches[list].rows.len() < slots.of_list(list).len()).collect();
         let mut made = 0;
         while made < lists.len() && (made == 0 || now_ms() < deadline) {
             let some = &lists[made..lists.len().min(made + threads::count())];
             let tasks = sketches.iter_mut().enumerate().filter(|(list, _)| some.contains(list)).collect();
             threads::each(tasks, BLOCK * self.stored.dim, |(list, sketch)| {
-                Instructions::best().run(Draw { index: self, slots: &self.lists[list], sketch });
+                Instructions::best().run(Draw { index: self, slots: slots.of_list(list), sketch });
             });
             made += some.len();
         }
@@ -96,9 +99,13 @@ impl Index {
 
     /// Keeps the sketches of some slots, which are still in their lists.
     pub(super) fn retain_sketches(&mut self, kept: &[bool]) {
+        if self.sketches.is_empty() {
+            return;
+        }
         let dim = self.stored.dim;
-        for (sketch, slots) in self.sketches.iter_mut().zip(&self.lists) {
-            let kept: Vec<bool> = slots[..sketch.rows.len()].iter().map(|&slot| kept[slot as usize]).collect();
+        let lists = Lists::of(&self.stored.labels, self.clusters());
+        for (list, sketch) in self.sketches.iter_mut().enumerate() {
+            let kept: Vec<bool> = lists.of_list(list)[..sketch.rows.len()].iter().map(|&slot| kept[slot as usize]).collect();
             retain_rows(&mut sketch.numbers, &kept, dim);
             retain_rows(&mut sketch.rows, &kept, 1);
         }
@@ -139,7 +146,7 @@ impl Index {
         threads::map(tasks, queries * k * dim, |(query, shortlist)| {
             let slots = shortlist.into_slots()?;
             let mut nearest = Nearest::new(k);
-            Instructions::best().run(Rescore { index: self, query, slots: &slots, nearest: &mut nearest });
+            Instructions::best().run(Rescore { index: self, codes: Codes::Here, query, slots: &slots, nearest: &mut nearest });
             Some(nearest)
         })
     }
@@ -276,8 +283,8 @@ impl SimdKernel for Screen<'_> {
         let rounding = (dim as f32 + 64.0) * f32::EPSILON;
         let (mut seen, mut whole, mut row) = (Vec::new(), Vec::new(), vec![0.0; dim]);
         let mut products = [0; BLOCK];
-        let is_allowed = |slot: u32| filter.is_none_or(|filter| filter[index.stored.ids[slot as usize] as usize] != 0);
-        let mut seen_from = None;
+        let is_allowed = |slot: u32| filter.is_none_or(|filter| filter[slot as usize] != 0);
+        let (lists, mut seen_from) = (index.lists(), None);
         for (list, range) in blocks {
             let asking = &probing[*list];
             if asking.is_empty() {
@@ -295,7 +302,7 @@ impl SimdKernel for Screen<'_> {
                     seen.push(see(&row, most, whole));
                 }
             }
-            let (slots, sketch) = (&index.lists[*list], &index.sketches[*list]);
+            let (slots, sketch) = (lists.of_list(*list), &index.sketches[*list]);
             if !slots[range.clone()].iter().any(|&slot| is_allowed(slot)) {
                 continue;
             }
@@ -376,6 +383,7 @@ fn whole_product(a: &[i8], b: &[i16]) -> i32 {
 /// The distances of some slots from their codes, as a search without sketches has them.
 pub(super) struct Rescore<'a> {
     pub index: &'a Index,
+    pub codes: Codes<'a>,
     pub query: &'a [f32],
     pub slots: &'a [u32],
     pub nearest: &'a mut Nearest,
@@ -384,7 +392,7 @@ pub(super) struct Rescore<'a> {
 impl SimdKernel for Rescore<'_> {
     #[inline(always)]
     fn run(self) {
-        let Self { index, query, slots, nearest } = self;
+        let Self { index, codes, query, slots, nearest } = self;
         let (dim, shrink) = (index.stored.dim, index.stored.coder.shrink());
         let (mut rows, mut row) = (Vec::new(), vec![0.0; dim]);
         let (mut decoded, mut seen) = (vec![0.0; BLOCK * dim], vec![0.0; BLOCK * dim]);
@@ -393,11 +401,11 @@ impl SimdKernel for Rescore<'_> {
             let count = slots.len();
             let (decoded, seen) = (&mut decoded[..count * dim], &mut seen[..count * dim]);
             let (lengths, products) = (&mut lengths[..count], &mut products[..count]);
-            index.padded_rows(slots, &mut rows);
+            index.padded_rows_of(codes, slots, &mut rows);
             index.stored.coder.decode(&rows, decoded);
             squared_lengths(decoded, lengths);
             for (place, &slot) in slots.iter().enumerate() {
-                let centroid = &index.turned_centroids[index.stored.labels[slot as usize] as usize * dim..][..dim];
+                let centroid = &index.turned_centroids[index.stored.labels.get(slot as usize) as usize * dim..][..dim];
                 for ((value, column), (query, centroid)) in row.iter_mut().zip(seen.chunks_exact_mut(count)).zip(query.iter().zip(centroid))
                 {
                     *value = query - centroid;
@@ -408,7 +416,7 @@ impl SimdKernel for Rescore<'_> {
             paired_products(seen, decoded, products);
             for (place, &slot) in slots.iter().enumerate() {
                 let distance = seen_lengths[place] - 2.0 * products[place] + shrink * lengths[place];
-                nearest.offer(Candidate { distance, id: index.stored.ids[slot as usize] });
+                nearest.offer(Candidate { distance, id: slot });
             }
         }
     }

@@ -1,12 +1,16 @@
 //! An index as sections of a [`container`], and back; from a file only what was checked gets in.
 
-use super::{Index, MOST_CLUSTERS, Stored, ids};
+use super::by_lists::codes_by_slots;
+use super::fetched::Parts;
+use super::ids::{self, Ids};
+use super::{Index, MOST_CLUSTERS, Memory, Stored, graphed};
+use crate::code::packed::Packed;
 use crate::code::product::{Product, WORDS};
 use crate::code::rotation::{self, Rotation};
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Transform, WINDOWS};
 use crate::code::{Code, Coder, MOST_BITS, words};
-use crate::file::{FileError, INDEX, INDEX_OF_LISTS, malformed};
+use crate::file::{FileError, INDEX, INDEX_BY_LISTS, INDEX_OF_LISTS, malformed};
 use crate::graph::Graph;
 use crate::rows::MOST_DIMENSIONS;
 use half::f16;
@@ -22,7 +26,7 @@ const MOST_INFO: usize = 1 << 20;
 pub(super) const MOST_ABOUT: usize = MOST_INFO - 4096;
 
 /// Kinds of sections.
-mod kind {
+pub(super) mod kind {
     /// Sizes and small numbers: [`super::Shape`].
     pub const SHAPE: u32 = 1;
     /// JSON for people: [`super::Index::info`].
@@ -47,6 +51,10 @@ mod kind {
     pub const CODES: u32 = 11;
     /// Proximity graph: four u32 ([`super::GraphShape`]), the start of every anchor's list as u32, and rows. From version 3 on.
     pub const GRAPH: u32 = 12;
+    /// CRC-32C of every list's codes, u32. From version 4 on, whose codes are in order of lists.
+    pub const SUMS: u32 = 13;
+    /// One-bit sketches by slot, where there is a graph. In version 4 only, and only for those who do not read all codes.
+    pub const SKETCHES: u32 = 14;
 }
 
 /// u32 each, but for the exponent (i32) and κ (f32).
@@ -72,8 +80,8 @@ impl Shape {
     /// bits of each.
     fn memory(&self) -> u128 {
         let [dim, clusters, count] = [self.dim, self.clusters, self.count].map(u128::from);
-        let of_anchor = 3 * size_of::<f32>() as u128 * dim + size_of::<Vec<u32>>() as u128;
-        clusters * of_anchor + 3 * size_of::<u32>() as u128 * count
+        let of_anchor = 2 * size_of::<f32>() as u128 * dim + size_of::<u32>() as u128;
+        clusters * of_anchor + 2 * size_of::<u32>() as u128 * count
     }
 }
 
@@ -101,6 +109,8 @@ struct Info<'a> {
     dim: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     graph: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
     next_id: u32,
     #[serde(skip_serializing_if = "Value::is_null")]
     quantization: Value,
@@ -117,7 +127,7 @@ struct Said<'a> {
 }
 
 /// Bytes of little-endian numbers: what memory holds, wherever this runs.
-fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
+pub(super) fn bytes_of<T: bytemuck::NoUninit>(values: &[T]) -> Cow<'_, [u8]> {
     Cow::Borrowed(bytemuck::cast_slice(values))
 }
 
@@ -129,6 +139,11 @@ impl Index {
 
     /// The same as JSON, and how much of the file and of memory it takes now.
     pub fn info_now(&self) -> String {
+        self.info_of(self.bytes())
+    }
+
+    /// The same where the file has so many bytes.
+    pub(super) fn info_of(&self, bytes: usize) -> String {
         let graph = self.graph.as_ref().map(|graph| {
             json!({
                 "degree": graph.degree(),
@@ -138,7 +153,8 @@ impl Index {
                 "bytes": graph.bytes(),
             })
         });
-        let info = Info { bytes: Some(self.bytes()), graph, sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
+        let memory = Some(self.memory());
+        let info = Info { bytes: Some(bytes), graph, memory, sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };
         serde_json::to_string(&info).expect("words and numbers are JSON")
     }
 
@@ -167,6 +183,7 @@ impl Index {
             count: self.count(),
             dim: self.stored.dim,
             graph: None,
+            memory: None,
             next_id: self.stored.next_id,
             quantization,
             row_bytes: self.stored.coder.row_bytes(),
@@ -176,33 +193,31 @@ impl Index {
 
     /// The whole file.
     pub fn save(&self) -> Vec<u8> {
-        let graph = self.graph.as_ref().map(|graph| {
+        let graph = self.packed_graph();
+        let format = if graph.is_some() { &INDEX } else { &INDEX_OF_LISTS };
+        container::write(format, &self.sections(graph))
+    }
+
+    pub(super) fn packed_graph(&self) -> Option<Vec<u8>> {
+        self.graph.as_ref().map(|graph| {
             let shape = GraphShape { degree: graph.degree(), effort: graph.effort(), nodes: graph.nodes(), removed: graph.removed() };
             [bytemuck::bytes_of(&shape), bytemuck::cast_slice(graph.starts()), graph.rows()].concat()
-        });
-        let format = if graph.is_some() { &INDEX } else { &INDEX_OF_LISTS };
-        container::write(format, &self.sections(words::pack(&self.stored.labels, self.label_bits()), graph))
+        })
     }
 
     /// Bytes of the file.
     pub fn bytes(&self) -> usize {
-        // Labels and edges need not be packed to be counted.
-        let labels = (self.count() * self.label_bits() as usize).div_ceil(8);
+        // Edges need not be packed to be counted.
         let graph = self.graph.as_ref().map_or(0, |graph| size_of::<GraphShape>() + graph.bytes());
-        let sections = self.sections(Vec::new(), self.graph.as_ref().map(|_| Vec::new()));
+        let sections = self.sections(self.graph.as_ref().map(|_| Vec::new()));
         container::length(sections.iter().map(|section| match section.kind {
-            kind::LABELS => labels,
             kind::GRAPH => graph,
             _ => section.bytes.len(),
         }))
     }
 
-    fn label_bits(&self) -> u32 {
-        words::width(self.clusters())
-    }
-
-    /// With the labels and the graph as they are packed.
-    fn sections(&self, labels: Vec<u8>, graph: Option<Vec<u8>>) -> Vec<Section<'_>> {
+    /// With the graph as it is packed.
+    pub(super) fn sections(&self, graph: Option<Vec<u8>>) -> Vec<Section<'_>> {
         let mut shape = Shape {
             dim: self.stored.dim as u32,
             clusters: self.clusters() as u32,
@@ -218,11 +233,10 @@ impl Index {
         let mut sections = vec![
             (kind::INFO, Cow::Owned(self.info_of_file())),
             (kind::ANCHORS, bytes_of(&self.stored.anchors)),
-            (kind::LABELS, Cow::Owned(labels)),
+            (kind::LABELS, Cow::Borrowed(self.stored.labels.stored())),
         ];
-        // They ascend.
-        if self.stored.ids.last().is_some_and(|&last| last as usize >= self.count()) {
-            sections.push((kind::IDS, Cow::Owned(ids::pack(&self.stored.ids))));
+        if !self.stored.ids.is_whole() {
+            sections.push((kind::IDS, Cow::Owned(ids::pack(self.stored.ids.iter()))));
         }
         match &self.stored.coder {
             Coder::None => {}
@@ -258,11 +272,21 @@ impl Index {
 
     /// An index from the bytes of its file.
     pub fn open(file: &[u8]) -> Result<Self, FileError> {
-        let sections = container::read(&INDEX, file)?;
+        let sections = container::read(&INDEX_BY_LISTS, file)?;
         Self::of_sections(container::version(file), sections)
     }
 
     fn of_sections(version: u32, sections: Vec<Section>) -> Result<Self, FileError> {
+        let (mut index, Parts { sums, .. }) = Self::of_parts(version, sections, true)?;
+        if version >= 4 {
+            index.stored.codes = codes_by_slots(&index, &sums)?;
+            index.lists.take();
+        }
+        Ok(index)
+    }
+
+    /// An index with or without its codes, as the file has them, and what else is for those who read codes when they need them.
+    pub(super) fn of_parts(version: u32, sections: Vec<Section>, with_codes: bool) -> Result<(Self, Parts), FileError> {
         let mut rest = Rest { sections, taken: 0 };
         let shape: Shape = bytemuck::pod_read_unaligned(rest.take(kind::SHAPE, size_of::<Shape>() as u128)?);
         let about = about_of(rest.any(kind::INFO)?)?;
@@ -276,9 +300,9 @@ impl Index {
         let width = words::width(clusters);
         rest.expect(kind::LABELS, (count as u128 * u128::from(width)).div_ceil(8))?;
         memory::probe(shape.memory() + rest.memory(), "the index of this file")?;
-        let labels = words::unpack(rest.any(kind::LABELS)?, width, count);
-        if let Some(vector) = labels.iter().position(|&label| label as usize >= clusters) {
-            return Err(malformed(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels[vector])));
+        let labels = Packed::from_stored(rest.any(kind::LABELS)?, width, count)?;
+        if let Some(vector) = labels.iter().position(|label| label as usize >= clusters) {
+            return Err(malformed(format!("vector {vector} belongs to anchor {}, but there are {clusters}", labels.get(vector))));
         }
         let ids: Vec<u32> = match (rest.is_next(kind::IDS), version) {
             (true, 1) => numbers(rest.take(kind::IDS, 4 * count as u128)?),
@@ -291,19 +315,34 @@ impl Index {
         let Some(&code) = Code::ALL.get(shape.code as usize) else {
             return Err(malformed(format!("it has code {}, which isn't known", shape.code)));
         };
+        let ids = Ids::of(&ids);
         let coder = rest.coder(code, &shape)?;
         let row_bytes = coder.row_bytes();
-        let codes = if row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
+        let codes = if with_codes && row_bytes > 0 { rest.own(kind::CODES, count as u128 * row_bytes as u128)? } else { Vec::new() };
         let graph = if version >= 3 && rest.is_next(kind::GRAPH) { Some(rest.graph(clusters, shape.count)?) } else { None };
+        let mut parts = Parts::default();
+        if version >= 4 {
+            parts.sums = numbers(rest.take(kind::SUMS, 4 * clusters as u128)?);
+            if rest.is_next(kind::SKETCHES) && graph.is_some() {
+                let stride = graphed::sketch_bytes_of(dim);
+                parts.sketches = Some(rest.take(kind::SKETCHES, count as u128 * stride as u128)?.to_vec());
+            }
+        }
         if rest.taken < rest.sections.len() {
             return Err(malformed(format!("section {} doesn't belong to it", rest.sections[rest.taken].kind)));
         }
-        if code == Code::Bits {
-            all_finite("a scale", codes.chunks_exact(row_bytes).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))?;
-        }
+        check_codes(&coder, &codes)?;
         let (exponent, next_id) = (shape.exponent, shape.next_id);
         let index = Self::new(Stored { dim, exponent, anchors, coder, labels, ids, codes, next_id, about });
-        Ok(Self { graph, ..index })
+        Ok((Self { graph, ..index }, parts))
+    }
+}
+
+/// Refuses codes whose scales are not finite.
+pub(super) fn check_codes(coder: &Coder, codes: &[u8]) -> Result<(), FileError> {
+    match coder.code() {
+        Code::Bits => all_finite("a scale", codes.chunks_exact(coder.row_bytes()).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32())),
+        _ => Ok(()),
     }
 }
 
@@ -322,7 +361,7 @@ impl Rest<'_> {
     fn memory(&self) -> u128 {
         let times = |section: &Section| match (section.kind, &section.bytes) {
             (kind::CODES, Cow::Owned(_)) => 0,
-            (kind::GRAPH, _) => 1,
+            (kind::GRAPH | kind::SUMS | kind::SKETCHES, _) => 1,
             (kind::CODES, Cow::Borrowed(_)) => 1,
             _ => 10,
         };
@@ -384,6 +423,7 @@ impl Rest<'_> {
             Code::Int8 | Code::Int4 => {
                 let mut low = self.reals(kind::UNITS, 2 * dim)?;
                 let step = low.split_off(dim);
+                low.shrink_to_fit();
                 Coder::Scalar(Scalar { bits: if code == Code::Int8 { 8 } else { 4 }, low, step })
             }
             Code::Product => {
@@ -472,7 +512,7 @@ impl Reader {
         if self.table.is_none() {
             let more = bytes.split_off(..bytes.len().min(container::MOST_HEADER - self.piece.len())).unwrap_or_default();
             self.piece.extend_from_slice(more);
-            self.table = Table::read(&INDEX, &self.piece)?;
+            self.table = Table::read(&INDEX_BY_LISTS, &self.piece)?;
             if let Some(table) = &self.table {
                 start = self.piece.split_off(table.header());
                 self.piece.clear();

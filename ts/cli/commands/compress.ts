@@ -71,6 +71,7 @@ export const compress: Command = {
     ...BUILD_OPTIONS,
     graph: { help: "make a graph as well, with which a query looks at some hundred vectors instead of all" },
     degree: { value: "D", help: "neighbours of a vector in the graph, from 4 to 128; 32 unless given" },
+    lazy: { help: "make INDEX so that \"leastwise query --lazy\" and openLazily() read only what a query needs of it" },
     sample: { value: "N", help: "clusters are made of N vectors, drawn by the seed from the first to the last;\n256 a cluster and 32768 at least unless given" },
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
@@ -88,6 +89,7 @@ INDEX is written under another name first, and appears when it is complete; - is
     if (degree !== undefined && !args.has("graph")) throw new UsageError("--degree is for --graph");
     if (degree !== undefined && (degree < 4 || degree > 128)) throw new UsageError(`--degree is ${degree}, which is not from 4 to 128`);
     if (args.has("graph") && asked.code === "none") throw new UsageError("--graph is for codes: without one all vectors of a cluster look alike");
+    if (args.has("lazy") && asked.code === "none") throw new UsageError("--lazy is for codes, which are read when they are needed: the code none has none");
     mustBeReadable([input, names]);
     const keys = names === undefined ? undefined : await linesOf(names);
     const vectors = await openVectorFile(input, args);
@@ -123,12 +125,13 @@ INDEX is written under another name first, and appears when it is complete; - is
         progress.end();
         signal.throwIfAborted();
         const built = performance.now() - started;
-        await writeAtomically(output, [await index.save()]);
-        const { info } = index, trainedOn = Number(info.about["trainedOn"]);
+        const file = await index.save({ lazy: args.has("lazy") });
+        await writeAtomically(output, [file]);
+        const info = { ...index.info, bytes: file.length }, ratio = file.length / (4 * info.count * info.dim), trainedOn = Number(info.about["trainedOn"]);
         if (isWhole && trainedOn < count) remark(args, `Clusters are made of ${trainedOn} of ${count} vectors.`);
         report(args, args.has("json")
-          ? JSON.stringify({ ...info, ratio: index.ratio, trainedOn, buildMs: built, backend: lw.backend })
-          : `${output}: ${counted(info.count, "vector")} of ${counted(info.dim, "component")} in ${size(info.bytes)}, ${percent(index.ratio)} of f32 (${counted(info.clusters, "cluster")}, code ${info.code}${info.metric === "l2" ? "" : `, metric ${info.metric}`}); built in ${time(built)} on ${lw.backend}`, [output]);
+          ? JSON.stringify({ ...info, ratio, trainedOn, buildMs: built, backend: lw.backend })
+          : `${output}: ${counted(info.count, "vector")} of ${counted(info.dim, "component")} in ${size(info.bytes)}, ${percent(ratio)} of f32 (${counted(info.clusters, "cluster")}, code ${info.code}${info.metric === "l2" ? "" : `, metric ${info.metric}`}); built in ${time(built)} on ${lw.backend}`, [output]);
       });
     } finally {
       progress.end();

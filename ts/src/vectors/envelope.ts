@@ -5,7 +5,7 @@
 import type { U8 } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { Keys, type Key } from "./keys.js";
-import type { Metric } from "./metric.js";
+import { Space, type Metric } from "./metric.js";
 
 const MAGIC = Uint8Array.from("LWVINDX\n", (letter) => letter.charCodeAt(0));
 const VERSION = 1, HEADER = 64, ALIGNMENT = 64, CHECKSUM_AT = 16;
@@ -14,6 +14,15 @@ const VERSION = 1, HEADER = 64, ALIGNMENT = 64, CHECKSUM_AT = 16;
 export interface Description { readonly metric: Metric; readonly maxNorm?: number; readonly ratio?: number; readonly keys?: Keys }
 
 let table: Uint32Array | undefined;
+
+/** Space of an index whose engine's part has these components, vectors and next id, unless the description contradicts them. @internal */
+export function spaceOf(sizes: ArrayLike<number>, { metric, maxNorm, keys }: Description): Space {
+  const [width, count, nextId] = [sizes[0]!, sizes[1]!, sizes[2]!];
+  if (metric === "dot" && width < 2) throw new LeastwiseError("file-corrupt", "the index has no component beside that of its metric");
+  const last = keys?.entries().at(-1)?.[0] ?? -1;
+  if (keys && (keys.size !== count || last >= nextId)) throw new LeastwiseError("file-corrupt", `the index has ${count} vectors and ${nextId} ids, which its ${keys.size} keys are not of`);
+  return new Space(metric, metric === "dot" ? width - 1 : width, maxNorm);
+}
 
 /** CRC-32C (Castagnoli; RFC 3720, appendix B.4). @internal */
 export function crc32c(bytes: Uint8Array, before = 0): number {

@@ -22,7 +22,12 @@ export interface Searchable {
   clusters(): number;
   /** Loads what walks in a graph need, if there is one; undefined where nothing is to be waited for. */
   walks(): Promise<void> | undefined;
+  /** Search of an index whose codes are in its file. */
+  readonly lazily?: (query: LazyQuery) => Promise<NativeHits>;
 }
+
+/** Queries as the engine takes them; `allowed` has a byte for each id. @internal */
+export interface LazyQuery extends Search { readonly rows: Floats; readonly allowed: Uint8Array | undefined }
 
 interface Search { readonly k: number; readonly probes: number | undefined; readonly effort?: number | undefined; readonly signal: AbortSignal | undefined }
 
@@ -106,6 +111,7 @@ function scatter(hits: NativeHits, queries: readonly number[], k: number, ids: U
 /** The nearest of those that a filter lets pass: k, or all of them. The filter is for `nextId` ids. */
 async function find(index: Searchable, rows: Floats, { k, probes, effort, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
   const run = async (asked: Floats, most: number | undefined, allowed: Uint8Array | undefined) => {
+    if (index.lazily) return index.lazily({ rows: asked, k, probes: most, effort: most === undefined ? effort : undefined, allowed, signal });
     const loading = most === undefined ? index.walks() : undefined;
     // Callers may write to their arrays meanwhile.
     if (loading) [asked, allowed] = [asked.slice(), allowed?.slice()];
@@ -134,8 +140,10 @@ function grown(mask: Uint8Array, index: Searchable): Uint8Array {
   return all;
 }
 
-/** Clusters of which the engine searches all by default, and hits of one call. */
-const ALL_PROBED = 256, MOST_OF_CALL = 2 ** 28;
+/** Clusters of which the engine searches all by default. */
+const ALL_PROBED = 256;
+/** Hits of one call. @internal */
+export const MOST_OF_CALL = 2 ** 28;
 
 /** @internal */
 export const LIMITS = { maxDistance: real(-Infinity), minScore: real(-Infinity) } as const;

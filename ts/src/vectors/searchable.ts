@@ -8,7 +8,7 @@ import { checked, flag, given, oneOf, REPORTING, takesNoMore, whole, type Report
 import { NEEDS } from "../parts.js";
 import { pointsOf, type Points } from "../points.js";
 import type { Tasks } from "../tasks.js";
-import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
+import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SaveOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
 import { envelope } from "./envelope.js";
 import { withoutKeys, type Filter } from "./filter.js";
 import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
@@ -21,6 +21,7 @@ const RANGE = { ...LIMITS, probes: whole(), filter: given<Filter>(), metric: met
 const EVALUATE = { k: whole(), probes: whole(), effort: whole(), points: given<Points>(), ...REPORTING } as const;
 const BUILD = { degree: whole(), effort: whole(), ...REPORTING } as const;
 const ADD = { keys: given(), ...REPORTING } as const;
+const SAVE = { lazy: flag } as const;
 const REMOVE = { keys: given() } as const;
 
 /** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
@@ -271,10 +272,13 @@ export class VectorIndexOf implements VectorIndex {
     return all;
   }
 
-  async save(): Promise<U8> {
-    takesNoMore("index.save()", 0, arguments);
+  async save(options: SaveOptions = {}): Promise<U8> {
+    takesNoMore("index.save(options)", 1, arguments);
     this.#alive();
-    const stored = async () => (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive())))).bytes as U8;
+    const { lazy = false } = checked("save(options): options", options, SAVE);
+    const loading = lazy ? this.#walks() : undefined;
+    if (loading) await loading;
+    const stored = async () => (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive(), lazy)))).bytes as U8;
     if (!this.#hasEnvelope) return stored();
     return this.#inTurn(async () => {
       for (;;) {

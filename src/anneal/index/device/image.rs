@@ -106,7 +106,7 @@ impl Image {
                 begin += span.len().pow(2) as u32;
             }
         }
-        let begins = begins_of(&index.lists);
+        let begins = begins_of(index);
         let mut anchors = Vec::new();
         let mut parts = Vec::new();
         let rows = (most - before - behind) / beside;
@@ -128,8 +128,8 @@ impl Image {
             }
         }
         let mut centre = vec![0.0f64; dim];
-        for centroid in index.centroids.chunks_exact(dim) {
-            centre.iter_mut().zip(centroid).for_each(|(sum, value)| *sum += f64::from(*value) / lists as f64);
+        for anchor in index.stored.anchors.chunks_exact(dim) {
+            centre.iter_mut().zip(anchor).for_each(|(sum, value)| *sum += f64::from(value.to_f32()) / lists as f64);
         }
         Ok(Self {
             kernels,
@@ -145,7 +145,7 @@ impl Image {
             parts,
             row_words: row_words as u32,
             is_scaled: fields.is_scaled,
-            ids: index.lists.iter().flatten().map(|&slot| index.ids()[slot as usize]).collect(),
+            ids: index.lists().slots().iter().map(|&slot| index.stored.ids.get(slot as usize)).collect(),
             buffers: buffers.keep(),
         })
     }
@@ -188,7 +188,7 @@ impl Image {
     }
 
     fn upload_rows(&self, index: &Index, part: &Part, rows: Range<usize>) -> Vec<Command> {
-        let begins = begins_of(&index.lists);
+        let begins = begins_of(index);
         let (from, to) = (part.first + rows.start, part.first + rows.end);
         let mut list = begins.partition_point(|&begin| begin <= from).saturating_sub(1);
         let width = self.row_words as usize;
@@ -197,7 +197,7 @@ impl Image {
             while row >= begins[list + 1] {
                 list += 1;
             }
-            let slot = index.lists[list][row - begins[list]];
+            let slot = index.lists().slots()[row];
             let code = &mut codes[(row - from) * width..][..width];
             for (word, bytes) in code.iter_mut().zip(index.row(slot as usize).chunks(4)) {
                 let mut whole = [0; 4];
@@ -225,12 +225,8 @@ impl Image {
 }
 
 /// Where each list's vectors begin, and where all end.
-fn begins_of(lists: &[Vec<u32>]) -> Vec<usize> {
-    let mut begins = vec![0];
-    for list in lists {
-        begins.push(begins[begins.len() - 1] + list.len());
-    }
-    begins
+fn begins_of(index: &Index) -> Vec<usize> {
+    index.lists().starts().iter().map(|&start| start as usize).collect()
 }
 
 /// Runs of items whose sizes together are at most so much, where one alone is not more.
