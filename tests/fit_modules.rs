@@ -62,6 +62,7 @@ fn plainly<R: Real>(fit: &FitProgram, form: &SumsForm, points: usize, given: &Gi
     let mut sums = given.sums.clone();
     let truth = |holds: bool| if holds { R::ONE } else { R::ZERO };
     let lows = 1 + (1 + n) + n * (n + 1) / 2;
+    #[expect(clippy::needless_range_loop, reason = "a lane is an index of all columns and all sums")]
     for lane in 0..LANES {
         for point in 0..points {
             let mut values: Vec<R> = Vec::new();
