@@ -20,7 +20,7 @@ function noting(bytes) {
   return { seen, size: bytes.length, read: async (offset, length) => { seen.push([offset, length]); return bytes.slice(offset, offset + length); } };
 }
 
-/** What of hits must be equal, whoever found them. */
+/** What of hits must be equal, whoever found them. What is read in parts is searched on the CPU, so whole indices are here as well (`searching`). */
 const bare = ({ reason, ...hits }) => hits;
 
 for (const backend of BACKENDS) {
@@ -59,6 +59,7 @@ for (const backend of BACKENDS) {
 test("opening reads all but the codes, and a search the lists that it probes, once", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(points, OPTIONS), { rowBytes } = index.info, codes = COUNT * rowBytes;
+  index.searching = "cpu";
   const saved = await index.save({ lazy: true }), file = noting(saved), lazy = await openLazily(lw, file);
   // A checksum a cluster more than the file that is read whole, and what pads it.
   assert.ok(saved.length <= index.bytes + 4 * 24 + 192);
@@ -104,6 +105,7 @@ test("opening reads all but the codes, and a search the lists that it probes, on
 test("walks in a graph are those of the whole index, and read the clusters that they end in", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(points, { ...OPTIONS, graph: { degree: 16 } });
+  index.searching = "cpu";
   const saved = await index.save({ lazy: true }), lazy = await openLazily(lw, noting(saved)), opened = lazy.reads;
   // Sketches of a bit a component, of which there are 64 at least, and 4 bytes.
   assert.ok(saved.length >= index.bytes + COUNT * 12 && saved.length <= index.bytes + COUNT * 12 + 4 * 24 + 256);
@@ -127,6 +129,7 @@ test("walks in a graph are those of the whole index, and read the clusters that 
 test("files by FileHandle and by Blob", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(points, { ...OPTIONS, metric: "cosine" }), saved = await index.save({ lazy: true });
+  index.searching = "cpu";
   const folder = await mkdtemp(join(tmpdir(), "lazy-"));
   t.after(() => rm(folder, { recursive: true }));
   const name = join(folder, "index.lwi");
@@ -144,6 +147,7 @@ test("files by FileHandle and by Blob", async (t) => {
 test("files behind HTTP: ranges, and servers that give none, or other bytes", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(points, OPTIONS), saved = await index.save({ lazy: true });
+  index.searching = "cpu";
   const asked = [];
   let behaviour = "ranges", etag = '"1"';
   const server = createServer((request, response) => {

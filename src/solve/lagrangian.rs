@@ -215,6 +215,11 @@ impl Lagrangian {
         if matches!(inner.termination, Termination::Stopped | Termination::TimeLimit | Termination::Singular) {
             return Verdict::Over(inner.termination, inner.reason.clone());
         }
+        if inner.termination == Termination::Unbounded && violation <= self.feasibility {
+            // No penalty holds what constraints let go.
+            let reason = format!("{}; constraints are met to {violation:.3e}", inner.reason);
+            return Verdict::Over(Termination::Unbounded, reason);
+        }
         if is_unbounded {
             let reason = "the augmented Lagrangian seems to be unbounded below: bound the variables, or begin with a larger penalty";
             return self.fail(Termination::Unbounded, reason.into());
