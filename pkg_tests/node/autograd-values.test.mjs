@@ -196,3 +196,21 @@ test("sums of none are 0, of one the value itself", () => {
   assert.equal(V.sum([x]), x);
   assert.equal(Value.mean([x, 4]).data, 3);
 });
+
+test("a constant is written as other values are", () => {
+  const [constant, leaf] = [V.C(7), V.W(7)].map((value) => JSON.parse(JSON.stringify(value)));
+  assert.deepEqual(constant, { ...leaf, requiresGrad: false });
+  assert.equal(constant.data, 7);
+});
+
+// The last one: what it asks for is all that is shared.
+test("constants of more numbers than are shared are objects of their own", () => {
+  const shared = V.C(3);
+  for (let k = 0; k < 10_001; k++) V.C(k + 0.25);
+  const own = V.C(0.125);
+  assert.notEqual(V.C(0.125), own);
+  own.data = 2;
+  assert.deepEqual([own.data, V.C(0.125).data, V.mul(own, 3).data], [2, 0.125, 6]);
+  assert.equal(V.C(3), shared);
+  assert.throws(() => { shared.data = 9; }, { code: "invalid-option" });
+});

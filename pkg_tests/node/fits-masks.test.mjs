@@ -73,3 +73,14 @@ for (const backend of BACKENDS) {
     }
   });
 }
+
+for (const options of [...BACKENDS.map(engineOf), { backend: BACKENDS[0], precision: "f32" }]) {
+  test(`weights that the engine's numbers round to 0 are 0: ${JSON.stringify(options)}`, async (t) => {
+    const lw = await open(t, options), isSingle = options.backend === "webgpu" || lw.precision === "f32", data = [1, 2, 4, 5, 3, 9, 8, 7, 9, 6];
+    const fit = async (points, weights) => (await lw.fit({ model: ([mean]) => mean, parameters: ["mean"], start: { mean: 0 }, points, data: data.slice(0, points), ...(weights && { weights }) })).standardErrors.mean[0];
+    const five = await fit(5), tiny = await fit(10, [1, 1, 1, 1, 1, ...new Array(5).fill(1e-60)]);
+    closeTo(five, Math.sqrt(10 / 4 / 5), 1e-5, "of five points");
+    // In f64 all of them are points of σ².
+    closeTo(tiny, isSingle ? five : Math.sqrt(10 / 9 / 5), 1e-5, "of five points and five next to nothing");
+  });
+}

@@ -130,7 +130,7 @@ test("rows that are none are refused in words", async (t) => {
   refuse({ offsets: [0, 1] }, "give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
   refuse([1, 2], "row 0 is a number, but must be an array of indices");
   refuse([[1], [0, -1]], "indices[2] is -1, which is no index (0, 1, 2, …)");
-  refuse([], "offsets must begin with 0 and have one more element than there are rows, but begin with 0 and end there");
+  refuse([], "the list has no rows: each of the term's instances has one, which may be empty, as in [[1, 2], []]");
   const ring = { offsets: [0, 2, 3, 3], indices: [1, 2, 9] };
   refuses(() => problem.residuals("far", { of: [x, x.rows(ring)] }, ([a, r]) => sum([a, ...r])), "index-out-of-range",
     'term "far": slot 1 of instance 1 has index 9, but "x" has 3 instances (0 to 2)', { term: "far", slot: 1, instance: 1 });

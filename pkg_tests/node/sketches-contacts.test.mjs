@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sketch, sketchFromJSON } from "leastwise/sketch";
+import { Random } from "../problems/random.mjs";
 import { open, refuses } from "./support.mjs";
 
 async function fresh(t) {
@@ -94,6 +95,57 @@ test("a fillet whose ends are on its lines, and circles that touch at a point", 
   other.pointOnCircle(at, second);
   for (const tolerance of [1e-6, 1e-13]) assert.deepEqual((({ solved, degreesOfFreedom }) => [solved, degreesOfFreedom])(await other.solve({ tolerance })), [true, 5]);
   assert.ok(Math.abs(apart(first.centre, second.centre) - first.radius - second.radius) < 1e-11);
+});
+
+/** Distance of a point on the left of a line. */
+const left = (p, { from: a, to: b }) => ((b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x)) / apart(a, b);
+
+test("circles that touch at a point stay outside or within, wherever the point is drawn", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  // Centres' distance as drawn and as it must be.
+  for (const [x, radii, distance] of [[3, [1, 1.2], 2.2], [0.3, [2, 1.2], 0.8], [0.3, [1.2, 2], 0.8]]) for (const [px, py] of [[1, 0.3], [-1, 0.2], [3.9, 0.1], [1.5, 3], [-9, -4]]) {
+    const s = sketch(lw), a = s.point(0, 0), b = s.point(x, 0), p = s.point(px, py), circles = [a, b].map((centre, k) => s.circle(centre, radii[k]));
+    s.fix(a);
+    circles.forEach((circle, k) => s.radius(circle, radii[k]));
+    s.tangent(...circles, { name: "touch" });
+    const written = JSON.parse(JSON.stringify(s)).constraints.at(-1), ties = circles.map((circle) => s.pointOnCircle(p, circle)), what = `${distance} from (${px}, ${py})`;
+    const drawn = JSON.stringify(s), touches = async (s, [a, b, p], freedom) => {
+      const result = await s.solve({ tolerance: 1e-13 });
+      assert.deepEqual([result.solved, result.degreesOfFreedom, result.redundant, result.conflicting], [true, freedom, [], []], what);
+      for (const error of [apart(a, b) - distance, apart(p, a) - radii[0], ...(freedom === 1 ? [apart(p, b) - radii[1]] : [])]) assert.ok(Math.abs(error) < 1e-11, `${what}: ${error}`);
+    };
+    await touches(s, [a, b, p], 1);
+    assert.deepEqual(JSON.parse(JSON.stringify(s)).constraints.find(({ name }) => name === "touch"), written);
+    const read = sketchFromJSON(lw, JSON.parse(drawn));
+    await touches(read.sketch, read.points, 1);
+    read.sketch.dispose();
+    ties[1].remove();
+    await touches(s, [a, b, p], 2);
+    s.dispose();
+  }
+});
+
+test("a circle stays on its side of a line that it touches at a point, wherever that is drawn, and while it is dragged", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), random = new Random(5);
+  const starts = [[0.577, 1.095, 0.905, 2.8], ...Array.from({ length: 30 }, () => [[-0.3, 0.7], [0.1, 1.1], [-4, 4], [-6, 6]].map(([low, high]) => random.between(low, high)))];
+  for (const [x, y, px, py] of starts) for (const side of [1, -1]) {
+    const s = sketch(lw), line = s.line(s.point(-5, 0), s.point(5, 0)), centre = s.point(x, side * y), circle = s.circle(centre, 1), p = s.point(px, side * py), what = `${side}: (${x}, ${y}), (${px}, ${py})`;
+    for (const end of [line.from, line.to]) s.fix(end);
+    s.radius(circle, 1);
+    s.tangent(circle, line);
+    const ties = [s.pointOnCircle(p, circle), s.pointOnLine(p, line)];
+    const stays = async (freedom) => {
+      const { solved, degreesOfFreedom } = await s.solve();
+      assert.deepEqual([solved, degreesOfFreedom], [true, freedom], what);
+      assert.ok(Math.abs(left(centre, line) - side) < 1e-9, `${what}: ${left(centre, line)}`);
+    };
+    await stays(1);
+    s.drag(centre, 1, -3 * side);
+    await stays(1);
+    ties[0].remove();
+    await stays(2);
+    s.dispose();
+  }
 });
 
 test("one thing given twice is refused", async (t) => {

@@ -228,7 +228,12 @@ interface Shared { readonly indices: readonly number[]; readonly start: readonly
 /** Result of shared parameters: values, standard errors for σ² = 1, how the search for them ended, and F and degrees of freedom of all fits. @internal */
 export interface Joint { readonly values: Float64Array; readonly errors: Float64Array; readonly state: FitState; readonly cost: number; readonly freedom: number }
 
-function look(options: ReturnType<typeof check>): Looked {
+type Precision = "f32" | "f64";
+
+/** Format that an engine fits in: on a device always f32. */
+const precisionOf = ({ device, valuesAs }: Tasks): Precision => (device ? "f32" : valuesAs);
+
+function look(options: ReturnType<typeof check>, precision: Precision): Looked {
   const names = listOf("fit(): parameters", options.parameters, "must list the names of the model's parameters");
   for (const name of names) if (typeof name !== "string") refuse(`parameters must be names, not ${describe(name)}`);
   const known = names as readonly string[];
@@ -282,17 +287,18 @@ function look(options: ReturnType<typeof check>): Looked {
   const jointly = indices.length ? { indices, start: indices.map((k, j) => Math.min(Math.max(one("start", start[k]!, k), low[j]!), high[j]!)), lower: low, upper: high } : undefined;
   jointly?.indices.forEach((k, j) => { start[k] = jointly.start[j]!; });
   const candidates = candidatesOf(options.starts, { names: known, free, lower, upper });
-  return { names: known, free, ...layout, data, variables, weights, masked: weights && maskedOf(layout, weights), start, lower, upper, candidates, shared: jointly };
+  return { names: known, free, ...layout, data, variables, weights, masked: weights && maskedOf(layout, weights, precision), start, lower, upper, candidates, shared: jointly };
 }
 
-/** Points of weight 0 of each fit; undefined where there are none. */
-function maskedOf({ count, points, offsets }: Pick<Looked, "count" | "points" | "offsets">, { values, shared }: PointColumn): Uint32Array | undefined {
-  if (!values.includes(0)) return undefined;
+/** Points of weight 0 of each fit, as the engine has the weights; undefined where there are none. */
+function maskedOf({ count, points, offsets }: Pick<Looked, "count" | "points" | "offsets">, { values, shared }: PointColumn, precision: Precision): Uint32Array | undefined {
+  const isNone = precision === "f32" ? (weight: number) => Math.fround(weight) === 0 : (weight: number) => weight === 0;
+  if (!values.some(isNone)) return undefined;
   const begin = (fit: number) => (offsets ? offsets[fit]! : fit * points);
   return Uint32Array.from({ length: count }, (_, fit) => {
     const first = shared ? 0 : begin(fit), last = first + begin(fit + 1) - begin(fit);
     let masked = 0;
-    for (let k = first; k < last; k++) if (values[k] === 0) masked++;
+    for (let k = first; k < last; k++) if (isNone(values[k]!)) masked++;
     return masked;
   });
 }
@@ -398,7 +404,7 @@ export class Model<Name extends string> {
   /** Of options, and what of them reports. */
   static async of<const Names extends readonly string[]>(tasks: Tasks, given: unknown): Promise<[Model<Names[number]>, Pick<Reporting, "signal" | "onProgress">]> {
     const options = check(given);
-    const looked = reading(WHAT, () => look(options));
+    const looked = reading(WHAT, () => look(options, precisionOf(tasks)));
     const variance = options.likelihood === "poisson" ? poissonVariance(options.variance) : varianceOf(options.variance);
     const { words, reals } = packed(looked, options, tasks.largest);
     const native = Object.fromEntries(NATIVE.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
@@ -433,7 +439,7 @@ export class Model<Name extends string> {
   }
 
   /** Format of the device's numbers. */
-  get precision(): "f32" | "f64" { return this.tasks.device ? "f32" : this.tasks.valuesAs; }
+  get precision(): Precision { return precisionOf(this.tasks); }
 
   /** Fits a set from where it is, with other values of shared parameters. */
   async trial(set: number, values: Float64Array, keeps: boolean, restores: boolean, watch: Watch): Promise<void> {

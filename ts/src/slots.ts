@@ -78,7 +78,8 @@ const RAGGED = { offsets: given<IndexTable>(), indices: given<IndexTable>() } as
 export function rowsOf(name: string, ragged: Ragged | readonly ArrayLike<number>[], how: "rows" | "each" = "rows"): Rows {
   const refuse: (message: string) => never = (message) => { throw new LeastwiseError("shape", `"${name}".${how}(…): ${message}`); };
   const what = `"${name}".${how}({ offsets, indices }): rows`;
-  const both = isList(ragged) ? reading(what, () => joined(ragged as readonly unknown[], refuse)) : checked(what, ragged, RAGGED, { code: "shape" });
+  const isOfRows = isList(ragged);
+  const both = isOfRows ? reading(what, () => joined(ragged as readonly unknown[], refuse)) : checked(what, ragged, RAGGED, { code: "shape" });
   if (both.offsets === undefined || both.indices === undefined) refuse("give { offsets, indices }: where each row begins (and, last, where the final one ends), and all rows one after the other");
   const listed = (what: "offsets" | "indices") => {
     const no = (k: number, value: number) => new LeastwiseError("shape", `"${name}".${how}(…): ${what}[${k}] is ${value}, which is no index (0, 1, 2, …)`);
@@ -86,6 +87,7 @@ export function rowsOf(name: string, ragged: Ragged | readonly ArrayLike<number>
     return indicesOf(`"${name}".${how}(…): ${what}`, both[what], no, { code: "shape", must: "must be an array of indices" }).slice();
   };
   const offsets = listed("offsets"), indices = listed("indices");
+  if (isOfRows && offsets.length === 1) refuse("the list has no rows: each of the term's instances has one, which may be empty, as in [[1, 2], []]");
   if (offsets.length < 2 || offsets[0] !== 0) refuse(`offsets must begin with 0 and have one more element than there are rows, but ${offsets.length ? `begin with ${offsets[0]}` : "are empty"}${offsets.length === 1 ? " and end there" : ""}`);
   const lengths = new Uint32Array(offsets.length - 1);
   for (let row = 0; row < lengths.length; row++) {

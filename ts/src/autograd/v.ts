@@ -37,7 +37,7 @@ const limitOf = (eps: number): number => Math.max(eps, SMALLEST_DIVISOR);
  */
 export class V {
   /**
-   * A constant. The same number gives the same object, so its `data` can't be assigned to; {@link V.Param} makes constants that may change.
+   * A constant. The same number gives the same object (of the first 10,000 numbers), so its `data` can't be assigned to; {@link V.Param} makes constants that may change.
    *
    * @throws `non-finite` unless `value` is a finite number
    */
@@ -45,8 +45,10 @@ export class V {
     const known = interned.get(value);
     if (known) return known;
     // −0 is found by the key 0, too: without the sum it would be everybody's 0 from then on.
-    const made = new SharedConstant(typeof value === "number" ? value + 0 : value, label);
-    if (interned.size < MOST_INTERNED) interned.set(value, made);
+    const data = typeof value === "number" ? value + 0 : value;
+    if (interned.size >= MOST_INTERNED) return new Value(data, label);
+    const made = new SharedConstant(data, label);
+    interned.set(value, made);
     return made;
   }
   /** A trainable leaf. */

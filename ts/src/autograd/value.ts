@@ -224,6 +224,12 @@ export class SharedConstant extends Value {
       },
     });
   }
+
+  /** Fields as other values have them. */
+  toJSON(): object {
+    const { held, ...rest } = this;
+    return { ...rest, data: held };
+  }
 }
 
 /** Constants that operands given as numbers became: equal ones are one object, which nobody assigns to. */

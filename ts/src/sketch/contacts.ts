@@ -56,7 +56,8 @@ export function withContacts(constraints: readonly Constraint[], geometry: Geome
     const centres = (isLine ? [centre] : [centre, rest[0]!]).map((point) => places.root(point)), others = new Set((on.get(lines.root(second)) ?? []).map((point) => places.root(point)));
     const at = (on.get(lines.root(first)) ?? []).find((point) => { const place = places.root(point); return others.has(place) && !centres.includes(place); });
     if (at === undefined) return made;
-    // A normal to the line; of two circles one normal to both.
-    return { ...made, kind: isLine ? KINDS.tangentAcross : KINDS.tangentAlong, points: isLine ? [centre, at, ...rest] : [centre, at, rest[0]!, at], scalars: [], side: 1 };
+    // On the side of the line, outside or within, where the distances of the tangent have them.
+    return isLine ? { ...made, kind: KINDS.contactWithLine, points: [centre, at, ...rest] }
+      : { ...made, kind: KINDS.contactOfCircles, points: [centre, at, rest[0]!, at], side: made.kind === KINDS.tangentFromOutside ? -1 : 1 };
   });
 }

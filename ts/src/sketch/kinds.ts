@@ -6,7 +6,7 @@ import type { Vec2, Vec4 } from "../vector.js";
 
 /**
  * Data of a constraint: the value that it asks for, the side of a line (1 left, −1 right), the lever of an angle (the length that
- * turns it into a movement), the factor of a product of two lines that stands for the angle or 0, and of a spline the control points of its Bézier segment.
+ * turns it into a movement), the factor of a product of two lines where that or distances stand for the angle, else 0, and of a spline the control points of its Bézier segment.
  *
  * @internal
  */
@@ -27,8 +27,8 @@ export interface Kind {
   readonly distances: readonly (readonly [number, number])[];
   /** True if the residual is an angle times the lever of its lines, which are `directions`. */
   readonly isArc: boolean;
-  /** True if there are two such directions, opposite to each other. */
-  readonly isEither: boolean;
+  /** True if something else stands for that angle in the first minimisations, where `product` is above 0. */
+  readonly isStaged: boolean;
   /** True if it is of a spline's segment. */
   readonly isOfSegment: boolean;
   residual(points: readonly Vec2[], scalars: readonly Scalar[], asked: Asked): Scalar | Vec2 | readonly (Scalar | Vec2)[];
@@ -37,8 +37,10 @@ export interface Kind {
 type Pairs = readonly (readonly [number, number])[];
 interface Properties { value?: ValueKind; directions?: Pairs; distances?: Pairs; isOfSegment?: boolean }
 
+const LINE = [[1, 2]] as const, FIRST = [[0, 1]] as const, BOTH = [[0, 1], [2, 3]] as const;
+
 const kind = (name: string, points: number, scalars: number, residual: Kind["residual"], { value, directions = [], distances = [], isOfSegment = false }: Properties = {}): Kind =>
-  ({ name, points, scalars, value, directions, distances, isArc: false, isEither: false, isOfSegment, residual });
+  ({ name, points, scalars, value, directions, distances, isArc: false, isStaged: false, isOfSegment, residual });
 
 /** An angle that is to be 0, of sine and cosine up to one factor, as an arc: its derivative does not vanish where the angle is large. */
 const arc = (name: string, points: number, sides: (points: readonly Vec2[], value: Scalar) => readonly [sine: Scalar, cosine: Scalar], { value, isEither = false }: { value?: "angle"; isEither?: boolean } = {}): Kind => ({
@@ -47,11 +49,20 @@ const arc = (name: string, points: number, sides: (points: readonly Vec2[], valu
     // Of two directions the arc leads to the nearer one, and a product of vectors to the one that fits what else there is.
     return isEither ? select(asked.product.gt(0), sine.mul(asked.product), exact) : exact;
   }, { ...(value && { value }), directions: Array.from({ length: points / 2 }, (_, k) => [2 * k, 2 * k + 1] as const) }),
-  isArc: true, isEither,
+  isArc: true, isStaged: isEither,
 });
 
 /** |a|, with a derivative at 0. */
 const size = (a: Scalar): Scalar => select(a.lt(0), a.neg(), a);
+
+/** The angle between the normals of two curves at a point of both, as an arc, that is 0 on one side only; `apart` are the distances that it stands for, which lead there from afar. */
+const contact = (name: string, scalars: number, apart: Kind["residual"], sides: (all: readonly Vec2[], side: Scalar) => readonly [sine: Scalar, cosine: Scalar], distances: Pairs = []): Kind => ({
+  ...kind(name, 4, scalars, (all, radii, asked) => {
+    const [sine, cosine] = sides(all, asked.side);
+    return select(asked.product.gt(0), apart(all, radii, asked) as Scalar, atan2(sine, cosine).mul(asked.lever));
+  }, { directions: BOTH, distances }),
+  isArc: true, isStaged: true,
+});
 
 /** How far p lies left of the line from a to b. */
 const left = (p: Vec2, a: Vec2, b: Vec2): Scalar => b.sub(a).cross(p.sub(a)).div(b.sub(a).norm());
@@ -61,7 +72,6 @@ const turn = ([a, b, c, d]: readonly Vec2[]): readonly [sine: Scalar, cosine: Sc
 /** Sine and cosine of the difference of two angles. */
 const difference = ([s, c]: readonly [Scalar, Scalar], [z, x]: readonly [Scalar, Scalar]): readonly [Scalar, Scalar] => [s.mul(x).sub(c.mul(z)), c.mul(x).add(s.mul(z))];
 
-const LINE = [[1, 2]] as const, FIRST = [[0, 1]] as const, BOTH = [[0, 1], [2, 3]] as const;
 const EITHER = { isEither: true } as const;
 
 /** @internal */
@@ -91,6 +101,9 @@ export const KINDS = {
   tangentFromOutside: kind("tangent from outside", 2, 2, ([p, q], [r, s]) => p!.sub(q!).norm().sub(r!.add(s!)), { distances: FIRST }),
   // Either may be the larger one.
   tangentFromWithin: kind("tangent from within", 2, 2, ([p, q], [r, s]) => p!.sub(q!).norm().sub(size(r!.sub(s!))), { distances: FIRST }),
+  // At a point of both, the normal of the circle is across the line, with the centre on its side; normals of circles are opposite (side −1) or one (1).
+  contactWithLine: contact("contact with line", 1, ([centre, , a, b], [r], { side }) => left(centre!, a!, b!).mul(side).sub(r!), (all, side) => { const [sine, cosine] = turn(all); return [cosine, sine.mul(side)]; }),
+  contactOfCircles: contact("contact of circles", 2, ([p, , q], [r, s], { side }) => p!.sub(q!).norm().sub(size(r!.sub(s!.mul(side)))), (all, side) => { const [sine, cosine] = turn(all); return [sine, cosine.mul(side)]; }, [[0, 2]]),
   concentric: kind("concentric", 2, 0, ([p, q]) => p!.sub(q!)),
   symmetric: kind("symmetric", 4, 0, ([p, q, a, b]) => [left(p!.add(q!).mul(0.5), a!, b!), q!.sub(p!).dot(b!.sub(a!)).div(b!.sub(a!).norm())], { directions: [[2, 3]] }),
   horizontal: kind("horizontal", 2, 0, ([a, b]) => b!.y.sub(a!.y)),

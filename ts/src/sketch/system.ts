@@ -207,12 +207,12 @@ export class System {
     return { report: report!, steps, isStuck };
   }
 
-  /** Lets products of vectors stand for angles, or no longer. */
+  /** Lets products of vectors, and distances of curves that touch, stand for angles, or no longer. */
   #multiply(isBilinear: boolean): void {
     if (isBilinear === this.#isBilinear) return;
     this.#isBilinear = isBilinear;
     for (const { term, kind, of, levers } of this.#terms) {
-      if (!kind.isEither) continue;
+      if (!kind.isStaged) continue;
       const length = (made: Constraint, k: number): number => { const [p, q] = kind.directions[k]!; return Math.max(LEAST_LEVER, this.geometry.apart(made.points[p]!, made.points[q]!) / this.#frame.unit); };
       term.set({ product: Float64Array.from(of, (made, i) => (isBilinear ? levers[i]! / (length(made, 0) * length(made, 1)) : 0)) } as object);
     }

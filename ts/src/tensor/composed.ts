@@ -103,6 +103,7 @@ export function variance<D extends DType>(x: Kept<D>, axis?: Axes, options: Spre
 /** log Σ exp x, without overflow. */
 export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: ReduceOptions = {}): Tensor<D> {
   const what = "logsumexp(axis)", { keepDims = false } = checked(`${what}: options`, options, { keepDims: flag }, { prefix: `${what}: ` });
+  axesOf(what, axis, x.rank);
   return made(what, x, () => {
     const largest = x.max(axis, { keepDims: true }).detach();
     // Where it is infinite, infinity less infinity would be undefined.
@@ -114,6 +115,7 @@ export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: Red
 /** Length of vectors. */
 export function norm<D extends DType>(x: Kept<D>, axis?: Axes, options: NormOptions = {}): Tensor<D> {
   const what = "norm(axis)", { keepDims = false, order = 2 } = checked(`${what}: options`, options, NORMS, { prefix: `${what}: ` });
+  axesOf(what, axis, x.rank);
   return made(what, x, () => (order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims })));
 }
 

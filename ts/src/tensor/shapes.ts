@@ -62,9 +62,15 @@ export const elementsOf = (shape: Sizes): number => shape.reduce((product, size)
 /** @internal */
 export const shown = (shape: Sizes): string => `[${shape.join(", ")}]`;
 
+/** What to do where an object of options was given in another's place. */
+function hint(given: unknown, before: string): string {
+  const prototype: unknown = typeof given === "object" && given !== null ? Object.getPrototypeOf(given) : undefined;
+  return prototype === Object.prototype || prototype === null ? `: options come after ${before}` : "";
+}
+
 /** Sizes, checked: whole numbers, in one array or one after the other. @internal */
 export function sizesOf(what: string, sizes: unknown, { open = false } = {}): Sizes {
-  if (!isArrayLike(sizes)) throw new LeastwiseError("shape", `${what}: a shape is an array of sizes, such as [2, 3], not ${describe(sizes)}${typeof sizes === "object" ? ": options come after it" : ""}`);
+  if (!isArrayLike(sizes)) throw new LeastwiseError("shape", `${what}: a shape is an array of sizes, such as [2, 3], not ${describe(sizes)}${hint(sizes, "it")}`);
   const list = Array.from(taken(`${what}: the shape`, sizes, { code: "shape" }).values);
   const wrong = list.findIndex((size) => !(Number.isInteger(size) && size >= 0 && size <= 0xffffffff) && !(open && size === -1));
   if (wrong >= 0) throw new LeastwiseError("shape", `${what}: size ${wrong} is ${shownValue(list[wrong])}, but sizes are whole numbers${open ? ", or −1 once for what is left" : ""}`);
@@ -84,7 +90,7 @@ export function axisOf(what: string, axis: unknown, rank: number): number {
 /** The axes of a reduction, checked; nothing for all. @internal */
 export function axesOf(what: string, axes: unknown, rank: number): readonly number[] | undefined {
   if (axes === undefined) return undefined;
-  if (typeof axes === "object" && !isArrayLike(axes)) throw new LeastwiseError("shape", `${what}: axes are a number or an array, not ${describe(axes)}: options come after them`);
+  if (typeof axes === "object" && !isArrayLike(axes)) throw new LeastwiseError("shape", `${what}: axes are a number or an array, not ${describe(axes)}${hint(axes, "them")}`);
   const list = isArrayLike(axes) ? Array.from(taken(`${what}: the axes`, axes, { code: "shape" }).values) : [axes];
   const found = list.map((axis) => axisOf(what, axis, rank));
   if (new Set(found).size < found.length) throw new LeastwiseError("shape", `${what}: an axis is named twice in ${shown(list as number[])}`);
