@@ -22,7 +22,16 @@ import { Bytes, truncated, type RandomAccess, type Source } from "./source.js";
  * Node's `FileHandle`, of which ranges are read (`pread`).
  *
  * @example
- * const handle: PositionedFile = await (await import("node:fs/promises")).open("index.lwi");
+ * // In Node: await open("index.lwi") of node:fs/promises. Here a file in memory.
+ * const bytes = new Uint8Array(1024);
+ * const handle: PositionedFile = {
+ *   stat: async () => ({ size: bytes.length }),
+ *   read: async ({ buffer, offset, length, position }) => {
+ *     const part = bytes.subarray(position, position + length);
+ *     buffer.set(part, offset);
+ *     return { bytesRead: part.length };
+ *   },
+ * };
  */
 export interface PositionedFile {
   stat(): Promise<{ readonly size: number }>;
