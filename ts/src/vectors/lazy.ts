@@ -53,7 +53,8 @@ export interface LazyOptions {
  * What was read of a file so far.
  *
  * @example
- * const { reads, bytes }: LazyReads = index.reads;
+ * const lazy = await openLazily(lw, await index.save({ lazy: true }));
+ * const { reads, bytes }: LazyReads = lazy.reads;
  */
 export interface LazyReads {
   /** Number of reads. */
@@ -68,8 +69,8 @@ export interface LazyReads {
  * same file to change it.
  *
  * @example
- * const index: LazyIndex = await openLazily(lw, file);
- * const { ids } = await index.search(points, { k: 10, probes: 4 });
+ * const lazy: LazyIndex = await openLazily(lw, await index.save({ lazy: true }));
+ * const { ids } = await lazy.search(points, { k: 10, probes: 4 });
  */
 export interface LazyIndex extends Disposable {
   readonly dim: number;
