@@ -8,7 +8,8 @@ use crate::support::*;
 use leastwise::device::Precision;
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Reals, Relation};
-use leastwise::session::BackwardOptions;
+use leastwise::session::{BackwardOptions, Progress};
+use leastwise::solve::covariance::{Equalities, EqualityRow};
 
 fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!((found - expected).abs() <= tolerance * expected.abs(), "{what}: {found}, not {expected}");
@@ -139,6 +140,77 @@ fn what_varies_next_to_nothing_is_held() {
     });
     let made = covariance(&mut session, unknowns.problem, known()).unwrap();
     assert_eq!(joint(&mut session, &made, unknowns.x, 1), [0.0]);
+}
+
+/// What structure alone tells: one row for one unknown, then one for what is left; as many rows as unknowns; and nothing of others.
+#[test]
+fn rows_hold_by_their_structure() {
+    let row = |entries: &[(u32, f64)]| EqualityRow {
+        term: 0,
+        place: 0,
+        entries: entries.to_vec(),
+        value: 0.0,
+        scale: 1.0,
+        stiffness: 1.0,
+        multiplier: 0.0,
+        is_inequality: false,
+    };
+    let rows = [
+        row(&[(0, 1.0), (1, 2.0)]),
+        row(&[(1, -1e-9)]),
+        row(&[(2, 1.0), (3, 1.0)]),
+        row(&[(0, 1.0), (2, 1.0), (3, -1.0)]),
+        row(&[(4, 1.0), (5, 1.0), (0, 3.0)]),
+        row(&[(6, 1.0)]),
+        row(&[(6, 1.0), (7, 1e-15)]),
+        row(&[]),
+    ];
+    let all = Equalities { rows: rows.to_vec(), ..Equalities::default() };
+    let held = |pivots: &[usize]| {
+        let held = all.held(pivots, 9);
+        (0..9).filter(|&unknown| held[unknown]).collect::<Vec<usize>>()
+    };
+    assert_eq!(held(&[6, 4, 3, 2, 1, 0]), [0, 1, 2, 3]);
+    assert_eq!(held(&[0, 2, 3, 5]), [6]);
+    // Rows that depend on others hold nothing more.
+    assert_eq!(held(&[0, 1, 5]), [0, 1, 6]);
+    assert_eq!(held(&[5, 6]), [6, 7]);
+    assert_eq!(held(&[]), [0usize; 0]);
+}
+
+/// Slices of work that all variances take beside a sparse factor: no more where unknowns are held than where they aren't.
+#[test]
+fn what_is_held_takes_no_work() {
+    let (count, held) = (1200u32, 400u32);
+    let slices = |rows: [Vec<u32>; 2], body: Body| {
+        let mut session = cpu(Precision::F64);
+        let start = vec![1.0; count as usize];
+        let unknowns = Unknowns::new(&mut session, &start);
+        unknowns.near(&mut session, &start);
+        unknowns.residual(&mut session, &[(0..count - 1).collect(), (1..count).collect()], &[], |tape, x| vec![tape.op(Sub, x)]);
+        unknowns.equality(&mut session, &rows, &[], body);
+        let made = covariance(&mut session, unknowns.problem, known()).unwrap();
+        assert_eq!((made.summary.method, made.summary.equalities), ("sparse", held));
+        let words: Vec<u32> = (0..count).flat_map(|instance| [unknowns.x, instance]).collect();
+        let task = session.covariance_blocks(made.handle, &words, None, "covariance", false).unwrap();
+        let mut slices = 0;
+        loop {
+            match session.resume(task, 0.0).unwrap() {
+                Progress::Values(values) => return (slices, values),
+                _ => slices += 1,
+            }
+        }
+    };
+    let (first, second) = ((0..held).map(|k| 3 * k).collect::<Vec<u32>>(), (0..held).map(|k| 3 * k + 1).collect::<Vec<u32>>());
+    // x₃ₖ = 1, and x₃ₖ = x₃ₖ₊₁, which holds nothing.
+    let (free, variances) = slices([first.clone(), second.clone()], |tape, x| vec![tape.op(Sub, x)]);
+    assert!(variances.iter().all(|variance| *variance > 0.0));
+    let (of_held, variances) = slices([first, second], |tape, x| {
+        let one = tape.literal(1.0);
+        vec![tape.op(Sub, &[x[0], one])]
+    });
+    assert!(variances.iter().enumerate().all(|(k, variance)| (*variance == 0.0) == (k % 3 == 0)));
+    assert!(of_held <= free + 1, "{of_held} slices, not {free}");
 }
 
 /// c that overflows to −∞ where its slope is 1, and ln x below 0, with λ of a solve before.

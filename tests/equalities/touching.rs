@@ -93,6 +93,41 @@ fn what_touches_in_company_does_not_hold_either() {
     }
 }
 
+/// λ next to nothing beside the gradient of others, and above rounding: of one row or of two for the same, of unequal scales and weights.
+#[test]
+fn what_touches_with_next_to_no_multiplier_does_not_hold() {
+    for (count, push) in [5usize, 205].into_iter().flat_map(|count| [3e-11, 1e-11, 4e-12].map(|push| (count, push))) {
+        let mut session = cpu(Precision::F64);
+        let unknowns = Unknowns::new(&mut session, &vec![0.0; count]);
+        let mut targets = vec![0.5; count];
+        targets[..3].copy_from_slice(&[1.0 + push, 3.0, 1.0 + push]);
+        let mut weights = vec![1.0; count];
+        weights[..3].copy_from_slice(&[2.5, 1.5, 1.7]);
+        let all = [(0..count as u32).collect::<Vec<u32>>()];
+        let each = Weight::Each(Reals::F64(&weights));
+        let near = unknowns.cost(&mut session, Objective::LeastSquares, each, &all, &[("t", &targets)], APART);
+        let steep: Body = |tape, x| {
+            let off = tape.op(Sub, &x[..2]);
+            vec![tape.op(Mul, &[off, x[2]])]
+        };
+        let data: super::corners::Data = &[("p", &[1.0; 4]), ("k", &[1.0, 10.0, 10.0, 100.0])];
+        let below = unknowns.constraint(&mut session, Relation::AtMostZero, 1e-2, &[vec![0, 1, 2, 2]], data, steep);
+        solve(&mut session, unknowns.problem, &tight());
+        targets[0] = 1.0;
+        targets[2] = 1.0;
+        session.set_column(unknowns.problem, near, 0, Reals::F64(&targets)).unwrap();
+        // Where the solve ended, and not again: λ are those of before.
+        let mut at = read(&mut session, unknowns.problem, unknowns.x);
+        (at[0], at[2]) = (1.0, 1.0);
+        session.write_table(unknowns.problem, unknowns.x, Reals::F64(&at), None).unwrap();
+        let left = session.multipliers(unknowns.problem, below).unwrap();
+        let (of_covariance, of_gradients, _, slopes) = counted(&mut session, &unknowns, below);
+        let what = format!("{count}, {push:e}, λ = {left:?}");
+        assert_eq!((of_covariance, of_gradients), (1, 1), "{what}");
+        assert!([0, 2, 3].iter().all(|&k| slopes[k] == 0.0) && (slopes[1] - 1.0).abs() < 1e-9, "{what}: {slopes:?}");
+    }
+}
+
 /// A small λ that holds is one, and one of values far from met says how far.
 #[test]
 fn what_holds_by_little_holds() {

@@ -27,6 +27,10 @@ const FOUND: f64 = 1e-13;
 /// From which on multipliers are found: they are a part of H alone.
 const FOUND_MULTIPLIERS: f64 = 1e-10;
 
+/// Part of λ that is left of an inequality that holds, at least: of less, λ isn't found; and Newton's steps more for such.
+const LEFT: f64 = 0.5;
+const FALLS: u32 = 8;
+
 /// The shares that are done when all Hessians are added, and when the adjoint system is solved.
 const ADDED: f64 = 0.3;
 const SOLVED: f64 = 0.8;
@@ -326,11 +330,13 @@ impl Differentiating {
         let unit = if self.size > 0.0 { self.size } else { 1.0 };
         let of_multipliers = multipliers.as_ref().map_or(0.0, |multipliers| multipliers.distance);
         let is_found = distance < FOUND * self.size && of_multipliers < FOUND_MULTIPLIERS;
+        let falls = is_found && multipliers.as_ref().is_some_and(|multipliers| self.falls(&multipliers.step));
         let farther = distance.max(of_multipliers * unit);
-        let goes_on = !is_found && distance <= NEAR * self.size && farther < 0.5 * self.last;
+        let goes_on = falls || !is_found && distance <= NEAR * self.size && farther < 0.5 * self.last;
+        let most = REFINEMENTS + if falls { FALLS } else { 0 };
         if self.settled {
             return Ok(false);
-        } else if farther.is_nan() || distance.is_nan() || farther > self.last {
+        } else if farther.is_nan() || distance.is_nan() || !is_found && farther > self.last {
             // It led away: back.
             std::mem::swap(&mut self.x, &mut self.before);
             for (term, multipliers) in std::mem::take(&mut self.multipliers) {
@@ -338,7 +344,7 @@ impl Differentiating {
             }
             self.refinements -= 1;
             self.settled = true;
-        } else if goes_on && self.refinements < REFINEMENTS {
+        } else if goes_on && self.refinements < most {
             let pattern = self.hessian.pattern();
             let moved = self.x.iter().zip(&pattern.tables).map(|((number, x), rows)| {
                 let own = &step[rows.scalar as usize..][..(rows.count * rows.width) as usize];
@@ -349,7 +355,8 @@ impl Differentiating {
             self.before = std::mem::replace(&mut self.x, moved);
             self.move_multipliers(multipliers.as_ref())?;
             self.refinements += 1;
-            self.last = farther;
+            // Without rows that fell it is another system.
+            self.last = if falls { f64::INFINITY } else { farther };
         } else {
             return Ok(false);
         }
@@ -359,6 +366,13 @@ impl Differentiating {
         self.hessian.clear();
         self.phase = Phase::Gradient;
         Ok(true)
+    }
+
+    /// True if an inequality's λ comes of the distance to the solution: one that only touches, of which a solve has left some λ. Beside
+    /// the whole gradient that may be next to nothing, and more than rounding yet.
+    fn falls(&self, steps: &[f64]) -> bool {
+        let rows = self.equalities.iter().flat_map(|equalities| &equalities.rows);
+        rows.zip(steps).any(|(row, step)| row.is_inequality && row.multiplier - step < LEFT * row.multiplier)
     }
 
     fn begin_hessians(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {

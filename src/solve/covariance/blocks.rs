@@ -47,7 +47,7 @@ pub struct Blocks {
     lifted: bool,
     /// The pairs in the order of their columns.
     order: Vec<u32>,
-    /// Scalars of all columns.
+    /// Scalars of all columns that there is something to solve for.
     columns: u32,
     blocks: Vec<Vec<f64>>,
 }
@@ -117,7 +117,7 @@ impl Blocks {
         let mut columns = 0;
         for pair in &pairs {
             let count = &mut next[covariance.number(pair.column) + 1];
-            columns += if *count == 0 { covariance.pattern.tables[pair.column.0].width } else { 0 };
+            columns += if *count == 0 { covariance.columns(pair.column) } else { 0 };
             *count += 1;
         }
         for variable in 1..next.len() {
@@ -225,6 +225,15 @@ impl Covariance {
         if lifted { self.widths[table] } else { self.pattern.tables[table].width as usize }
     }
 
+    /// Scalars of an instance without those that rows hold.
+    fn columns(&self, (table, instance): Variable) -> u32 {
+        let scalars = self.pattern.tables[table].scalars_of(instance);
+        match &self.inverse {
+            Inverse::Dense(_) => scalars.len() as u32,
+            Inverse::Sparse(sparse) => scalars.filter(|&scalar| !sparse.is_at_rest(scalar)).count() as u32,
+        }
+    }
+
     /// An instance's number among all variables.
     fn number(&self, (table, instance): Variable) -> usize {
         (self.pattern.tables[table].first + instance) as usize
@@ -246,12 +255,13 @@ impl Covariance {
             for column in columns.clone() {
                 let entry = match &self.inverse {
                     Inverse::Dense(dense) => dense.at(row, column),
+                    Inverse::Sparse(sparse) if sparse.is_at_rest(row) || sparse.is_at_rest(column) => 0.0,
                     Inverse::Sparse(sparse) => {
                         if solved.of != Some(pair.column) {
                             *solved = Solved { of: Some(pair.column), ..Solved::default() };
                             for column in columns.clone() {
-                                let own = solved.entry(sparse, (column, column), &columns, pace).await?;
-                                let is_taken = sparse.is_taken(own, column);
+                                let is_taken = !sparse.is_at_rest(column)
+                                    && sparse.is_taken(solved.entry(sparse, (column, column), &columns, pace).await?, column);
                                 solved.projected.push(if is_taken { Some(sparse.projected(column, pace).await?) } else { None });
                             }
                         }

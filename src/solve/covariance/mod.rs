@@ -9,6 +9,7 @@
 mod blocks;
 mod dense;
 pub(super) mod equalities;
+mod held;
 pub(super) mod jacobi;
 mod linearised;
 pub(super) mod null_space;

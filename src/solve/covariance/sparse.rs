@@ -42,6 +42,8 @@ pub struct Sparse {
     rank: usize,
     /// These equalities, and what solves with AGAᵀ.
     held: Option<(Equalities, RangeSpace)>,
+    /// True for unknowns that their structure holds; none without equalities.
+    at_rest: Vec<bool>,
 }
 
 /// Why there is no inverse.
@@ -122,6 +124,7 @@ impl Sparse {
             taken: Vec::new(),
             rank: 0,
             held: None,
+            at_rest: Vec::new(),
         };
         for direction in &null {
             let solved = sparse.solved(direction.clone(), pace).await?;
@@ -147,6 +150,7 @@ impl Sparse {
         }
         let step = self.solve(&equalities.across(&range.solve(&equalities.values()), unknowns), pace).await?;
         let pivots = range.pivots.clone();
+        self.at_rest = equalities.held(&pivots, unknowns);
         self.held = Some((equalities.clone(), range));
         Ok(Independent { pivots, step })
     }
@@ -220,6 +224,11 @@ impl Sparse {
         dot(row, column)
     }
 
+    /// True for an unknown that rows hold by their structure: its variance and covariances are 0.
+    pub fn is_at_rest(&self, unknown: usize) -> bool {
+        self.at_rest.get(unknown) == Some(&true)
+    }
+
     /// True if rows take nearly all of a diagonal entry of G: the difference has too few digits.
     pub fn is_taken(&self, entry: f64, unknown: usize) -> bool {
         let by_rows = self.taken(unknown, unknown);
@@ -228,7 +237,7 @@ impl Sparse {
 
     /// A column of the inverse on Ax = 0, which projections keep the digits of: z = Gw, w = e − Aᵀy with AGw = 0. A second projection is
     /// one of what the first has left, beside which its rounding is small (Parlett, *The Symmetric Eigenvalue Problem*, 1980, section 6.9).
-    /// What rows hold is 0.
+    /// What rows hold is 0: wᵀGw, which no projection makes larger, says so after the first.
     pub async fn projected(&self, unknown: usize, pace: &Pace) -> Result<Vec<f64>, Stopped> {
         let mut w = unit(self.inverse.len(), unknown);
         let mut z = self.solve(&w, pace).await?;
@@ -239,11 +248,11 @@ impl Sparse {
             add(&mut w, -1.0, &across);
             z = self.solve(&w, pace).await?;
             pace.spend(2 * self.rank * self.rank).await?;
-        }
-        // wᵀGw
-        z[unknown] = dot(&w, &z);
-        if z[unknown] < ROUNDING * self.taken(unknown, unknown) {
-            z.fill(0.0);
+            z[unknown] = dot(&w, &z);
+            if z[unknown] < ROUNDING * self.taken(unknown, unknown) {
+                z.fill(0.0);
+                break;
+            }
         }
         Ok(z)
     }
