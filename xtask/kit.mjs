@@ -43,7 +43,7 @@ await entry(import.meta, async () => {
     if (existsSync(dawn)) for (const name of readdirSync(dawn)) if (/^(darwin|win32|linux-arm)/.test(name)) rmSync(join(dawn, name), { recursive: true });
     copyFileSync(process.execPath, join(staged, "node"));
     await run("strip", "strip", [join(staged, "node"), join(staged, "cuda-tests")]);
-    await run("tar", "tar", ["-C", staged, "-cJf", join(kit, "kit.tar.xz"), "."], { env: { XZ_OPT: "-T0 -6" } });
+    await run("tar", "tar", ["-C", staged, "-cJf", join(kit, "kit.tar.xz"), "."], { env: { XZ_OPT: "-T0 -8" } });
     writeFileSync(join(kit, "run.sh"), runScript({ files: suiteFiles(join(project, "pkg_tests")), pattern: suitePattern, packed }));
     rmSync(staged, { recursive: true });
     return `${kit}, ${(statSync(join(kit, "kit.tar.xz")).size / 2 ** 20).toFixed(0)} MB, of ${packed}; there: bash ${basename(kit)}/run.sh`;
