@@ -55,7 +55,7 @@ impl Packed {
         self.count += 1;
         let needed = (bit + self.width as usize).div_ceil(8) + PADDING;
         let more = needed - self.bytes.len();
-        // What can't be had is said by whoever makes room for many.
+        // Whoever makes room for many says what can't be had.
         let _ = memory::grow(&mut self.bytes, more, "a number");
         self.bytes.resize(needed, 0);
         words::put(&mut self.bytes, bit, number, self.width);
@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(packed.iter().collect::<Vec<_>>(), numbers);
             assert_eq!(packed.stored().len(), (100 * width as usize).div_ceil(8));
             let mut stored = packed.stored().to_vec();
-            // What lies behind the last number is passed over.
+            // Bits behind the last number are passed over.
             if 100 * width % 8 > 0 {
                 *stored.last_mut().expect("a byte") |= 128;
             }

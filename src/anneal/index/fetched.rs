@@ -41,7 +41,7 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// What a file of version 4 has beside those before.
+/// Sections that files have from version 4 on.
 #[derive(Default)]
 pub(super) struct Parts {
     pub sums: Vec<u32>,
@@ -256,7 +256,7 @@ impl Fetched {
         (0..self.index.clusters() as u32).filter(|&list| is_needed(list)).collect()
     }
 
-    /// What a search found in the lists that it was given.
+    /// Hits of a search in the lists that it was given.
     ///
     /// # Errors
     /// [`Error::Limits`] for more hits than one call can bring.

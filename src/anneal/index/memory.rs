@@ -28,7 +28,7 @@ pub struct Memory {
 }
 
 impl Index {
-    /// What it takes now.
+    /// Bytes that it takes now.
     pub fn memory(&self) -> Memory {
         let codes = self.stored.codes.capacity();
         let labels = self.stored.labels.memory();

@@ -278,7 +278,7 @@ impl FitBlocks {
             View::Given(number) => match sources.get((number - self.layout.parameters) as usize) {
                 Some(Some((true, place))) => memory.data[place + start..].as_ptr(),
                 Some(_) => work.given[(number - self.layout.parameters) as usize][from..].as_ptr(),
-                // What comes after all that is given.
+                // Columns behind all that is given.
                 None => work.left.as_ptr(),
             },
             View::Data(_) | View::Jacobian(_) => unreachable!("a fit reads what it is given alone"),
