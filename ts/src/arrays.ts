@@ -304,3 +304,15 @@ export function firstNonIndex(values: ArrayLike<number>): number {
   }
   return -1;
 }
+
+/** Pieces of so many bytes together, one behind the other; a single one is not copied. */
+export function joinedBytes(pieces: readonly Uint8Array[], length: number): Uint8Array {
+  if (pieces.length === 1) return pieces[0]!;
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
+}

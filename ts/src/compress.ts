@@ -1,5 +1,5 @@
 /** Making indices: from vectors, from files. */
-import { bytesOf, type U8 } from "./arrays.js";
+import { bytesOf, joinedBytes, type U8 } from "./arrays.js";
 import { isA, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeCompressOptions } from "./native.js";
@@ -254,7 +254,7 @@ async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>):
       held.push(piece.slice());
       length += piece.length;
       if (length === 0 || (length < needed && needed > 64)) continue;
-      const start: Uint8Array = joined(held, length);
+      const start: Uint8Array = joinedBytes(held, length);
       held = [start];
       if (!mayBeEnvelope(start)) {
         held = undefined;
@@ -268,7 +268,7 @@ async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>):
       feed(start.subarray(needed));
     }
     if (held && length > 2) throw endsInEnvelope(needed, length);
-    if (held) feed(joined(held, length));
+    if (held) feed(joinedBytes(held, length));
     handle = tasks.call((engine) => engine.finishIndexReader(reader));
   } catch (thrown) {
     tasks.release((engine) => engine.freeIndexReader(reader));
@@ -276,15 +276,4 @@ async function readIndex(tasks: Tasks, stream: ReadableStream<U8 | Uint8Array>):
     throw thrown;
   }
   return described(tasks, handle, description);
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
 }

@@ -1,4 +1,5 @@
 /** Files behind HTTP, by ranges of their bytes. */
+import { joinedBytes } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, given } from "../options.js";
@@ -125,12 +126,5 @@ async function bodyOf(url: string, { body }: RemoteResponse, most: number): Prom
     }
     pieces.push(piece.value);
   }
-  if (pieces.length === 1) return pieces[0]!;
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
+  return joinedBytes(pieces, length);
 }
