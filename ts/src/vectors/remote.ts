@@ -2,6 +2,7 @@
 import { joinedBytes } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
+import type { Host } from "../host.js";
 import { checked, flag, given } from "../options.js";
 import type { RandomAccess } from "./source.js";
 
@@ -54,7 +55,7 @@ const refused = (url: string, why: string) => new LeastwiseError("load", `${url}
  * @example
  * const index = await openLazily(lw, await remoteFile("https://example.org/index.lwi"));
  */
-export async function remoteFile(url: string | URL, options: RemoteOptions = {}): Promise<RemoteFile> {
+export async function remoteFile(url: string | Host<"URL">, options: RemoteOptions = {}): Promise<RemoteFile> {
   const { headers = {}, fetch: own, orWhole = false } = checked("remoteFile(url, options): options", options, OPTIONS);
   if (typeof url !== "string" && !(url instanceof URL)) throw new LeastwiseError("invalid-option", `remoteFile(url): url must be a string or a URL, not ${describe(url)}`);
   const at = String(url), get = own ?? (fetch as NonNullable<RemoteOptions["fetch"]>);
