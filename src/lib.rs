@@ -8,6 +8,7 @@
 
 pub use leastwise_anneal as anneal;
 pub use leastwise_base as base;
+pub use leastwise_collective as collective;
 pub use leastwise_device as device;
 pub use leastwise_error::Error;
 pub use leastwise_expr as expr;
@@ -16,6 +17,8 @@ pub use leastwise_kernels as kernels;
 pub use leastwise_linear as linear;
 pub use leastwise_problem as problem;
 pub use leastwise_program as program;
+#[cfg(not(target_arch = "wasm32"))]
+pub use leastwise_ranks as ranks;
 pub use leastwise_session as session;
 pub use leastwise_solve as solve;
 pub use leastwise_tensor as tensor;

@@ -51,6 +51,8 @@ mod measure;
 mod methods;
 mod normals;
 mod products;
+#[path = "ranks/main.rs"]
+mod ranks;
 #[path = "reduced/main.rs"]
 mod reduced;
 #[path = "refined/main.rs"]

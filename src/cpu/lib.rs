@@ -21,6 +21,8 @@
 
 mod bindings;
 pub mod block;
+#[cfg(not(target_arch = "wasm32"))]
+mod collective;
 mod evaluators;
 pub mod half;
 mod play;
@@ -109,6 +111,8 @@ pub struct CpuDevice {
     kernels: Box<Kernels>,
     evaluators: Box<Evaluators>,
     counters: Box<Counters>,
+    #[cfg(not(target_arch = "wasm32"))]
+    communicator: Option<std::sync::Arc<dyn leastwise_collective::Communicator>>,
 }
 
 impl CpuDevice {
@@ -124,6 +128,8 @@ impl CpuDevice {
             kernels: Box::default(),
             evaluators: Box::default(),
             counters: Box::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            communicator: None,
         }
     }
 
@@ -277,5 +283,10 @@ impl Inventory for CpuDevice {
 
     fn identity(&self) -> u64 {
         self.identity
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn is_ranked(&self) -> bool {
+        self.communicator.is_some()
     }
 }

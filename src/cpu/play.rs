@@ -154,6 +154,8 @@ impl CpuDevice {
             Command::UploadIndices { data, .. } => data.len() as u32 / ELEMENTS_PER_ITEM,
             Command::UploadSingles { len, .. } => len / ELEMENTS_PER_ITEM,
             Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => u32::MAX,
+            #[cfg(not(target_arch = "wasm32"))]
+            Command::Collective(_) => u32::MAX,
         }
     }
 
@@ -205,6 +207,8 @@ impl CpuDevice {
             Command::Dispatch(dispatch) => return self.dispatch(dispatch, play, deadline_ms),
             // There is no library for products, and a Repeat is played by `repeat`, a Sequence command by command.
             Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => return Err(unplayable()),
+            #[cfg(not(target_arch = "wasm32"))]
+            Command::Collective(collective) => self.exchange(collective)?,
             Command::Read { slice } => {
                 let bytes = u64::from(slice.len) * self.bytes_of(self.buffer(slice.buffer)?.kind);
                 play.read = self.elements(*slice)?;
@@ -360,6 +364,6 @@ fn range(slice: Slice) -> std::ops::Range<usize> {
 }
 
 /// Validation lets nothing come here; a recording that was started on another device does.
-fn unplayable() -> DeviceError {
+pub(super) fn unplayable() -> DeviceError {
     DeviceError::Invalid("it was validated for another device".into())
 }

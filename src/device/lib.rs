@@ -142,6 +142,26 @@ impl Device {
         }
     }
 
+    /// Makes it one of several ranks.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] on backends that have no exchange of numbers: all but the CPU.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn join(&mut self, communicator: std::sync::Arc<dyn Communicator>) -> Result<(), DeviceError> {
+        if let Self::Cpu(device) = self {
+            device.join(communicator);
+            return Ok(());
+        }
+        let message = format!("ranks exchange numbers on backend \"cpu\" alone, not on \"{}\"", self.backend());
+        Err(Fault::Refused(message).into())
+    }
+
+    /// Its rank among others, if it is one.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn communicator(&self) -> Option<&std::sync::Arc<dyn Communicator>> {
+        if let Self::Cpu(device) = self { device.communicator() } else { None }
+    }
+
     /// What users call it.
     pub fn backend(&self) -> &'static str {
         match self {

@@ -13,6 +13,8 @@ use leastwise_base::FileError;
 use leastwise_base::memory::OutOfMemory;
 use leastwise_base::task::Stopped;
 use leastwise_device::DeviceError;
+#[cfg(not(target_arch = "wasm32"))]
+use leastwise_device::Fault;
 use leastwise_expr::{ManifoldError, tape::TapeError};
 
 /// Every error of the engine. Its text says what was wrong, where, and what to do.
@@ -85,6 +87,13 @@ pub enum Error {
     Memory(#[from] OutOfMemory),
 }
 
+#[cfg(not(target_arch = "wasm32"))]
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        Self::Device(fault.into())
+    }
+}
+
 /// Only work of a task that nobody resumes any more is stopped, so nobody sees this error.
 impl From<Stopped> for Error {
     fn from(_: Stopped) -> Self {
@@ -133,6 +142,11 @@ impl Error {
                 DeviceError::UnknownBuffer(_) => "internal",
                 // A tape is what was traced: these are of a driver, or of ours.
                 DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
+                // What another rank was to give is lost like a device, or was never asked for.
+                #[cfg(not(target_arch = "wasm32"))]
+                DeviceError::Ranks(Fault::Gone { .. } | Fault::Late { .. }) => "device-lost",
+                #[cfg(not(target_arch = "wasm32"))]
+                DeviceError::Ranks(_) => "invalid-option",
             },
         }
     }
@@ -197,6 +211,8 @@ mod tests {
             (Error::Tape { term: "r".into(), error: TapeError::Literal { instruction: 0, value: f64::INFINITY } }, "non-finite"),
             (Error::StoppedSetUp("stop".into()), "stopped"),
             (Error::Busy, "busy"),
+            (Fault::Gone { rank: 1, size: 2, panicked: true }.into(), "device-lost"),
+            (Fault::Differs { what: "terms", rank: 1 }.into(), "invalid-option"),
         ];
         let documented = documented();
         for (error, code) in cases {

@@ -38,6 +38,8 @@ impl Problem {
         self.lay_out_values(device)?;
         self.lay_out_bounds(device)?;
         self.lay_out_trials(device, registry)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        self.lay_out_shares(device, registry)?;
         self.lay_out_terms(device, registry, deadline_ms)
     }
 

@@ -52,6 +52,8 @@ mod schedule;
 mod segment_sum_batch;
 mod segment_sums;
 mod segment_tree;
+#[cfg(not(target_arch = "wasm32"))]
+mod shares;
 mod snapshot;
 mod spec;
 mod table;
@@ -77,6 +79,8 @@ pub use schedule::{Product, Schedule, Tuning};
 pub use segment_sum_batch::{SegmentSumBatch, SumChunk, SumPlace};
 pub use segment_sums::Entries;
 pub use segment_tree::SegmentTree;
+#[cfg(not(target_arch = "wasm32"))]
+pub use shares::Shares;
 pub use spec::{Column, EntryColumn, RaggedSlot, RaggedSpec, Slot, SummedSpec, TermSpec, Trace, Weight};
 pub use table::Table;
 pub use term::{Contents, Part, Place, Term};
@@ -130,6 +134,8 @@ pub struct Problem {
     /// Number of solvers made so far.
     pub solvers: u64,
     unmoved: RefCell<gauge::Unmoved>,
+    #[cfg(not(target_arch = "wasm32"))]
+    divided: Option<Box<shares::Divided>>,
 }
 
 impl Problem {
@@ -146,6 +152,18 @@ impl Problem {
     /// The tables that are solved for, with their numbers.
     pub fn moving(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().filter(|table| table.moving)
+    }
+
+    /// Moving tables: there are no ranks here, which would own parts of them.
+    #[cfg(target_arch = "wasm32")]
+    pub fn counted(&self) -> impl Iterator<Item = &Table> {
+        self.moving()
+    }
+
+    /// Copies of what other ranks own: there are none.
+    #[cfg(target_arch = "wasm32")]
+    pub fn copies(&self) -> impl Iterator<Item = &Table> {
+        std::iter::empty()
     }
 
     /// All terms that were not removed.
@@ -249,6 +267,8 @@ impl Problem {
         self.free_combining(device);
         self.tables.iter().flat_map(Table::buffers).for_each(|buffer| device.free(buffer));
         self.tables.clear();
+        #[cfg(not(target_arch = "wasm32"))]
+        self.free_shares(device);
         self.uploads.clear();
     }
 }

@@ -29,7 +29,7 @@ pub struct TrialChunk {
 }
 
 impl Trials {
-    fn new(device: &mut Device, table: &Table, made: &RetractionKernel, uploads: &mut Vec<Command>) -> Result<Self, Error> {
+    pub(super) fn new(device: &mut Device, table: &Table, made: &RetractionKernel, uploads: &mut Vec<Command>) -> Result<Self, Error> {
         let RetractionKernel { retraction, kernel } = made;
         let columns = retraction.scratch(device.cut());
         let frame = Frame {

@@ -199,7 +199,7 @@ pub enum Command {
     /// Plays `body` until the real at `until` (buffer, element) is not 0, at most `max` times.
     ///
     /// Every kernel of the body must do nothing once that flag is set: a device may play the body further. The body has dispatches,
-    /// copies, clears and products only.
+    /// copies, clears, products and exchanges only.
     Repeat {
         /// One round.
         body: Vec<Command>,
@@ -215,6 +215,9 @@ pub enum Command {
     },
     /// Commands of a step that repeats, on the CPU: recorded once, and validated once.
     Sequence(Arc<Sequence>),
+    /// An exchange with other ranks, on devices that are one of several; everywhere else it is refused.
+    #[cfg(not(target_arch = "wasm32"))]
+    Collective(Arc<super::Collective>),
 }
 
 /// Commands that many recordings share.
@@ -276,6 +279,8 @@ impl Command {
                 body.iter().for_each(|command| command.name_buffers(names));
             }
             Self::Sequence(sequence) => sequence.commands.iter().for_each(|command| command.name_buffers(names)),
+            #[cfg(not(target_arch = "wasm32"))]
+            Self::Collective(collective) => names.extend(collective.parts.iter().map(super::Exchange::buffer)),
         }
     }
 }

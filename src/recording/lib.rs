@@ -12,6 +12,8 @@
 //! assert_eq!(gather.access()[Gather::TOTAL], Access::ReadWrite);
 //! ```
 
+#[cfg(not(target_arch = "wasm32"))]
+mod collective;
 mod commands;
 mod multiply;
 pub mod repeat_pacing;
@@ -19,7 +21,11 @@ mod signal;
 mod source;
 pub mod validation;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub use collective::{ABSENT, Collective, Exchange, Fold};
 pub use commands::*;
+#[cfg(not(target_arch = "wasm32"))]
+pub use leastwise_collective::{Communicator, Fault};
 pub use leastwise_kernels::{ARGUMENT_WORDS as PARAM_WORDS, Arguments, Elements, Reduction, Scalars, StaticKernel};
 pub use leastwise_program::{Access, KernelText, binding};
 pub use multiply::{After, Form, Multiply, Strided};
@@ -172,6 +178,9 @@ pub enum DeviceError {
     UnknownBuffer(u32),
     #[error("invalid recording: {0}")]
     Invalid(String),
+    #[cfg(not(target_arch = "wasm32"))]
+    #[error(transparent)]
+    Ranks(#[from] Fault),
 }
 
 /// What became of a recording after it was played on.

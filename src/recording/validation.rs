@@ -73,6 +73,11 @@ pub trait Inventory {
     fn meaning(&self) -> Reals;
     /// True if it has a library for products of matrices.
     fn multiplies(&self) -> bool;
+    /// True if it is one of several ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn is_ranked(&self) -> bool {
+        false
+    }
     /// A number that no other device of this process has, of one that plays sequences; 0 of others.
     fn identity(&self) -> u64 {
         0
@@ -161,6 +166,8 @@ impl<I: Inventory> Checks<'_, I> {
             Command::Copy { from, to } => self.copy(from, to),
             Command::Dispatch(dispatch) => self.dispatch(dispatch),
             Command::Multiply(multiply) => self.multiply(multiply),
+            #[cfg(not(target_arch = "wasm32"))]
+            Command::Collective(collective) => self.collective(collective),
             // Those of a body were refused before.
             Command::Repeat { .. } | Command::Sequence(_) => Ok(()),
         }
@@ -248,6 +255,29 @@ impl<I: Inventory> Checks<'_, I> {
             });
             if let Some(other) = other {
                 return invalid(format!("binding {other} uses the same buffer, and one of the two writes it"));
+            }
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn collective(&self, collective: &super::Collective) -> Result<(), DeviceError> {
+        if !self.on.is_ranked() {
+            return refuse(format!("\"{}\", an exchange with other ranks, of which this device is none", collective.label));
+        }
+        for part in &collective.parts {
+            let held = self.on.held(part.buffer()).ok_or(DeviceError::UnknownBuffer(part.buffer().0))?;
+            if held.kind.elements() != Elements::Reals {
+                return refuse(format!(
+                    "\"{}\": `{}` holds {}, and ranks exchange reals",
+                    collective.label,
+                    held.label,
+                    held.kind.elements()
+                ));
+            }
+            if part.end() > u64::from(held.len) {
+                let end = part.end();
+                return refuse(format!("\"{}\": elements up to {end} of `{}`, which has {}", collective.label, held.label, held.len));
             }
         }
         Ok(())

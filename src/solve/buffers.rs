@@ -46,7 +46,7 @@ impl Lengths {
             None => reduction.groups(table.elements()),
             Some(trials) => trials.chunks.iter().map(|chunk| reduction.groups(chunk.count * table.width)).sum(),
         };
-        let over_tables: u32 = problem.moving().map(over_table).sum();
+        let over_tables: u32 = problem.counted().chain(problem.copies()).map(over_table).sum();
         let shared = problem.batches().iter().filter(|batch| batch.members.len() > 1).flat_map(|batch| &batch.chunks);
         let of_energies = problem.batches().iter().filter_map(|batch| Some((batch.programs.curvature.as_ref()?.work(), batch)));
         let projecting = of_energies

@@ -24,6 +24,8 @@ mod method;
 pub mod nonfinite;
 mod options;
 mod product;
+#[cfg_attr(target_arch = "wasm32", path = "alone.rs")]
+mod ranks;
 mod reduction;
 mod repeat_stats;
 mod report;
@@ -43,6 +45,8 @@ pub use linear::{Linear, Wanted};
 pub use method::{Dogleg, Method};
 pub use nonfinite::NonFiniteResidual;
 pub use options::{Options, Settings};
+#[cfg(not(target_arch = "wasm32"))]
+pub use ranks::Exchanged;
 pub use report::{EvaluatorReport, Iteration, ProductReport, Refinement, RefinementState, Report, Termination};
 pub use segment_sums::Summing;
 pub use snapshot_layout::SnapshotLayout;

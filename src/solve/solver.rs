@@ -158,7 +158,8 @@ fn first_damping(settings: &Settings, precision: Precision) -> DampingState {
 /// True if the model of the cost is exact.
 fn is_linear(problem: &Problem) -> bool {
     let known = |entry: &Entry| !matches!(entry, Entry::Stored { .. });
-    problem.enabled_batches().all(|batch| batch.is_plain() && batch.programs.entries.iter().all(known))
+    // Ranks have other terms, and must agree: no part of a problem is taken for linear.
+    !super::ranks::is_ranked(problem) && problem.enabled_batches().all(|batch| batch.is_plain() && batch.programs.entries.iter().all(known))
 }
 
 fn needs(settings: &Settings) -> Needs {

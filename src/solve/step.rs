@@ -1,5 +1,6 @@
 //! The parts of a step that are the same for every method and linear solver, as commands.
 
+use super::ranks::Fold;
 use super::workspace::Gathered;
 use super::{Method, Workspace, state};
 use leastwise_device::{Command, Slice};
@@ -17,6 +18,7 @@ impl Workspace {
             self.curve(batch, point, commands);
         });
         let sums = self.sum_batches(problem, |batch| batch.kernels.energy, point, commands);
+        let sums = self.combine("cost", &[Fold::Exact], sums, commands);
         commands.push(self.reduce(step::Cost { partial_count: sums, distance: self.partial_distance, element: state::COST }));
         // g and the diagonal blocks are made anew also after a rejected step: a rejection is rare, a guard is not free.
         self.gather_gradient(problem, point, self.gradient, commands);
@@ -32,6 +34,7 @@ impl Workspace {
             }
             self.diagonal_of_entries(batch, commands);
         }
+        self.complete_derivatives(commands);
         let args =
             |table: &Table| (table.unknowns(), system::DiagonalMax { vector: table.vector, width: table.tangent, block: table.block });
         let bindings = system::DiagonalMaxBindings { blocks: self.blocks, peak: self.peak };
@@ -58,13 +61,14 @@ impl Workspace {
             |table: &Table| (table.unknowns(), system::DampingDiagonal { vector: table.vector, width: table.tangent, block: table.block });
         let bindings = system::DampingDiagonalBindings { peak: self.peak, blocks: self.blocks, scale: self.scale, state: self.state };
         self.over_tables(problem, args, bindings, commands);
+        self.own_scale(problem, commands);
     }
 
     /// Whether the step of a first trial goes too far, as far as that can be said: degrees of freedom on manifolds have no
     /// size of their own to be compared with.
     pub fn measure_reach(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let mut first = 0;
-        for table in problem.moving().filter(|table| table.tangent == table.width) {
+        for table in problem.counted().filter(|table| table.tangent == table.width) {
             let (command, partials) = self.partial(
                 step::StepNorms {
                     distance: self.partial_distance,
@@ -79,6 +83,7 @@ impl Workspace {
             commands.push(command);
             first += partials;
         }
+        let first = self.combine("reach", &[Fold::Sum; 2], first, commands);
         commands.push(self.reduce(step::StepTooFar { partial_count: first, distance: self.partial_distance }));
         Ok(())
     }
@@ -87,6 +92,7 @@ impl Workspace {
     pub fn attempt(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
         let partials = self.trial(problem, point, trial, commands);
+        let partials = self.combine("model", &[Fold::Sum; 5], partials, commands);
         commands.push(self.reduce(step::Model { partial_count: partials, distance: self.partial_distance }));
         self.clip_with_model(problem, point, trial, commands);
         self.evaluate_sums(problem, trial, commands);
@@ -97,6 +103,7 @@ impl Workspace {
     pub fn decide(&self, method: Method, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (point, trial) = problem.arenas()?;
         let sums = self.sum_batches(problem, |batch| batch.kernels.change, trial, commands);
+        let sums = self.combine("change of the cost", &[Fold::Exact], sums, commands);
         commands.push(self.reduce(step::Accept { partial_count: sums, distance: self.partial_distance }));
         method.learn(self, commands);
         if let Some(best) = self.best {

@@ -31,6 +31,9 @@ pub struct Workspace {
     pub(super) solves_systems: bool,
     reduction: Reduction,
     fixed: StaticKernels,
+    /// What it exchanges with other ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) ranked: Option<super::ranks::Ranked>,
     /// `gather` in the precision of inner iterations.
     inner_gather: KernelId,
 }
@@ -70,6 +73,8 @@ impl Workspace {
             solves_systems: false,
             reduction: Reduction::on(device),
             fixed: StaticKernels::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            ranked: None,
             inner_gather: KernelId(u32::MAX),
         }
     }
@@ -96,8 +101,18 @@ impl Workspace {
         let reduction = Reduction::on(device);
         let point = problem.arenas()?.0;
         let bounds = problem.bounds();
-        let lengths = Lengths::new(device, problem, needs, reduction)?;
-        let buffers = Buffers::allocate(device, &lengths)?;
+        #[cfg_attr(target_arch = "wasm32", expect(unused_mut, reason = "there are no ranks"))]
+        let mut lengths = Lengths::new(device, problem, needs, reduction)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        let ranked = super::ranks::Ranked::new(device, problem, lengths.partial_distance)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        ranked.iter().for_each(|ranked| lengths.partial_distance = ranked.distance());
+        let buffers = Buffers::allocate(device, &lengths);
+        #[cfg(not(target_arch = "wasm32"))]
+        if let (Err(_), Some(ranked)) = (&buffers, &ranked) {
+            device.free(ranked.buffer());
+        }
+        let buffers = buffers?;
         Ok(Self {
             point,
             inner_scratch: buffers.own_inner_scratch.unwrap_or(buffers.scratch),
@@ -109,6 +124,8 @@ impl Workspace {
             solves_systems: !needs.descends,
             reduction,
             fixed,
+            #[cfg(not(target_arch = "wasm32"))]
+            ranked,
             inner_gather,
             buffers,
         })
@@ -121,7 +138,10 @@ impl Workspace {
 
     /// Every buffer that it owns.
     pub fn buffers(&self) -> Vec<BufferId> {
-        self.buffers.ids().collect()
+        let own = self.buffers.ids();
+        #[cfg(not(target_arch = "wasm32"))]
+        let own = own.chain(self.ranked.as_ref().map(super::ranks::Ranked::buffer));
+        own.collect()
     }
 
     /// The solution that is kept, and what it left of the system.
@@ -303,7 +323,7 @@ impl Workspace {
     }
 
     /// The same for a kernel that leaves partial sums: `per_table` gives the elements, and the arguments for the table's
-    /// first partial. Gives the number of partials.
+    /// first partial. Gives the number of partials, without those of copies, which lie behind.
     pub fn partial_over_tables<K: Arguments>(
         &self,
         problem: &Problem,
@@ -312,13 +332,18 @@ impl Workspace {
         commands: &mut Vec<Command>,
     ) -> u32 {
         let mut first = 0;
-        for table in problem.moving() {
+        let mut over = |table: &Table| {
             let (elements, args) = per_table(table, first);
             let (command, partials) = self.partial(args, elements, bindings);
             commands.push(command);
             first += partials;
+            first
+        };
+        let counted = problem.counted().map(&mut over).last().unwrap_or(0);
+        for table in problem.copies() {
+            over(table);
         }
-        first
+        counted
     }
 }
 

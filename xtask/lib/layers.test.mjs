@@ -7,7 +7,7 @@ import { root } from "./run.mjs";
 
 // From the ground up, as docs/ARCHITECTURE.md has them. What is in one row knows nothing of its neighbours.
 const LAYERS = [
-  ["base", "expr", "kernels", "wgsl-cuda"], ["program"], ["recording"], ["cpu", "webgpu", "cuda"], ["device"], ["error"], ["problem", "anneal", "tensor", "fits"], ["linear"], ["solve"], ["outer"], ["session"],
+  ["base", "collective", "expr", "kernels", "wgsl-cuda"], ["program"], ["recording"], ["cpu", "webgpu", "cuda"], ["device"], ["error"], ["problem", "anneal", "tensor", "fits"], ["linear"], ["solve"], ["outer", "ranks"], ["session"],
 ];
 
 const nameOf = (name) => name.replace(/^leastwise-/, "");

@@ -138,6 +138,8 @@ pub fn means(script: &mut Script, clusters: u32, members: u32, weighted: bool, f
     for (piece, here) in script.work.pieces_of(clusters).collect::<Vec<_>>() {
         let sums = Sums { clusters: here, first: piece.first, members, weighted };
         script.each_chunk(|work, chunk, commands| work.centroid_sums(chunk, sums, commands));
+        #[cfg(not(target_arch = "wasm32"))]
+        script.with(|work, commands| commands.extend(work.combined_sums(here)));
         script.with(|work, commands| work.update(piece.anchors, piece.velocity, here, flags, commands));
     }
 }
@@ -163,6 +165,14 @@ impl Lloyd {
             Some(moves) => lloyd.stage = Stage::Moving(moves),
             None => lloyd.batch(script, log, settings, true),
         }
+        lloyd
+    }
+
+    /// From the anchors that there are.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn going(script: &mut Script, log: &mut Log, settings: &Settings) -> Self {
+        let mut lloyd = Self { stage: Stage::Iterating, has_anchors: true };
+        lloyd.batch(script, log, settings, true);
         lloyd
     }
 

@@ -11,6 +11,8 @@ mod lloyd;
 mod moves;
 mod options;
 mod points;
+#[cfg(not(target_arch = "wasm32"))]
+mod ranked;
 mod script;
 mod soft;
 mod vlc;
@@ -19,6 +21,8 @@ mod workspace;
 pub use leastwise_program::state::cluster as state;
 pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
 pub use points::Points;
+#[cfg(not(target_arch = "wasm32"))]
+pub use ranked::over_ranks;
 
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, Recording};
@@ -131,6 +135,18 @@ pub(super) struct Log {
 }
 
 impl Log {
+    fn new(clusters: u32) -> Self {
+        Self {
+            iterations: Vec::new(),
+            termination: Termination::Converged,
+            reason: String::new(),
+            clusters,
+            seen: 0,
+            begun_ms: now_ms(),
+            progress: 0.0,
+        }
+    }
+
     fn stopped(&mut self, reason: Option<String>) {
         (self.termination, self.reason) = (Termination::Stopped, reason.unwrap_or_default());
     }
@@ -146,15 +162,7 @@ impl Clustering {
         let settings = options.settings()?;
         let points = Points::new(points, settings.dimensions, settings.method == Method::Vlc)?;
         let settings = Settings { clusters: settings.clusters.min(points.count().max(1)), ..settings };
-        let log = Log {
-            iterations: Vec::new(),
-            termination: Termination::Converged,
-            reason: String::new(),
-            clusters: settings.clusters,
-            seen: 0,
-            begun_ms: now_ms(),
-            progress: 0.0,
-        };
+        let log = Log::new(settings.clusters);
         let anneals = settings.method == Method::Anneal && points.count() > 1;
         let (work, phase);
         if anneals {
@@ -291,41 +299,45 @@ impl Clustering {
     }
 
     fn outcome(&mut self) -> Outcome {
-        let (anchors, mut labels) = match &mut self.phase {
+        let (anchors, labels) = match &mut self.phase {
             Phase::Closing { anchors, labels, .. } => (std::mem::take(anchors), std::mem::take(labels)),
             _ => Default::default(),
         };
-        let mut centroids = self.points.restored(&anchors);
         let mut counts = vec![0; self.log.clusters as usize];
         labels.iter().for_each(|label| counts[*label as usize] += 1);
-        // Of a codebook nothing is kept that no point belongs to; the published one keeps what it merged.
-        if self.settings.method != Method::Vlc {
-            let numbers: Vec<u32> = counts
-                .iter()
-                .scan(0, |next, count| {
-                    *next += u32::from(*count > 0);
-                    Some(next.wrapping_sub(1))
-                })
-                .collect();
-            labels.iter_mut().for_each(|label| *label = numbers[*label as usize]);
-            let width = self.points.dimensions;
-            let kept = centroids.chunks(width).zip(&counts).filter(|(_, count)| **count > 0);
-            centroids = kept.flat_map(|(row, _)| row.to_vec()).collect();
-            counts.retain(|count| *count > 0);
-        }
-        let iterations = std::mem::take(&mut self.log.iterations);
-        let iterations: Vec<_> =
-            iterations.into_iter().map(|it| Iteration { energy: self.points.restored_energy(it.energy), ..it }).collect();
-        Outcome {
-            clusters: counts.len() as u32,
-            energy: iterations.last().map_or(0.0, |last| last.energy),
-            centroids,
-            labels,
-            counts,
-            iterations,
-            termination: self.log.termination,
-            reason: std::mem::take(&mut self.log.reason),
-            ms: now_ms() - self.log.begun_ms,
-        }
+        let log = std::mem::replace(&mut self.log, Log::new(0));
+        outcome(&self.points, &self.settings, log, &anchors, labels, counts)
+    }
+}
+
+/// What a clustering comes to, of anchors, labels, and the points of every anchor.
+fn outcome(points: &Points, settings: &Settings, log: Log, anchors: &[f64], mut labels: Vec<u32>, mut counts: Vec<u32>) -> Outcome {
+    let mut centroids = points.restored(anchors);
+    // Of a codebook nothing is kept that no point belongs to; the published one keeps what it merged.
+    if settings.method != Method::Vlc {
+        let numbers: Vec<u32> = counts
+            .iter()
+            .scan(0, |next, count| {
+                *next += u32::from(*count > 0);
+                Some(next.wrapping_sub(1))
+            })
+            .collect();
+        labels.iter_mut().for_each(|label| *label = numbers[*label as usize]);
+        let width = points.dimensions;
+        let kept = centroids.chunks(width).zip(&counts).filter(|(_, count)| **count > 0);
+        centroids = kept.flat_map(|(row, _)| row.to_vec()).collect();
+        counts.retain(|count| *count > 0);
+    }
+    let iterations: Vec<_> = log.iterations.into_iter().map(|it| Iteration { energy: points.restored_energy(it.energy), ..it }).collect();
+    Outcome {
+        clusters: counts.len() as u32,
+        energy: iterations.last().map_or(0.0, |last| last.energy),
+        centroids,
+        labels,
+        counts,
+        iterations,
+        termination: log.termination,
+        reason: log.reason,
+        ms: now_ms() - log.begun_ms,
     }
 }

@@ -43,6 +43,38 @@ impl Points {
         if keeps {
             return Self::kept(values, dimensions);
         }
+        Self::centred(values, dimensions, count, |_, own| Ok(own))
+    }
+
+    /// Points of a rank, centred and scaled as those of all ranks, which are so many.
+    ///
+    /// # Errors
+    /// Whatever is not finite, on all ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn over_ranks(
+        values: Vec<f32>,
+        dimensions: u32,
+        (ranks, total): (&dyn leastwise_collective::Communicator, usize),
+    ) -> Result<Self, Error> {
+        rows::count("points", values.len(), dimensions as usize)?;
+        Self::centred(values, dimensions as usize, total, |largest, own| {
+            Ok(if largest { ranks.largest("scale of points", &own)? } else { ranks.sum("centre of points", &own)? })
+        })
+    }
+
+    /// The same of other points.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn with_values(&self, values: Vec<f32>) -> Self {
+        Self { values: Arc::new(values), centre: self.centre.clone(), ..*self }
+    }
+
+    /// Centres and scales points that are `count` with those of others. `all` makes sums, or maxima, those of all.
+    fn centred(
+        values: Vec<f32>,
+        dimensions: usize,
+        count: usize,
+        all: impl Fn(bool, Vec<f64>) -> Result<Vec<f64>, Error>,
+    ) -> Result<Self, Error> {
         let parts = over_rows(&values, dimensions, |rows| {
             let mut sums = vec![0.0; dimensions];
             for row in rows.chunks_exact(dimensions) {
@@ -54,10 +86,13 @@ impl Points {
         for sums in parts {
             mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean += sum / count as f64);
         }
+        let mean = all(false, mean)?;
         // Sums of finite f32 are finite in f64.
         let is_finite = mean.iter().all(|mean: &f64| mean.is_finite());
         if !is_finite {
             rows::all_finite("points", &values, dimensions)?;
+            #[cfg(not(target_arch = "wasm32"))]
+            return Err(Error::InvalidOption("points of another rank are not finite: it has the row".into()));
         }
         // Their squares about the mean, and how far components are from it.
         let parts = over_rows(&values, dimensions, |rows| {
@@ -72,14 +107,14 @@ impl Points {
             }
             (squares.iter().sum::<f64>(), farthest.iter().fold(0.0, |most: f64, away| most.max(*away)))
         });
-        let variance = parts.iter().map(|part| part.0).sum::<f64>() / count as f64;
-        let farthest = parts.iter().map(|part| part.1).fold(0.0, f64::max);
+        let variance = all(false, vec![parts.iter().map(|part| part.0).sum::<f64>() / count as f64])?[0];
+        let farthest = all(true, vec![parts.iter().map(|part| part.1).fold(0.0, f64::max)])?[0];
         let centre: Vec<f32> = mean.iter().map(|mean| *mean as f32).collect();
         let exponent = if farthest > 0.0 { (libm::log2(farthest) as i32).clamp(-140, 128) } else { 0 };
         let scale = libm::exp2(-f64::from(exponent));
         let mut values = values;
         let rows = values.chunks_mut(ROWS * dimensions).collect();
-        threads::each(rows, count * dimensions, |rows| {
+        threads::each(rows, count * dimensions, |rows: &mut [f32]| {
             for row in rows.chunks_exact_mut(dimensions) {
                 row.iter_mut().zip(&centre).for_each(|(x, c)| *x = ((f64::from(*x) - f64::from(*c)) * scale) as f32);
             }

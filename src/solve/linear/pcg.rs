@@ -4,6 +4,7 @@
 //! How products JᵀWJ·p are computed, `product.rs` has.
 //! α, β and the test for convergence stay on the device; nothing here waits for a readback.
 
+use super::super::ranks::{self, Fold};
 use super::super::{Workspace, state};
 use super::Correction;
 use leastwise_device::Command;
@@ -13,7 +14,7 @@ use leastwise_problem::{Problem, Table};
 
 /// Inner iterations that a step may take at most.
 pub fn max_iterations(problem: &Problem) -> u32 {
-    (2 * problem.vector_len()).clamp(10, 500)
+    (2 * ranks::unknowns(problem)).clamp(10, 500)
 }
 
 /// Appends what inverts the diagonal blocks.
@@ -52,6 +53,7 @@ pub fn solve(
     if let Some(correction) = correction {
         partials += correction.apply(work, problem, partials, work.partial_distance + partials, commands);
     }
+    let partials = work.combine_inner("start of conjugate gradients", &[Fold::Sum, Fold::Largest], partials, commands);
     commands.push(work.reduce_inner(pcg::Begin { partial_count: partials, distance: work.partial_distance }));
     commands.push(Command::Repeat { body: iteration(work, problem, correction), max, until: (work.state.buffer, state::SOLVED) });
     Ok(())
@@ -62,7 +64,7 @@ pub fn product(work: &Workspace, problem: &Problem, commands: &mut Vec<Command>)
     commands.push(work.fixed(
         pcg::Direction,
         problem.vector_len(),
-        pcg::DirectionBindings { scale: work.scale, z: work.z, p: work.p, q: work.q, state: work.state },
+        pcg::DirectionBindings { scale: work.product_scale(), z: work.z, p: work.p, q: work.q, state: work.state },
     ));
     work.multiply(problem, commands);
 }
@@ -78,17 +80,23 @@ fn iteration(work: &Workspace, problem: &Problem, correction: Option<&dyn Correc
         pcg::CurvatureBindings { p: work.p, q: work.q, state: work.state, partials: work.inner_partials },
     );
     body.push(curvature);
-    let mut partials = update(work, &problem.moving().collect::<Vec<_>>(), alongs, &mut body);
+    let alongs = work.complete_product(along, alongs, &mut body);
+    let mut partials = update(work, &problem.counted().collect::<Vec<_>>(), (0, alongs), &mut body);
+    // Partial sums of copies lie behind, where nobody looks at them.
+    #[cfg(not(target_arch = "wasm32"))]
+    update(work, &problem.copies().collect::<Vec<_>>(), (partials, alongs), &mut body);
     if let Some(correction) = correction {
         partials += correction.apply(work, problem, partials, 0, &mut body);
     }
+    let partials = work.combine_inner("residual", &[Fold::Sum], partials, &mut body);
     body.push(work.reduce_inner(pcg::Beta { partial_count: partials, curvature: along, curvature_count: alongs }));
     body
 }
 
-/// s += αp, r −= αq and z = M⁻¹r for these tables, of so many partial sums of pᵀq; gives the number of those of rᵀz.
-pub(super) fn update(work: &Workspace, tables: &[&Table], alongs: u32, body: &mut Vec<Command>) -> u32 {
-    let mut partials = 0;
+/// s += αp, r −= αq and z = M⁻¹r for these tables, of so many partial sums of pᵀq; gives the number of those of rᵀz, which begin at
+/// `start`.
+pub(super) fn update(work: &Workspace, tables: &[&Table], (start, alongs): (u32, u32), body: &mut Vec<Command>) -> u32 {
+    let mut partials = start;
     for pair in tables.chunks(2) {
         let of_table = |place: usize| {
             pair.get(place).map_or(pcg::Table::default(), |table| pcg::Table {
@@ -114,5 +122,5 @@ pub(super) fn update(work: &Workspace, tables: &[&Table], alongs: u32, body: &mu
         body.push(update);
         partials += more;
     }
-    partials
+    partials - start
 }

@@ -69,10 +69,9 @@ impl Solver {
         device: &Device,
         problem: &Problem,
         (termination, reason): (Termination, String),
-        readback: &[f64],
+        cost_by_term: Vec<(String, f64)>,
         started: f64,
     ) -> Report {
-        let cost_by_term = self.costs.read(readback);
         let cost = cost_by_term.iter().map(|term| term.1).sum();
         let Unreported { iterations, initial_cost, moved, non_finite } = self.history.conclude();
         let steps_ms = iterations.iter().map(|step| step.ms).sum();

@@ -3,7 +3,7 @@
 use super::super::linear::Inner;
 use super::super::linear::direct::DampingState;
 use super::super::termination::Scale;
-use super::super::{Iteration, Method, Report, Termination, state};
+use super::super::{Iteration, Method, Report, Termination, ranks, state};
 use super::Solver;
 use super::cache::{Kind, append};
 use super::systems::{Arrived, Solving};
@@ -93,7 +93,8 @@ impl Solver {
                 self.search(problem, iteration)
             }
             Phase::Reporting(termination, reason) => {
-                let report = self.report(device, problem, (termination, reason), readback, started);
+                let costs = ranks::total_costs(problem, self.costs.read(readback))?;
+                let report = self.report(device, problem, (termination, reason), costs, started);
                 // Accepted values always have a finite cost, so it is those that the solve began with.
                 if report.cost.is_finite() { self.settle(problem, report) } else { Ok(Next::NonFinite) }
             }

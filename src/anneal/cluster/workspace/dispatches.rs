@@ -306,10 +306,33 @@ impl Workspace {
         }
     }
 
+    fn runs_of_energy(&self) -> u32 {
+        RUNS.min(self.count.div_ceil(self.limits.group_size)).max(1)
+    }
+
+    /// Partial sums of the energy, and of the labels that an assignment changed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn partial_counts(&self) -> [u32; 2] {
+        [self.runs_of_energy(), self.all_tiles()]
+    }
+
+    /// The first partial sum of changes, behind those of the energy and their low parts.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn first_change(&self) -> u32 {
+        2 * RUNS
+    }
+
+    /// The exchange of the sums of so many clusters, where there are other ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn combined_sums(&self, clusters: u32) -> Option<Command> {
+        let len = self.shares(clusters) * clusters * (self.dimensions + 1);
+        self.combined.map(|_| super::super::ranked::Combined::sums(Slice { len, ..self.sums }))
+    }
+
     /// The energy, from the distances to the nearest anchors; and the end of the iteration. `relabelled` says by whom labels were
     /// changed last.
     pub fn converge(&self, relabelled: bool, commands: &mut Vec<Command>) {
-        let runs = RUNS.min(self.count.div_ceil(self.limits.group_size)).max(1);
+        let runs = self.runs_of_energy();
         let column = Self::part(self.nearest, 0, self.count);
         commands.push(self.groups(
             step::Sum { partial: 0, distance: RUNS, elements: self.count },
@@ -317,6 +340,14 @@ impl Workspace {
             step::SumBindings { column, partials: self.partials },
         ));
         let changes = if relabelled { self.count.div_ceil(self.limits.group_size) } else { self.all_tiles() };
+        #[cfg(not(target_arch = "wasm32"))]
+        let [runs, changes] = match self.combined {
+            Some(combined) => {
+                commands.push(combined.exchange(self.partials, RUNS, [runs, changes]));
+                combined.counts()
+            }
+            None => [runs, changes],
+        };
         commands.push(self.single(
             lloyd::Converge { energy: 0, energy_count: runs, distance: RUNS, guard: state::DONE, changes: 2 * RUNS, change_count: changes },
             lloyd::ConvergeBindings { state: self.state, partials: self.partials },

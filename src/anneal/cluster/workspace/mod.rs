@@ -87,6 +87,9 @@ pub struct Workspace {
     pub partials: Slice,
     /// Buffers of others that go with it.
     pub extra: Vec<BufferId>,
+    /// Partial sums that are combined with those of other ranks, if there are any.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub combined: Option<super::ranked::Combined>,
     block: u32,
     blocks: u32,
 }
@@ -241,6 +244,8 @@ impl Workspace {
             state: buffers.real(state::STATE_LEN, "state of a clustering")?,
             partials: buffers.real(partials, "partial sums")?,
             extra: Vec::new(),
+            #[cfg(not(target_arch = "wasm32"))]
+            combined: None,
             block,
             blocks,
         };

@@ -286,7 +286,7 @@ impl SchurComplement {
             alongs += more;
         }
         let tables: Vec<&Table> = self.gone.tables(problem, false).collect();
-        let partials = pcg::update(work, &tables, alongs, &mut body);
+        let partials = pcg::update(work, &tables, (0, alongs), &mut body);
         body.push(work.reduce_inner(kernels::Beta { partial_count: partials, curvature: work.partial_distance, curvature_count: alongs }));
         body
     }

@@ -1,0 +1,239 @@
+//! Threads as ranks: communicators that share memory.
+//!
+//! A round is one call of all ranks. Each puts its bytes into its slot and waits; the last to come checks that all made the same
+//! call, and hands out all slots. A rank whose communicator is dropped, by a panic or not, ends the round and all later ones.
+
+use super::{Call, Communicator, Fault, Gathered, Traffic};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+struct Round {
+    slots: Vec<Option<(Call, Vec<u8>)>>,
+    arrived: usize,
+    /// Rounds that were completed.
+    number: u64,
+    /// Bytes of the last completed round, which no rank can miss: the next one waits for all.
+    last: Gathered,
+    fault: Option<Fault>,
+}
+
+struct World {
+    round: Mutex<Round>,
+    changed: Condvar,
+    deadline: Duration,
+}
+
+impl World {
+    /// A rank that panicked holding the lock has changed nothing by halves.
+    fn lock(&self) -> MutexGuard<'_, Round> {
+        self.round.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+struct Thread {
+    rank: u32,
+    size: u32,
+    world: Arc<World>,
+    traffic: Mutex<Traffic>,
+}
+
+/// Communicators of so many threads, in the order of ranks. A call waits for so long.
+pub fn threads(size: u32, deadline: Duration) -> Vec<Arc<dyn Communicator>> {
+    let round = Round { slots: (0..size).map(|_| None).collect(), arrived: 0, number: 0, last: Gathered::default(), fault: None };
+    let world = Arc::new(World { round: Mutex::new(round), changed: Condvar::new(), deadline });
+    let rank = |rank| Arc::new(Thread { rank, size, world: world.clone(), traffic: Mutex::default() }) as Arc<dyn Communicator>;
+    (0..size).map(rank).collect()
+}
+
+impl Communicator for Thread {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn traffic(&self) -> Traffic {
+        *self.traffic.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn exchange(&self, call: Call, own: Vec<u8>) -> Result<Gathered, Fault> {
+        let given = own.len();
+        let all = self.meet(call, own)?;
+        let received = all.iter().map(Vec::len).sum::<usize>() - given;
+        self.traffic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).note(call.kind, given, received);
+        Ok(all)
+    }
+}
+
+impl Thread {
+    fn meet(&self, call: Call, own: Vec<u8>) -> Result<Gathered, Fault> {
+        let World { changed, deadline, .. } = &*self.world;
+        let mut round = self.world.lock();
+        if let Some(fault) = &round.fault {
+            return Err(fault.clone());
+        }
+        round.slots[self.rank as usize] = Some((call, own));
+        round.arrived += 1;
+        if round.arrived == self.size as usize {
+            let slots: Vec<_> = round.slots.iter_mut().filter_map(Option::take).collect();
+            round.arrived = 0;
+            round.fault = mismatch(&slots);
+            if round.fault.is_none() {
+                round.last = Arc::new(slots.into_iter().map(|(_, bytes)| bytes).collect());
+                round.number += 1;
+            }
+            changed.notify_all();
+            return round.fault.clone().map_or_else(|| Ok(round.last.clone()), Err);
+        }
+        let (number, until) = (round.number, Instant::now() + *deadline);
+        loop {
+            // What is complete counts, whatever came after it.
+            if round.number != number {
+                return Ok(round.last.clone());
+            }
+            if let Some(fault) = &round.fault {
+                return Err(fault.clone());
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let missing = (0..self.size).filter(|rank| round.slots[*rank as usize].is_none()).collect();
+                let fault = Fault::Late { call: call.label, missing, seconds: deadline.as_secs() };
+                round.fault = Some(fault.clone());
+                changed.notify_all();
+                return Err(fault);
+            }
+            round = changed.wait_timeout(round, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+    }
+}
+
+/// The first call that is not that of rank 0.
+fn mismatch(slots: &[(Call, Vec<u8>)]) -> Option<Fault> {
+    let name = |(call, bytes): &(Call, Vec<u8>)| format!("{} \"{}\" of {} bytes", call.kind.name(), call.label, bytes.len());
+    let rank = slots.iter().position(|slot| slot.0 != slots[0].0)?;
+    Some(Fault::Mismatch { rank: rank as u32, called: name(&slots[rank]), expected: name(&slots[0]) })
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let mut round = self.world.lock();
+        round.fault.get_or_insert(Fault::Gone { rank: self.rank, size: self.size, panicked: std::thread::panicking() });
+        self.world.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DEADLINE, Kind};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// What every rank comes to, which runs as a thread of its own.
+    fn run<T: Send>(size: u32, deadline: Duration, each: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<Option<T>> {
+        let each = &each;
+        std::thread::scope(|scope| {
+            let start = |rank| scope.spawn(move || catch_unwind(AssertUnwindSafe(|| each(rank))).ok());
+            let started: Vec<_> = threads(size, deadline).into_iter().map(start).collect();
+            started.into_iter().map(|thread| thread.join().expect("a panic is caught")).collect()
+        })
+    }
+
+    #[test]
+    fn sums_are_those_of_the_order_of_ranks_whoever_comes_first() {
+        let terms = [1e16, 1.0, -1e16, 3.0];
+        for size in 1..=4u32 {
+            let expected = terms[1..size as usize].iter().fold(terms[0], |sum, term| sum + term);
+            for late in 0..size {
+                let sums = run(size, DEADLINE, |ranks| {
+                    if ranks.rank() == late {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    ranks.sum("terms", &[terms[ranks.rank() as usize]]).map(|sums| sums[0].to_bits())
+                });
+                assert_eq!(sums, vec![Some(Ok(expected.to_bits())); size as usize]);
+            }
+        }
+    }
+
+    #[test]
+    fn calls_give_every_rank_the_same_and_are_counted() {
+        let found = run(3, DEADLINE, |ranks| {
+            let own = f64::from(ranks.rank());
+            let mut seen = Vec::new();
+            for _ in 0..50 {
+                seen = ranks.gather_varying("rows", &vec![own; ranks.rank() as usize]).unwrap().concat();
+            }
+            seen.extend(ranks.broadcast("first", &[7.0 + own]).unwrap());
+            seen.extend(ranks.largest("most", &[own, -own]).unwrap());
+            seen.extend(ranks.gather("all", &[own]).unwrap().concat());
+            ranks.barrier("end").unwrap();
+            ranks.agree("numbers", 5).unwrap();
+            (seen, ranks.traffic())
+        });
+        for (rank, found) in (0u64..).zip(found) {
+            let (seen, traffic) = found.unwrap();
+            assert_eq!(seen, [1.0, 2.0, 2.0, 7.0, 2.0, 0.0, 0.0, 1.0, 2.0]);
+            let gather = traffic.of(Kind::Gather);
+            assert_eq!((gather.calls, gather.given, gather.received), (52, 400 * rank + 16, 400 * (3 - rank) + 32));
+            assert_eq!(traffic.of(Kind::Reduce).received, 32);
+            assert_eq!(traffic.of(Kind::Broadcast).given, if rank == 0 { 8 } else { 0 });
+            assert_eq!(traffic.total().calls, 55);
+        }
+    }
+
+    #[test]
+    fn a_rank_that_dies_or_leaves_ends_the_calls_of_all_others_at_once() {
+        for panics in [true, false] {
+            let begun = Instant::now();
+            let found = run(4, DEADLINE, |ranks| {
+                ranks.barrier("start").unwrap();
+                if ranks.rank() == 2 {
+                    assert!(!panics, "rank 2 dies");
+                    return Ok(());
+                }
+                let fault = ranks.barrier("end");
+                // It stays so.
+                assert_eq!(ranks.sum("more", &[1.0]).map(drop), fault);
+                fault
+            });
+            let gone = Some(Err(Fault::Gone { rank: 2, size: 4, panicked: panics }));
+            assert_eq!([&found[0], &found[1], &found[3]], [&gone; 3]);
+            assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
+        }
+    }
+
+    #[test]
+    fn other_calls_and_other_sizes_are_told_to_all() {
+        let found = run(3, DEADLINE, |ranks| match ranks.rank() {
+            1 => ranks.sum("energies", &[1.0, 2.0]).map(drop),
+            _ => ranks.sum("energies", &[1.0]).map(drop),
+        });
+        let [called, expected] = ["reduce \"energies\" of 16 bytes", "reduce \"energies\" of 8 bytes"].map(String::from);
+        assert_eq!(found, vec![Some(Err(Fault::Mismatch { rank: 1, called, expected })); 3]);
+        let found = run(2, DEADLINE, |ranks| if ranks.rank() == 1 { ranks.barrier("x") } else { ranks.sum("x", &[]).map(drop) });
+        assert!(found.iter().all(|found| matches!(found, Some(Err(Fault::Mismatch { rank: 1, .. })))), "{found:?}");
+        let found = run(3, DEADLINE, |ranks| {
+            let differs = ranks.agree("data", u64::from(ranks.rank() / 2));
+            (differs, ranks.barrier("after"))
+        });
+        assert_eq!(found, vec![Some((Err(Fault::Differs { what: "data", rank: 2 }), Ok(()))); 3]);
+    }
+
+    #[test]
+    fn a_rank_that_is_late_is_named() {
+        let gate = std::sync::Barrier::new(3);
+        let found = run(3, Duration::from_millis(50), |ranks| {
+            // Rank 1 is there, but does not call before the others have given up.
+            let fault = if ranks.rank() == 1 { Ok(()) } else { ranks.barrier("costs") };
+            gate.wait();
+            (fault, ranks.barrier("later"))
+        });
+        for (rank, found) in found.into_iter().enumerate() {
+            let (first, later) = found.unwrap();
+            let late = Fault::Late { call: "costs", missing: vec![1], seconds: 0 };
+            assert_eq!((first, later), (if rank == 1 { Ok(()) } else { Err(late.clone()) }, Err(late)));
+        }
+    }
+}

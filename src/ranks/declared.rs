@@ -1,0 +1,177 @@
+//! What a program declares, on every rank the same: tables, terms and their data, with a fingerprint.
+
+use super::partition::Links;
+use leastwise_collective::Fingerprint;
+use leastwise_error::Error;
+use leastwise_problem::{Column, Loss, Reals, Shape, Slot, TermSpec, Weight};
+use leastwise_program::Objective;
+
+/// A table as it was declared, with the values that were written last or read last.
+pub struct DeclaredTable {
+    pub name: String,
+    pub shapes: Vec<Shape>,
+    pub width: u32,
+    pub count: u32,
+    pub moving: bool,
+    pub values: Vec<f64>,
+    /// Rows that are fixed.
+    pub fixed: Vec<u32>,
+}
+
+/// A data column.
+pub struct DeclaredColumn {
+    pub name: String,
+    pub width: u32,
+    pub shared: bool,
+    pub values: Vec<f64>,
+}
+
+/// A term and its data.
+pub struct DeclaredTerm {
+    pub name: String,
+    pub count: u32,
+    pub indices: Vec<Vec<u32>>,
+    pub slots: Vec<Slot>,
+    pub columns: Vec<DeclaredColumn>,
+    /// One weight, where instances share it; or one an instance.
+    pub weight: Vec<f64>,
+    pub shares_weight: bool,
+    pub loss: Option<Loss>,
+    pub objective: Objective,
+    pub tape: Vec<u32>,
+    pub outputs: Vec<u32>,
+}
+
+/// All that was declared.
+#[derive(Default)]
+pub struct Declared {
+    pub tables: Vec<DeclaredTable>,
+    pub terms: Vec<DeclaredTerm>,
+    /// Of tables, terms, data and edits so far.
+    pub fingerprint: Fingerprint,
+}
+
+fn in_f64(values: Reals) -> Vec<f64> {
+    match values {
+        Reals::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
+        Reals::F64(values) => values.to_vec(),
+    }
+}
+
+impl Declared {
+    pub fn note(&mut self, what: &str, numbers: &[u32], values: &[f64]) {
+        self.fingerprint.add(what.as_bytes());
+        self.fingerprint.add(&numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>());
+        self.fingerprint.add(&values.iter().flat_map(|value| value.to_bits().to_le_bytes()).collect::<Vec<_>>());
+    }
+
+    pub fn table(&self, table: u32) -> Result<&DeclaredTable, Error> {
+        self.tables.get(table as usize).ok_or(Error::Internal("a handle names no variable"))
+    }
+
+    pub fn term(&self, term: u32) -> Result<&DeclaredTerm, Error> {
+        self.terms.get(term as usize).ok_or(Error::Disposed("term"))
+    }
+
+    /// Adds a table of rows of so many scalars.
+    pub fn add_table(&mut self, name: &str, shapes: Vec<Shape>, width: u32, values: &[f64], moving: bool) -> u32 {
+        self.note(&format!("table {name} {shapes:?}"), &[width, u32::from(moving)], values);
+        let count = (values.len() / width as usize) as u32;
+        self.tables.push(DeclaredTable { name: name.into(), shapes, width, count, moving, values: values.to_vec(), fixed: Vec::new() });
+        self.tables.len() as u32 - 1
+    }
+
+    /// Copies a term.
+    ///
+    /// # Errors
+    /// [`Error`] for a term without instances, indices that lead nowhere, and data of another length.
+    pub fn add_term(&mut self, spec: &TermSpec) -> Result<u32, Error> {
+        if spec.count == 0 {
+            return Err(Error::EmptyTerm(spec.name.clone()));
+        }
+        let length = |what: String, got: usize, expected: usize| match got == expected {
+            true => Ok(()),
+            false => Err(Error::DataLength { term: Some(spec.name.clone()), what, got, expected: expected.to_string() }),
+        };
+        let count = spec.count as usize;
+        let of_term = format!("term \"{}\"", spec.name);
+        for column in &spec.indices {
+            length(format!("{of_term}: an index column"), column.len(), count)?;
+        }
+        for (number, slot) in (0..).zip(&spec.slots) {
+            let table = self.table(slot.table)?;
+            let column = spec.indices.get(slot.column as usize).ok_or(Error::Internal("a slot uses an index column that is not there"))?;
+            if let Some(instance) = column.iter().position(|row| *row >= table.count) {
+                return Err(Error::IndexOutOfRange {
+                    term: spec.name.clone(),
+                    slot: number,
+                    instance: instance as u32,
+                    index: column[instance],
+                    table: table.name.clone(),
+                    count: table.count,
+                });
+            }
+        }
+        for column in &spec.columns {
+            let expected = if column.shared { 1 } else { count } * column.width as usize;
+            length(format!("{of_term}: \"{}\"", column.name), column.values.len(), expected)?;
+        }
+        let (weight, shares_weight) = match spec.weight {
+            Weight::Shared(weight) => (vec![weight], true),
+            Weight::Each(weights) => {
+                length(format!("{of_term}: weights"), weights.len(), count)?;
+                (in_f64(weights), false)
+            }
+        };
+        let column = |column: &Column| DeclaredColumn {
+            name: column.name.clone(),
+            width: column.width,
+            shared: column.shared,
+            values: in_f64(column.values),
+        };
+        let term = DeclaredTerm {
+            name: spec.name.clone(),
+            count: spec.count,
+            indices: spec.indices.clone(),
+            slots: spec.slots.clone(),
+            columns: spec.columns.iter().map(column).collect(),
+            weight,
+            shares_weight,
+            loss: spec.loss.clone(),
+            objective: spec.objective,
+            tape: spec.tape.to_vec(),
+            outputs: spec.outputs.to_vec(),
+        };
+        self.note(&format!("term {} {:?} {:?}", term.name, term.objective, term.loss), &[term.count], &[]);
+        self.note("tape", &term.tape, &[]);
+        self.note("outputs", &term.outputs, &[]);
+        for slot in &term.slots {
+            self.note("slot", &[slot.table, slot.column], &[]);
+        }
+        for column in &term.indices {
+            self.note("index", column, &[]);
+        }
+        for column in &term.columns {
+            self.note(&column.name, &[column.width, u32::from(column.shared)], &column.values);
+        }
+        self.note("weight", &[u32::from(term.shares_weight)], &term.weight);
+        self.terms.push(term);
+        Ok(self.terms.len() as u32 - 1)
+    }
+
+    /// Index columns that lead to variables, term by term.
+    pub fn links(&self) -> Vec<Links<'_>> {
+        let moving = |slot: &&Slot| self.tables[slot.table as usize].moving;
+        let mut all = Vec::new();
+        for term in &self.terms {
+            let slots = term.slots.iter().filter(moving).map(|slot| (slot.table, &term.indices[slot.column as usize][..]));
+            all.push(Links { count: term.count, slots: slots.collect() });
+        }
+        all
+    }
+}
+
+/// Some rows of values.
+pub fn rows(values: &[f64], width: u32, at: &[u32]) -> Vec<f64> {
+    at.iter().flat_map(|row| &values[(row * width) as usize..][..width as usize]).copied().collect()
+}

@@ -1,0 +1,167 @@
+//! One rank's part of a declared problem, as a problem of its own.
+
+use super::declared::{Declared, DeclaredColumn, DeclaredTerm, rows};
+use super::partition::Partition;
+use leastwise_collective::Communicator;
+use leastwise_device::{ABSENT, Device};
+use leastwise_error::Error;
+use leastwise_problem::{Column, Problem, Reals, Registry, Shares, Slot, TermSpec, Weight};
+use std::sync::Arc;
+
+/// A table here: owned rows, then copies, by their numbers in the declared table.
+pub struct LocalTable {
+    /// Number of the table in the problem; none of constants that no instance here uses.
+    pub number: Option<u32>,
+    /// Declared row of each row here.
+    pub rows: Vec<u32>,
+    /// Rows that this rank owns: the first ones.
+    pub owned: u32,
+    /// Row here of each declared row, or [`ABSENT`].
+    pub places: Vec<u32>,
+}
+
+/// A term here.
+pub struct LocalTerm {
+    /// Number of the term in the problem.
+    pub number: u32,
+    /// Declared number of each instance here.
+    pub instances: Vec<u32>,
+}
+
+/// One rank's problem, and where its parts are in the declared one.
+pub struct Local {
+    pub problem: Problem,
+    pub tables: Vec<LocalTable>,
+    /// By declared number; none where this rank has no instance.
+    pub terms: Vec<Option<LocalTerm>>,
+    /// Variables that several ranks touch, and instances here.
+    pub cut: u32,
+    pub instances: u32,
+}
+
+impl Local {
+    /// The part of a rank.
+    ///
+    /// # Errors
+    /// [`Error`] of tables and terms.
+    pub fn new(
+        (device, registry): (&Device, &mut Registry),
+        declared: &Declared,
+        partition: &Partition,
+        communicator: Arc<dyn Communicator>,
+    ) -> Result<Self, Error> {
+        let rank = communicator.rank();
+        let instances: Vec<Vec<u32>> = partition.instances.iter().map(|ranks| of_rank(ranks, rank)).collect();
+        let mut problem = Problem::new();
+        let mut tables = Vec::new();
+        let (mut owned, mut unknowns) = (Vec::new(), 0);
+        for (number, table) in (0..).zip(&declared.tables) {
+            let mut used = vec![false; table.count as usize];
+            for (term, instances) in declared.terms.iter().zip(&instances) {
+                for slot in term.slots.iter().filter(|slot| slot.table == number) {
+                    let column = &term.indices[slot.column as usize];
+                    instances.iter().for_each(|instance| used[column[*instance as usize] as usize] = true);
+                }
+            }
+            let owner = |row: &u32| table.moving && partition.owners[number as usize][*row as usize] == rank;
+            let (mut here, copies): (Vec<u32>, Vec<u32>) = (0..table.count).filter(|row| used[*row as usize]).partition(owner);
+            let own = if table.moving { here.len() as u32 } else { 0 };
+            here.extend(copies);
+            let mut places = vec![ABSENT; table.count as usize];
+            (0..).zip(&here).for_each(|(place, row)| places[*row as usize] = place);
+            // Every rank has every variable's shape, be it of a row that nothing here touches: it does not move.
+            if here.is_empty() && table.moving {
+                here.push(0);
+            }
+            let mut local = LocalTable { number: None, rows: here, owned: own, places };
+            if !local.rows.is_empty() {
+                let values = rows(&table.values, table.width, &local.rows);
+                let added = problem.add_table(device, registry, &table.name, table.shapes.clone(), Reals::F64(&values), table.moving)?;
+                local.number = Some(added);
+                owned.push(own);
+                if table.moving {
+                    unknowns += problem.table(added)?.tangent * table.count;
+                }
+                let fixed: Vec<u32> = table.fixed.iter().map(|row| local.places[*row as usize]).filter(|row| *row != ABSENT).collect();
+                if !fixed.is_empty() {
+                    problem.fix(added, Some(&fixed), None)?;
+                }
+            }
+            tables.push(local);
+        }
+        let (mut terms, mut numbers) = (Vec::new(), Vec::new());
+        for ((number, term), instances) in (0..).zip(&declared.terms).zip(instances) {
+            if instances.is_empty() {
+                terms.push(None);
+                continue;
+            }
+            let added = add_term(&mut problem, device, registry, term, &tables, &instances)?;
+            numbers.push(number);
+            terms.push(Some(LocalTerm { number: added, instances }));
+        }
+        let place = |&(table, row): &(u32, u32)| {
+            let local: &LocalTable = &tables[table as usize];
+            (local.number.unwrap_or_default(), local.places[row as usize])
+        };
+        let shared = partition.cut.iter().map(place).collect();
+        let names = declared.terms.iter().map(|term| term.name.clone()).collect();
+        problem.set_shares(Shares { communicator, owned, shared, unknowns, terms: numbers, names });
+        let instances = terms.iter().flatten().map(|term| term.instances.len() as u32).sum();
+        Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, instances })
+    }
+
+    /// Owned rows of a table by their declared numbers.
+    pub fn owned_rows(&self, table: u32) -> &[u32] {
+        let local = &self.tables[table as usize];
+        &local.rows[..local.owned as usize]
+    }
+}
+
+fn add_term(
+    problem: &mut Problem,
+    device: &Device,
+    registry: &mut Registry,
+    term: &DeclaredTerm,
+    tables: &[LocalTable],
+    instances: &[u32],
+) -> Result<u32, Error> {
+    // An index column may lead to several tables, whose rows have other places: each pair has a column of its own.
+    let mut columns: Vec<(u32, u32)> = term.slots.iter().map(|slot| (slot.column, slot.table)).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let index = |&(column, table): &(u32, u32)| {
+        let rows = &term.indices[column as usize];
+        instances.iter().map(|instance| tables[table as usize].places[rows[*instance as usize] as usize]).collect()
+    };
+    let slot = |slot: &Slot| {
+        let column = columns.iter().position(|column| *column == (slot.column, slot.table)).unwrap_or_default() as u32;
+        Slot { table: tables[slot.table as usize].number.unwrap_or_default(), column }
+    };
+    let data: Vec<Vec<f64>> = term
+        .columns
+        .iter()
+        .map(|column| if column.shared { column.values.clone() } else { rows(&column.values, column.width, instances) })
+        .collect();
+    fn described<'a>((column, values): (&DeclaredColumn, &'a Vec<f64>)) -> Column<'a> {
+        Column { name: column.name.clone(), width: column.width, shared: column.shared, values: Reals::F64(values) }
+    }
+    let weights = if term.shares_weight { Vec::new() } else { rows(&term.weight, 1, instances) };
+    let spec = TermSpec {
+        name: term.name.clone(),
+        count: instances.len() as u32,
+        indices: columns.iter().map(index).collect(),
+        slots: term.slots.iter().map(slot).collect(),
+        columns: term.columns.iter().zip(&data).map(described).collect(),
+        weight: if term.shares_weight { Weight::Shared(term.weight[0]) } else { Weight::Each(Reals::F64(&weights)) },
+        loss: term.loss.clone(),
+        objective: term.objective,
+        tape: &term.tape,
+        outputs: &term.outputs,
+    };
+    problem.add_term(device, registry, spec)
+}
+
+/// Numbers of the instances that a rank has.
+fn of_rank(ranks: &[u32], rank: u32) -> Vec<u32> {
+    (0..).zip(ranks).filter(|(_, other)| **other == rank).map(|(instance, _)| instance).collect()
+}

@@ -1,0 +1,135 @@
+//! Ranks that die, that are given other things, or that are asked for what they do not have.
+
+use super::scenes::{Alone, bundle, mesh, options, ranked};
+use super::{bits, on_all, on_ranks};
+use crate::support::*;
+use leastwise::Error;
+use leastwise::collective::{DEADLINE, Fault, threads};
+use leastwise::device::{Device, DeviceError, Precision};
+use leastwise::problem::Reals;
+use leastwise::ranks::RankedProblem;
+use leastwise::solve::Options;
+use std::time::Instant;
+
+fn fault(error: Error) -> Fault {
+    match error {
+        Error::Device(DeviceError::Ranks(fault)) => fault,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_rank_that_dies_leaves_the_others_the_last_accepted_step() {
+    let begun = Instant::now();
+    let found = on_ranks(3, |ranks| {
+        let dies = ranks.rank() == 1;
+        let mut problem = ranked(Precision::F64, ranks);
+        let made = mesh(&mut problem);
+        let solved = problem.solve_with(&options(), |step| assert!(!(dies && step.index == 1), "rank 1 dies after its second step"));
+        let fault = fault(solved.unwrap_err());
+        assert!(matches!(problem.read(made.tables[0]), Err(Error::Device(DeviceError::Ranks(_)))));
+        (fault, problem.read_own(made.tables[0]).unwrap())
+    });
+    assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
+    assert!(found[1].is_none());
+    let two = Options { max_iterations: Some(2.0), ..options() };
+    let expected = on_all(3, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        let made = mesh(&mut problem);
+        assert!(problem.solve(&two).unwrap().report.iterations.iter().all(|step| step.accepted));
+        problem.read(made.tables[0]).unwrap()
+    });
+    let mut values = expected[0].clone();
+    for rank in [0, 2] {
+        let (fault, (rows, own)) = found[rank].as_ref().unwrap();
+        assert_eq!(*fault, Fault::Gone { rank: 1, size: 3, panicked: true });
+        assert!(rows.len() > 10, "{} rows", rows.len());
+        for (row, own) in rows.iter().zip(own.chunks(3)) {
+            assert_eq!(bits(own), bits(&expected[0][3 * *row as usize..][..3]), "row {row}");
+            values[3 * *row as usize..][..3].copy_from_slice(own);
+        }
+    }
+    // The process goes on alone, with what it has, as a device that never had another.
+    let mut problem = ranked(Precision::F64, threads(1, DEADLINE).remove(0));
+    let made = mesh(&mut problem);
+    problem.write(made.tables[0], &values, None).unwrap();
+    let report = problem.solve(&options()).unwrap().report;
+    let mut alone = Alone::new(Precision::F64);
+    mesh(&mut alone);
+    alone.session.write_table(alone.problem, made.tables[0], Reals::F64(&values), None).unwrap();
+    let expected = solve(&mut alone.session, alone.problem, &options());
+    assert!(report.cost < report.initial_cost);
+    assert!((report.cost - expected.cost).abs() < 1e-9 * expected.cost, "{} and {}", report.cost, expected.cost);
+}
+
+#[test]
+fn other_data_terms_options_or_edits_on_one_rank_are_told_to_all() {
+    let differs = |rank| Fault::Differs { what: "terms, data or options", rank };
+    let found = on_all(3, |ranks| {
+        let rank = ranks.rank();
+        let mut problem = ranked(Precision::F64, ranks);
+        let made = mesh(&mut problem);
+        let mut faults = Vec::new();
+        // Other options, which can be said again.
+        let few = Options { max_iterations: Some(if rank == 1 { 2.0 } else { 3.0 }), ..options() };
+        faults.push(fault(problem.solve(&few).unwrap_err()));
+        problem.solve(&Options { max_iterations: Some(2.0), ..options() }).unwrap();
+        // Other data after that.
+        let mut data = made.data.clone();
+        data[5] += if rank == 2 { 1e-9 } else { 0.0 };
+        problem.set_column(made.edited, 0, &data).unwrap();
+        faults.push(fault(problem.solve(&options()).unwrap_err()));
+        faults
+    });
+    assert_eq!(found, vec![vec![differs(1), differs(2)]; 3]);
+    // Another problem.
+    let found = on_all(2, |ranks| {
+        let rank = ranks.rank();
+        let mut problem = ranked(Precision::F64, ranks);
+        if rank == 0 {
+            mesh(&mut problem)
+        } else {
+            bundle(&mut problem)
+        };
+        fault(problem.solve(&options()).unwrap_err())
+    });
+    assert_eq!(found, vec![differs(1); 2]);
+}
+
+#[test]
+fn what_ranks_do_not_have_is_refused_with_its_name() {
+    let refused = |options: Options| {
+        let mut problem = ranked(Precision::F64, threads(1, DEADLINE).remove(0));
+        mesh(&mut problem);
+        let error = problem.solve(&options).unwrap_err();
+        assert_eq!(error.code(), "invalid-option");
+        error.to_string()
+    };
+    let text = |text: &str| Some(text.to_string());
+    assert_eq!(refused(Options { method: text("dogleg"), ..Options::default() }), "method: ranks have \"lm\" alone");
+    assert_eq!(refused(Options { linear: text("schur"), ..Options::default() }), "linear: ranks have \"pcg\" alone");
+    let two_level = Options { preconditioner: text("two-level"), ..Options::default() };
+    assert_eq!(refused(two_level), "preconditioner: ranks have \"block-jacobi\" alone");
+    assert!(refused(Options { time_limit_ms: Some(5.0), ..Options::default() }).starts_with("timeLimitMs: "));
+    // Too few instances, on all ranks; and a table that comes late.
+    let found = on_all(3, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        let table = problem.table("x", vec![leastwise::problem::Shape::Euclidean(1)], &[1.0, 2.0], true).unwrap();
+        let mut tape = Tape::default();
+        let outputs = [tape.input(0)];
+        let slots = vec![leastwise::problem::Slot { table, column: 0 }];
+        let indices = vec![vec![0, 1]];
+        problem.term(&leastwise::problem::TermSpec { indices, slots, tape: &tape.words, outputs: &outputs, ..plain("r", 2) }).unwrap();
+        problem.solve(&options()).unwrap_err().to_string()
+    });
+    assert!(found.iter().all(|message| message.starts_with("2 instances can't be divided among 3 ranks: rank ")), "{found:?}");
+    let mut problem = ranked(Precision::F64, threads(1, DEADLINE).remove(0));
+    mesh(&mut problem);
+    problem.solve(&options()).unwrap();
+    let late = problem.fix(0, &[1]).unwrap_err();
+    assert!(late.to_string().contains("declared before the first solve"), "{late}");
+    // WebGPU is no rank.
+    let gpu = leastwise::device::wgpu::WgpuDevice::open_blocking(None).expect("a WebGPU adapter");
+    let refused = RankedProblem::new(Device::Wgpu(Box::new(gpu)), threads(1, DEADLINE).remove(0)).err().expect("a refusal").to_string();
+    assert_eq!(refused, "ranks exchange numbers on backend \"cpu\" alone, not on \"webgpu\"");
+}

@@ -1,0 +1,29 @@
+//! Ranks: solves and clusterings by threads that each have a part, against one device.
+
+mod clusters;
+mod faults;
+mod scenes;
+mod solves;
+
+use leastwise::collective::{Communicator, DEADLINE, threads};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// What each of so many ranks comes to; nothing of one that panics.
+pub fn on_ranks<T: Send>(size: u32, each: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<Option<T>> {
+    let each = &each;
+    std::thread::scope(|scope| {
+        let start = |rank| scope.spawn(move || catch_unwind(AssertUnwindSafe(|| each(rank))).ok());
+        let started: Vec<_> = threads(size, DEADLINE).into_iter().map(start).collect();
+        started.into_iter().map(|thread| thread.join().expect("a panic is caught")).collect()
+    })
+}
+
+/// The same of ranks that all live.
+pub fn on_all<T: Send>(size: u32, each: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<T> {
+    on_ranks(size, each).into_iter().map(|found| found.expect("a rank that does not panic")).collect()
+}
+
+pub fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
