@@ -41,6 +41,10 @@ struct Sum;
 struct Max;
 struct Min;
 
+/// The larger and the smaller one where neither is NaN: an instruction each.
+struct Larger;
+struct Smaller;
+
 impl Rule for Sum {
     const IDENTITY: f64 = -0.0;
 
@@ -67,6 +71,30 @@ impl Rule for Min {
     fn combine<R: Real>(a: R, b: R) -> R {
         if (b < a) | b.is_nan() { b } else { a }
     }
+}
+
+impl Rule for Larger {
+    const IDENTITY: f64 = f64::NEG_INFINITY;
+
+    #[inline(always)]
+    fn combine<R: Real>(a: R, b: R) -> R {
+        if a < b { b } else { a }
+    }
+}
+
+impl Rule for Smaller {
+    const IDENTITY: f64 = f64::INFINITY;
+
+    #[inline(always)]
+    fn combine<R: Real>(a: R, b: R) -> R {
+        if b < a { b } else { a }
+    }
+}
+
+/// True if one is NaN.
+#[inline(always)]
+fn has_nan<R: Real>(values: &[R]) -> bool {
+    values.iter().fold(false, |any, value| any | value.is_nan())
 }
 
 impl<R: Real> SimdKernel for Folded<'_, '_, R> {
@@ -101,18 +129,21 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
         // Folds a strip of values into totals: of lanes where these are results, else of the lanes of all chunks.
         let mut strip = |filler: &mut Filler<R>, start: usize, len: usize, others: &[u32], totals: &mut [R]| {
             filler.fill(start, len, others);
-            let (columns, width) = (filler.columns(len), len.next_multiple_of(FEWEST));
             let values = if is_view {
-                &columns[0][..len]
+                &filler.column(0, len)[..len]
             } else {
+                let (columns, width) = (filler.columns(len), len.next_multiple_of(FEWEST));
                 registers.narrow(width);
                 bound.block::<true>(&mut registers, &[], Columns::Memory { columns: &columns, start: 0, width }, 0..len);
                 &bound.part.targets[0][..len]
             };
             match fold {
                 Fold::Sum => add::<R, Sum>(totals, values),
-                Fold::Max => add::<R, Max>(totals, values),
-                Fold::Min => add::<R, Min>(totals, values),
+                // What is in totals stays there if it is NaN.
+                Fold::Max if has_nan(values) => add::<R, Max>(totals, values),
+                Fold::Min if has_nan(values) => add::<R, Min>(totals, values),
+                Fold::Max => add::<R, Larger>(totals, values),
+                Fold::Min => add::<R, Smaller>(totals, values),
             }
         };
         match folding {
@@ -161,7 +192,14 @@ fn add<R: Real, F: Rule>(totals: &mut [R], values: &[R]) {
             _ => sweep::<R, F, 32>(totals, chunks),
         }
     }
-    totals.iter_mut().zip(rest).for_each(|(total, value)| *total = F::combine(*total, *value));
+    // A vector at a time, whatever the compiler thinks of loops of two.
+    let (chunks, last) = rest.as_chunks::<FEWEST>();
+    let (whole, end) = totals.split_at_mut(chunks.len() * FEWEST);
+    for (totals, values) in whole.as_chunks_mut::<FEWEST>().0.iter_mut().zip(chunks) {
+        let before = *totals;
+        totals.iter_mut().zip(before).zip(values).for_each(|((total, before), value)| *total = F::combine(before, *value));
+    }
+    end.iter_mut().zip(last).for_each(|(total, value)| *total = F::combine(*total, *value));
 }
 
 /// Whole chunks, N lanes of all of them at a time.

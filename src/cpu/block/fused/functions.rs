@@ -3,9 +3,9 @@
 //! In f32 eᵃ, tanh and the logistic function are computed in f64, as every function is, but by a polynomial that is as long as f32
 //! needs: eʳ = 1 + r + r²q(r) for |r| ≤ ½ ln 2, with q of degree 5 and a relative error of eʳ − 1 below 2⁻³¹. Errors are below 0.51 ulp.
 
-use crate::block::lanes::LANES;
+use crate::block::lanes::{FEWEST, LANES};
 use crate::block::numbers::ROUND;
-use crate::block::operations::{binary, unary};
+use crate::block::operations::{binary, lanes, unary};
 use crate::block::trig::sin_cos;
 use crate::real::Real;
 use leastwise_program::{Binary, Unary};
@@ -40,10 +40,10 @@ pub fn streamed<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
 pub fn streamed_of_two<R: Real>(operation: Binary, out: &mut [R], a: &[R], b: &[R]) {
     match operation {
         // A loop of their own: they are what most kernels are made of.
-        Binary::Add => out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = *a + *b),
-        Binary::Sub => out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = *a - *b),
-        Binary::Mul => out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = *a * *b),
-        Binary::Div => out.iter_mut().zip(a).zip(b).for_each(|((out, a), b)| *out = *a / *b),
+        Binary::Add => lanes!(out = |a, b| a + b),
+        Binary::Sub => lanes!(out = |a, b| a - b),
+        Binary::Mul => lanes!(out = |a, b| a * b),
+        Binary::Div => lanes!(out = |a, b| a / b),
         _ => {
             let operands = a.chunks(LANES).zip(b.chunks(LANES));
             out.chunks_mut(LANES).zip(operands).for_each(|(out, (a, b))| binary(operation, out, a, b));
@@ -164,7 +164,8 @@ fn in_single<F: Short>(out: &mut [f32], a: &[f32]) {
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 #[inline(always)]
 fn in_single<F: Short>(out: &mut [f32], a: &[f32]) {
-    out.as_chunks_mut::<4>().0.iter_mut().zip(a.as_chunks::<4>().0).for_each(|(out, a)| *out = simd::four(*a, F::value));
+    let halves = simd::halves();
+    out.as_chunks_mut::<4>().0.iter_mut().zip(a.as_chunks::<4>().0).for_each(|(out, a)| *out = simd::four(*a, halves, F::value));
 }
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]

@@ -36,7 +36,7 @@ const WORDS: usize = 16 * LANES;
 
 /// Bytes of the values of a strip, which stay in the first cache, and lanes of one at most.
 const STRIP: usize = 1 << 14;
-const MOST_LANES: usize = 1 << 9;
+const MOST_LANES: usize = 1 << 10;
 
 /// Steps of a program times items between two looks at the clock: some 0.1 ms.
 const SLICE: usize = 1 << 19;

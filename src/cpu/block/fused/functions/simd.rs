@@ -57,12 +57,23 @@ impl Doubles for Pair {
     }
 }
 
+/// Where the lanes of two halves go: numbers that the compiler does not know. Else it makes one conversion of four numbers of two
+/// conversions and a shuffle, and of that scalar code.
+#[inline(always)]
+pub fn halves() -> [v128; 2] {
+    std::hint::black_box([
+        u8x16(0, 1, 2, 3, 4, 5, 6, 7, 16, 16, 16, 16, 16, 16, 16, 16),
+        u8x16(16, 16, 16, 16, 16, 16, 16, 16, 0, 1, 2, 3, 4, 5, 6, 7),
+    ])
+}
+
 /// Four numbers in f32 through a function of two in f64.
 #[inline(always)]
-pub fn four(a: [f32; 4], value: impl Fn(Pair) -> Pair) -> [f32; 4] {
+pub fn four(a: [f32; 4], halves: [v128; 2], value: impl Fn(Pair) -> Pair) -> [f32; 4] {
     let a = f32x4(a[0], a[1], a[2], a[3]);
     let low = value(Pair(f64x2_promote_low_f32x4(a)));
     let high = value(Pair(f64x2_promote_low_f32x4(i32x4_shuffle::<2, 3, 2, 3>(a, a))));
-    let out = i64x2_shuffle::<0, 2>(f32x4_demote_f64x2_zero(low.0), f32x4_demote_f64x2_zero(high.0));
+    let low = u8x16_swizzle(f32x4_demote_f64x2_zero(low.0), halves[0]);
+    let out = v128_or(low, u8x16_swizzle(f32x4_demote_f64x2_zero(high.0), halves[1]));
     [f32x4_extract_lane::<0>(out), f32x4_extract_lane::<1>(out), f32x4_extract_lane::<2>(out), f32x4_extract_lane::<3>(out)]
 }
