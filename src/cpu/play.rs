@@ -59,8 +59,10 @@ const ITEMS_PER_COMMAND: u32 = ITEMS_PER_SLICE / 16;
 const STEPS_PER_ITEM: u32 = 64;
 const ELEMENTS_PER_ITEM: u32 = 8;
 
-/// Looks at the clock come no closer, where how much work an item is depends on sizes. (Results don't depend on slices.)
+/// Looks at the clock come no closer, where how much work an item is depends on sizes. (Results don't depend on slices.) Products of
+/// tensors pack a factor for every slice.
 const LEAST_SLICE_MS: f64 = 1.0;
+const LEAST_FUSED_MS: f64 = 4.0;
 
 impl CpuDevice {
     /// Plays until the recording ends or `deadline_ms` ([`now_ms`]) has passed. At least one part is played.
@@ -246,6 +248,7 @@ impl CpuDevice {
             (Body::Twin(twin), threads) if twin.heavy => group_size * threads,
             (Body::Fused(program), threads) if program.is_heavy() => group_size * threads,
             (Body::Fit(fits), threads) => fits.slice(dispatch.words).max(group_size).saturating_mul(threads),
+            (Body::Fused(program), 1) => program.slice(),
             (_, 1) => ITEMS_PER_SLICE,
             // In wasm a share of so few items would not be worth handing over.
             (Body::Twin(_), _) if cfg!(not(target_arch = "wasm32")) => ITEMS_PER_SLICE,
@@ -258,6 +261,7 @@ impl CpuDevice {
             Body::Fit(_) => true,
             Body::Program(_) | Body::Tiles(_) | Body::Reduced(_) | Body::Merged(_) => false,
         };
+        let least_ms = if matches!(body, Body::Fused(_)) { LEAST_FUSED_MS } else { LEAST_SLICE_MS };
         let evaluator = self.evaluator(body, dispatch);
         while play.group < groups {
             let begun_ms = if is_heavy { now_ms() } else { 0.0 };
@@ -275,7 +279,7 @@ impl CpuDevice {
             if now > deadline_ms {
                 return Ok(false);
             }
-            if is_heavy && now - begun_ms < LEAST_SLICE_MS {
+            if is_heavy && now - begun_ms < least_ms {
                 step *= 2;
             }
         }

@@ -40,6 +40,11 @@ impl Devices {
         self.single.iter().chain(beside).fold(self.main.counters(), |own, other| own.with(&other.counters()))
     }
 
+    /// The engine's own device, and the one in f32 beside it if it was made.
+    pub fn made(&self) -> impl Iterator<Item = &Device> {
+        [&self.main].into_iter().chain(&self.single)
+    }
+
     /// A device in f32: the engine's own, or the one beside it.
     pub fn single(&mut self) -> Result<&mut Device, Error> {
         if self.main.precision() == Precision::F32 {

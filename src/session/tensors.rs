@@ -7,6 +7,7 @@ use super::Session;
 use super::job::{Job, Progress, Step};
 use leastwise_base::memory;
 use leastwise_cpu::CpuDevice;
+use leastwise_cpu::block::elements_read;
 use leastwise_cpu::half;
 use leastwise_device::{Device, Play, Precision, Slice};
 use leastwise_error::Error;
@@ -104,6 +105,11 @@ pub struct TensorStatistics {
     /// Statistics of both devices' pools.
     #[serde(flatten)]
     pub pool: PoolStatistics,
+    /// Elements that kernels on the CPU read where they lie.
+    #[serde(rename = "inPlace")]
+    pub in_place: u64,
+    /// Elements that they copied first.
+    pub copied: u64,
 }
 
 fn parts(id: u32) -> (bool, Node) {
@@ -392,6 +398,13 @@ impl Session {
             all.runs = all.runs.with(&context.tensors.statistics);
             for place in Place::ALL {
                 all.pool = all.pool.with(&context.tensors.pool(place));
+            }
+        }
+        let beside = self.tensor_contexts.iter().flatten().flat_map(|context| context.own.iter().chain(&context.cpu));
+        for device in beside.chain(self.devices.made()) {
+            if let Device::Cpu(device) = device {
+                let [in_place, copied] = elements_read(device);
+                (all.in_place, all.copied) = (all.in_place + in_place, all.copied + copied);
             }
         }
         all

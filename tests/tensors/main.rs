@@ -17,6 +17,7 @@ mod random;
 mod reference;
 mod runs;
 mod sessions;
+mod streams;
 
 use bench::{Bench, compare};
 use leastwise::device::cpu::CpuDevice;

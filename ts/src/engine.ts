@@ -212,7 +212,7 @@ export interface Engine<P extends DType = "f32"> extends Disposable, TensorEngin
   dispose(): void;
 }
 
-const NO_TENSORS: TensorStatistics = { evaluations: 0, plansMade: 0, plansReused: 0, kernels: 0, fused: 0, transfers: 0, nodes: 0, live: 0, pooled: 0, peak: 0, hits: 0, misses: 0, evictions: 0 };
+const NO_TENSORS: TensorStatistics = { evaluations: 0, plansMade: 0, plansReused: 0, kernels: 0, fused: 0, transfers: 0, nodes: 0, live: 0, pooled: 0, peak: 0, hits: 0, misses: 0, evictions: 0, inPlace: 0, copied: 0 };
 
 /** Where an engine comes from, and what ends with it. @internal */
 export interface Origin { readonly backend: Backend; readonly precision: Precision; readonly reason: string; readonly dtype?: DType | undefined; readonly open?: OpenDevice; readonly parts?: Parts; readonly threads?: (() => Threads) | undefined; readonly release?: (() => void) | undefined }

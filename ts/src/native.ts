@@ -425,7 +425,10 @@ export interface NativeTraced {
   readonly operations: number;
 }
 
-/** What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. The last six are the pools'. */
+/**
+ * What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. Five are the pools'. Kernels on the CPU
+ * read `inPlace` elements where they lie, and `copied` ones (masked, strided, repeated) into lanes first.
+ */
 export interface NativeTensorStatistics {
   readonly evaluations: number;
   readonly plansMade: number;
@@ -440,6 +443,8 @@ export interface NativeTensorStatistics {
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
+  readonly inPlace: number;
+  readonly copied: number;
 }
 
 /** How good an index is. */

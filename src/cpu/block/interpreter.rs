@@ -2,6 +2,7 @@
 
 use super::BlockProgram;
 use super::allocate::{Source, Step, Uniform};
+use super::fused::{streamed, streamed_of_two, streamed_sin_cos};
 use super::instructions::SimdKernel;
 use super::lanes::{Columns, LANES, Registers, gather, pad, padded, width};
 use super::operations::{binary, multiply_add, own_exp, select, unary};
@@ -49,7 +50,7 @@ impl<R: Real> SimdKernel for Bound<'_, '_, R> {
                 (Columns::Padded { lanes: &short_indices, width }, Columns::Padded { lanes: &short_views, width })
             };
             self.addresses(&mut addresses, width, indices);
-            self.block(&mut registers, &addresses, views, block.start - items.start..block.end - items.start);
+            self.block::<false>(&mut registers, &addresses, views, block.start - items.start..block.end - items.start);
         }
     }
 }
@@ -80,9 +81,9 @@ impl<R: Real> Bound<'_, '_, R> {
         }
     }
 
-    /// One block: `items` counts from the beginning of the part.
+    /// One block: `items` counts from the beginning of the part. What is streamed may have more lanes than [`LANES`].
     #[inline(always)]
-    pub fn block(&mut self, registers: &mut Registers<R>, addresses: &[u32], views: Columns<R>, items: Range<usize>) {
+    pub fn block<const STREAMED: bool>(&mut self, registers: &mut Registers<R>, addresses: &[u32], views: Columns<R>, items: Range<usize>) {
         let width = registers.width();
         for step in &self.program.allocation.steps {
             match *step {
@@ -101,16 +102,18 @@ impl<R: Real> Bound<'_, '_, R> {
                     // In f64 they are the same.
                     match operation {
                         Unary::Exp if self.program.has_own_exp && size_of::<R>() == 4 => own_exp(out, operands.at(operand)),
+                        _ if STREAMED => streamed(operation, out, operands.at(operand)),
                         _ => unary(operation, out, operands.at(operand)),
                     }
                 }
                 Step::SinCos { sin, cos, operand } => {
                     let ([sin, cos], x) = registers.split_two([sin, cos], operand, views);
-                    sin_cos(x, sin, cos);
+                    if STREAMED { streamed_sin_cos(x, sin, cos) } else { sin_cos(x, sin, cos) }
                 }
                 Step::Binary { out, operation, operands: [a, b] } => {
                     let (out, operands) = registers.split(out, views);
-                    binary(operation, out, operands.at(a), operands.at(b));
+                    let (a, b) = (operands.at(a), operands.at(b));
+                    if STREAMED { streamed_of_two(operation, out, a, b) } else { binary(operation, out, a, b) }
                 }
                 Step::MulAdd { out, operands: [a, b, c] } => {
                     let (out, operands) = registers.split(out, views);

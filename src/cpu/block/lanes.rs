@@ -71,33 +71,41 @@ pub fn padded<T: Copy + Default>(columns: &[&[T]], start: usize, width: usize) -
 
 pub struct Registers<R> {
     lanes: Vec<R>,
+    /// Lanes that a register has room for, and those that are computed.
+    room: usize,
     width: usize,
 }
 
 impl<R: Real> Registers<R> {
     pub fn new(count: usize, width: usize) -> Self {
-        Self { lanes: vec![R::ZERO; count * width], width }
+        Self { lanes: vec![R::ZERO; count * width], room: width, width }
     }
 
-    /// Lanes of a register.
+    /// Computes so many lanes from now on; no more than there is room for.
+    pub fn narrow(&mut self, width: usize) {
+        debug_assert!(width <= self.room);
+        self.width = width;
+    }
+
+    /// Lanes that are computed.
     #[inline(always)]
     pub fn width(&self) -> usize {
         self.width
     }
 
     pub fn fill(&mut self, register: usize, value: R) {
-        self.lanes[register * self.width..][..self.width].fill(value);
+        self.lanes[register * self.room..][..self.room].fill(value);
     }
 
     #[inline(always)]
     pub fn output(&mut self, register: Place) -> &mut [R] {
-        &mut self.lanes[register as usize * self.width..][..self.width]
+        &mut self.lanes[register as usize * self.room..][..self.width]
     }
 
     #[inline(always)]
     pub fn read<'a>(&'a self, place: Place, views: Columns<'a, R>) -> &'a [R] {
         match place & VIEW {
-            0 => &self.lanes[place as usize * self.width..][..self.width],
+            0 => &self.lanes[place as usize * self.room..][..self.width],
             _ => views.block((place & !VIEW) as usize),
         }
     }
@@ -105,16 +113,16 @@ impl<R: Real> Registers<R> {
     /// A step's output, and where its operands are: elsewhere.
     #[inline(always)]
     pub fn split<'a>(&'a mut self, out: Place, views: Columns<'a, R>) -> (&'a mut [R], Operands<'a, R>) {
-        let width = self.width;
-        let (below, rest) = self.lanes.split_at_mut(out as usize * width);
-        let (output, above) = rest.split_at_mut(width);
-        (output, Operands { below, above, views, width })
+        let Self { room, width, .. } = *self;
+        let (below, rest) = self.lanes.split_at_mut(out as usize * room);
+        let (output, above) = rest.split_at_mut(room);
+        (&mut output[..width], Operands { below, above, views, room, width })
     }
 
     /// Two outputs, and an operand.
     #[inline(always)]
     pub fn split_two<'a>(&'a mut self, outputs: [Place; 2], operand: Place, views: Columns<'a, R>) -> ([&'a mut [R]; 2], &'a [R]) {
-        let range = |place: Place| place as usize * self.width..(place as usize + 1) * self.width;
+        let range = |place: Place| place as usize * self.room..place as usize * self.room + self.width;
         let [first, second] = outputs.map(range);
         if operand & VIEW != 0 {
             let outputs = self.lanes.get_disjoint_mut([first, second]).expect("two registers");
@@ -130,16 +138,17 @@ pub struct Operands<'a, R> {
     below: &'a [R],
     above: &'a [R],
     views: Columns<'a, R>,
+    room: usize,
     width: usize,
 }
 
 impl<'a, R> Operands<'a, R> {
     #[inline(always)]
     pub fn at(&self, place: Place) -> &'a [R] {
-        let first = (place & !VIEW) as usize * self.width;
+        let first = (place & !VIEW) as usize * self.room;
         match place & VIEW {
             0 if first < self.below.len() => &self.below[first..][..self.width],
-            0 => &self.above[first - self.below.len() - self.width..][..self.width],
+            0 => &self.above[first - self.below.len() - self.room..][..self.width],
             _ => self.views.block((place & !VIEW) as usize),
         }
     }

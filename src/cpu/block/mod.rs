@@ -34,7 +34,7 @@ pub use allocate::View;
 pub(super) use allocate::{Allocation, Schedule, Source, Step, in_place, view};
 pub use exponential::{exp, exp_single};
 pub use fit::FitBlocks;
-pub use fused::{FusedProgram, PRODUCT_ROWS};
+pub use fused::{FusedProgram, PRODUCT_ROWS, elements_read};
 pub use instructions::{Instructions, SimdKernel};
 pub use lanes::{LANES, Lanes};
 pub use merged::MergedTiles;

@@ -65,6 +65,8 @@ macro_rules! lanes {
     }};
 }
 
+pub(super) use lanes;
+
 /// Lanes that the loop of a function takes at a time: those of one vector in WebAssembly, whose code crosses the network.
 const TOGETHER: usize = if cfg!(target_arch = "wasm32") { 2 } else { FEWEST };
 

@@ -70,10 +70,14 @@ impl Graph {
             let turned = self.moved(node, Movement::Permute(order));
             let mut split = rest.clone();
             split.extend([parts, inner / parts]);
-            let split_axis = rest.len() as u32 + 1;
-            let split = self.moved(turned, Movement::Reshape(split));
-            let partial = self.fold(fold, split, &[split_axis]);
-            return self.fold(fold, partial, &[split_axis - 1]);
+            let last = rest.len() as u32;
+            let mut split = self.moved(turned, Movement::Reshape(split));
+            if apart {
+                // Lanes next to each other have columns that are.
+                split = self.moved(split, Movement::Permute([last].into_iter().chain(0..last).chain([last + 1]).collect()));
+            }
+            let partial = self.fold(fold, split, &[last + 1]);
+            return self.fold(fold, partial, &[if apart { 0 } else { last }]);
         }
         self.add(Op::Reduce { fold, axes: axes.to_vec() }, vec![node], rest)
     }

@@ -86,6 +86,7 @@ export interface TensorStep extends NativeTraced {}
 
 /**
  * Statistics of evaluations. `kernels`, `fused` (elementwise operations that ran within others) and `transfers` are those of the last one.
+ * On the CPU `inPlace` elements were read where they lie in memory, and `copied` ones (masked, strided, repeated along an axis) had to be copied first.
  *
  * @example
  * const statistics: TensorStatistics = lw.tensorStatistics();

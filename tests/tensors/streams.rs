@@ -1,0 +1,197 @@
+//! Strips of tensors on the CPU: what is read in place, sums in fixed trees, and exponentials in f32.
+
+use super::support::Random;
+use super::{Bench, compare};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::cpu::block::elements_read;
+use leastwise::device::{Device, Precision};
+use leastwise::program::fused::Fold;
+use leastwise::tensor::graph::Node;
+
+fn cpus() -> impl Iterator<Item = Bench> {
+    [Precision::F64, Precision::F32].into_iter().map(|precision| Bench::cpu(precision, CpuDevice::default_limits()))
+}
+
+/// Elements that were read in place and that were copied since the bench was made.
+fn read(bench: &Bench) -> [u64; 2] {
+    let Device::Cpu(device) = &*bench.device else { panic!("a CPU") };
+    elements_read(device)
+}
+
+/// What `make` makes is computed; how many elements were read in place for it, and how many copied.
+fn counted(bench: &mut Bench, make: impl FnOnce(&mut Bench) -> Node) -> [u64; 2] {
+    let node = make(bench);
+    let before = read(bench);
+    bench.read(&[node]);
+    let after = read(bench);
+    [0, 1].map(|which| after[which] - before[which])
+}
+
+#[test]
+fn whole_tensors_and_rows_are_read_in_place() {
+    for mut bench in cpus() {
+        let mut random = Random::new(11);
+        let [x, y] = [0, 1].map(|_| bench.random(&mut random, &[300, 200]));
+        let row = bench.random(&mut random, &[200]);
+        let of_two = counted(&mut bench, |bench| bench.graph().apply("add", &[x, y]).unwrap());
+        assert_eq!(of_two, [2 * 60_000, 0], "{}", bench.name);
+        // A row is the same memory for every one of them; a column is one number a row.
+        assert_eq!(counted(&mut bench, |bench| bench.graph().apply("mul", &[x, row]).unwrap()), [2 * 60_000, 0], "{}", bench.name);
+        let rows = counted(&mut bench, |bench| bench.graph().reduce("max", Fold::Max, x, &[1.0], false).unwrap());
+        assert_eq!(rows, [60_000, 0], "{}", bench.name);
+        let columns = counted(&mut bench, |bench| bench.graph().reduce("sum", Fold::Sum, x, &[0.0], false).unwrap());
+        assert_eq!(columns, [60_000, 0], "{}", bench.name);
+        // A part of every row is a run for itself; every second element is none.
+        let part = counted(&mut bench, |bench| {
+            let part = bench.graph().slice(x, 1.0, 3.0, 103.0, 1.0).unwrap();
+            bench.graph().apply("exp", &[part]).unwrap()
+        });
+        assert_eq!(part, [30_000, 0], "{}", bench.name);
+        let apart = counted(&mut bench, |bench| {
+            let part = bench.graph().slice(x, 1.0, f64::NAN, f64::NAN, -2.0).unwrap();
+            bench.graph().apply("exp", &[part]).unwrap()
+        });
+        assert_eq!(apart, [0, 30_000], "{}", bench.name);
+    }
+}
+
+/// Sizes around those of vectors, chunks and strips.
+const RAGGED: [u32; 14] = [1, 2, 3, 5, 8, 63, 64, 65, 127, 129, 511, 513, 1025, 2047];
+
+#[test]
+fn ragged_sizes_broadcasts_and_steps_back_agree_with_the_reference() {
+    for mut bench in cpus() {
+        let mut random = Random::new(super::support::fresh_seed());
+        for size in RAGGED {
+            for rows in [1, 3, 17] {
+                let [x, y] = [0, 1].map(|_| bench.random(&mut random, &[rows, size]));
+                let (row, column) = (bench.random(&mut random, &[size]), bench.random(&mut random, &[rows, 1]));
+                let graph = bench.graph();
+                let sum = graph.apply("add", &[x, row]).unwrap();
+                let product = graph.apply("mul", &[sum, column]).unwrap();
+                let turned = graph.slice(y, 1.0, f64::NAN, f64::NAN, -1.0).unwrap();
+                let all = graph.apply("maximum", &[product, turned]).unwrap();
+                let bent = graph.apply("tanh", &[all]).unwrap();
+                let mut nodes = vec![bent, graph.softmax(x, -1.0).unwrap(), graph.layer_norm(y, Some(row), None, 1e-3).unwrap()];
+                for fold in [Fold::Sum, Fold::Max, Fold::Min] {
+                    for axes in [&[0.0][..], &[1.0], &[]] {
+                        nodes.push(graph.reduce("reduce", fold, bent, axes, false).unwrap());
+                        nodes.push(graph.reduce("reduce", fold, y, axes, false).unwrap());
+                    }
+                }
+                let padded = graph.pad(x, 1.0, 2.0, 1.0, 0.5).unwrap();
+                nodes.push(graph.reduce("reduce", Fold::Sum, padded, &[0.0], false).unwrap());
+                bench.check(&format!("{rows} × {size}"), &nodes, 20.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_nothing_are_zero_and_zeros_keep_their_sign() {
+    for mut bench in cpus() {
+        let empty = bench.tensor(&[], &[3, 0]);
+        let zeros = bench.tensor(&[-0.0; 70], &[70]);
+        let graph = bench.graph();
+        let of_nothing = graph.reduce("sum", Fold::Sum, empty, &[1.0], false).unwrap();
+        let of_zeros = graph.reduce("sum", Fold::Sum, zeros, &[], false).unwrap();
+        let found = bench.read(&[of_nothing, of_zeros]);
+        assert_eq!(found[0], [0.0; 3], "{}", bench.name);
+        assert!(found[0].iter().all(|zero| zero.is_sign_positive()), "{}", bench.name);
+        assert!(found[1][0] == 0.0 && found[1][0].is_sign_negative(), "{}: {:?}", bench.name, found[1]);
+    }
+}
+
+#[test]
+fn extremes_have_the_nan_wherever_it_stands() {
+    for mut bench in cpus() {
+        for place in [0, 1, 31, 63, 64, 65, 200, 639, 640, 700] {
+            let values: Vec<f64> = (0..701).map(|i| if i == place { f64::NAN } else { f64::from(i % 13) }).collect();
+            let x = bench.tensor(&values, &[701]);
+            let column = bench.tensor(&values, &[701, 1]);
+            let graph = bench.graph();
+            let [most, least] = [Fold::Max, Fold::Min].map(|fold| graph.reduce("extreme", fold, x, &[], false).unwrap());
+            let down = graph.reduce("extreme", Fold::Max, column, &[0.0], false).unwrap();
+            let found = bench.read(&[most, least, down]);
+            assert!(found.iter().all(|found| found[0].is_nan()), "{}, {place}: {found:?}", bench.name);
+        }
+    }
+}
+
+/// Every so many numbers of f32, of both signs, with those beside ends of ranges.
+fn singles() -> Vec<f64> {
+    let every = (0..0x7f80_0000u32).step_by(30_011).map(f32::from_bits);
+    let ends = [
+        0.0f32,
+        88.722_84,
+        88.722_85,
+        -103.972_08,
+        -87.33655,
+        9.01,
+        9.02,
+        0.173_286,
+        0.346_573_6,
+        f32::INFINITY,
+        f32::NAN,
+        f32::MIN_POSITIVE,
+    ];
+    every.chain(ends).flat_map(|x| [f64::from(x), -f64::from(x)]).collect()
+}
+
+#[test]
+fn exponentials_in_f32_are_within_0_51_ulp() {
+    let values = singles();
+    let mut bench = Bench::cpu(Precision::F32, CpuDevice::default_limits());
+    let x = bench.tensor(&values, &[values.len() as u32]);
+    let graph = bench.graph();
+    let nodes = ["exp", "tanh", "sigmoid"].map(|name| graph.apply(name, &[x]).unwrap());
+    let found = bench.read(&nodes);
+    let right: [fn(f64) -> f64; 3] = [f64::exp, f64::tanh, |x| if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }];
+    for (which, (found, right)) in found.iter().zip(right).enumerate() {
+        let mut worst = (0.0f64, 0.0);
+        for (&x, &found) in values.iter().zip(found) {
+            let right = right(x);
+            if x.is_nan() {
+                assert!(found.is_nan(), "function {which} of NaN: {found}");
+                continue;
+            }
+            if right.abs() >= f64::from(f32::MAX) * (1.0 + 2f64.powi(-25)) {
+                assert_eq!(found, right.signum() * f64::INFINITY, "function {which} of {x}");
+                continue;
+            }
+            let exponent = right.abs().max(f64::from(f32::MIN_POSITIVE)).log2().floor() as i32;
+            let error = (found - right).abs() / 2f64.powi(exponent - 23);
+            if error > worst.0 {
+                worst = (error, x);
+            }
+            assert_eq!(found.is_sign_negative(), right.is_sign_negative(), "function {which} of {x}");
+        }
+        assert!(worst.0 < 0.51, "function {which}: {} ulp at {}", worst.0, worst.1);
+    }
+}
+
+#[test]
+fn strips_have_the_same_bits_on_any_number_of_threads_and_in_any_slices() {
+    for precision in [Precision::F64, Precision::F32] {
+        let mut random = Random::new(5);
+        let values: Vec<f64> = (0..200 * 517).map(|_| random.between(-1.0, 1.0)).collect();
+        let mut run = || {
+            let mut bench = Bench::cpu(precision, CpuDevice::default_limits());
+            let x = bench.tensor(&values, &[200, 517]);
+            let graph = bench.graph();
+            let nodes = [
+                graph.softmax(x, -1.0).unwrap(),
+                graph.layer_norm(x, None, None, 1e-5).unwrap(),
+                graph.reduce("sum", Fold::Sum, x, &[0.0], false).unwrap(),
+                graph.reduce("sum", Fold::Sum, x, &[], false).unwrap(),
+            ];
+            bench.read(&nodes)
+        };
+        let several = run();
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread").install(run);
+        for (place, (several, one)) in several.iter().zip(&one).enumerate() {
+            compare("threads", several, one, 0.0);
+            assert!(several.iter().zip(one).all(|(a, b)| a.to_bits() == b.to_bits()), "tensor {place}");
+        }
+    }
+}
