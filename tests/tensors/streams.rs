@@ -1,11 +1,13 @@
 //! Strips of tensors on the CPU: what is read in place, sums in fixed trees, and exponentials in f32.
 
+use super::Bench;
 use super::support::Random;
-use super::{Bench, compare};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cpu::block::elements_read;
 use leastwise::device::{Device, Precision};
+use leastwise::problem::Reals;
 use leastwise::program::fused::Fold;
+use leastwise::session::{Progress, Session};
 use leastwise::tensor::graph::Node;
 
 fn cpus() -> impl Iterator<Item = Bench> {
@@ -92,10 +94,13 @@ fn sums_of_nothing_are_zero_and_zeros_keep_their_sign() {
     for mut bench in cpus() {
         let empty = bench.tensor(&[], &[3, 0]);
         let zeros = bench.tensor(&[-0.0; 70], &[70]);
+        let columns = bench.tensor(&[-0.0; 210], &[70, 3]);
         let graph = bench.graph();
+        let down = graph.reduce("sum", Fold::Sum, columns, &[0.0], false).unwrap();
         let of_nothing = graph.reduce("sum", Fold::Sum, empty, &[1.0], false).unwrap();
         let of_zeros = graph.reduce("sum", Fold::Sum, zeros, &[], false).unwrap();
-        let found = bench.read(&[of_nothing, of_zeros]);
+        let found = bench.read(&[of_nothing, of_zeros, down]);
+        assert!(found[2].iter().all(|zero| *zero == 0.0 && zero.is_sign_negative()), "{}: {:?}", bench.name, found[2]);
         assert_eq!(found[0], [0.0; 3], "{}", bench.name);
         assert!(found[0].iter().all(|zero| zero.is_sign_positive()), "{}", bench.name);
         assert!(found[1][0] == 0.0 && found[1][0].is_sign_negative(), "{}: {:?}", bench.name, found[1]);
@@ -114,6 +119,13 @@ fn extremes_have_the_nan_wherever_it_stands() {
             let down = graph.reduce("extreme", Fold::Max, column, &[0.0], false).unwrap();
             let found = bench.read(&[most, least, down]);
             assert!(found.iter().all(|found| found[0].is_nan()), "{}, {place}: {found:?}", bench.name);
+            // Beside others, where lanes are results.
+            let beside: Vec<f64> = values.iter().flat_map(|&value| [1.0, value, -1.0]).collect();
+            let beside = bench.tensor(&beside, &[701, 3]);
+            let both = [Fold::Max, Fold::Min].map(|fold| bench.graph().reduce("extreme", fold, beside, &[0.0], false).unwrap());
+            for found in bench.read(&both) {
+                assert!(found[0] == 1.0 && found[1].is_nan() && found[2] == -1.0, "{}, {place}: {found:?}", bench.name);
+            }
         }
     }
 }
@@ -170,28 +182,43 @@ fn exponentials_in_f32_are_within_0_51_ulp() {
     }
 }
 
+/// Tensors of a session on the CPU, by a pool of so many threads, in slices that end at every look at the clock or in one.
+fn evaluated(precision: Precision, threads: usize, deadline_ms: f64, values: &[f64], shape: [u32; 2]) -> (Vec<f64>, usize) {
+    let run = || {
+        let mut session = Session::new(Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits())));
+        let is_double = precision == Precision::F64;
+        let x = session.tensor(Reals::F64(values), &shape, is_double).unwrap()[0];
+        let mut apply = |name: &str, inputs: &[u32], words: &[f64]| session.tensor_operation(name, inputs, words, is_double).unwrap()[0];
+        let doubled = apply("add", &[x, x], &[]);
+        let bent = apply("tanh", &[doubled], &[]);
+        let columns = apply("sum", &[bent], &[0.0, 0.0]);
+        let made = [bent, apply("softmax", &[x], &[-1.0]), columns, apply("sum", &[x], &[0.0]), apply("max", &[x], &[0.0])];
+        let task = session.evaluate_tensors(&[], &made).unwrap();
+        let mut slices = 0;
+        loop {
+            slices += 1;
+            match session.resume(task, deadline_ms).expect("a task that goes on") {
+                Progress::Values(values) => return (values, slices),
+                Progress::Yielded => {}
+                _ => panic!("a task of tensors on the CPU"),
+            }
+        }
+    };
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(run)
+}
+
 #[test]
 fn strips_have_the_same_bits_on_any_number_of_threads_and_in_any_slices() {
     for precision in [Precision::F64, Precision::F32] {
         let mut random = Random::new(5);
-        let values: Vec<f64> = (0..200 * 517).map(|_| random.between(-1.0, 1.0)).collect();
-        let mut run = || {
-            let mut bench = Bench::cpu(precision, CpuDevice::default_limits());
-            let x = bench.tensor(&values, &[200, 517]);
-            let graph = bench.graph();
-            let nodes = [
-                graph.softmax(x, -1.0).unwrap(),
-                graph.layer_norm(x, None, None, 1e-5).unwrap(),
-                graph.reduce("sum", Fold::Sum, x, &[0.0], false).unwrap(),
-                graph.reduce("sum", Fold::Sum, x, &[], false).unwrap(),
-            ];
-            bench.read(&nodes)
-        };
-        let several = run();
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread").install(run);
-        for (place, (several, one)) in several.iter().zip(&one).enumerate() {
-            compare("threads", several, one, 0.0);
-            assert!(several.iter().zip(one).all(|(a, b)| a.to_bits() == b.to_bits()), "tensor {place}");
+        let shape = [400, 1031];
+        let values: Vec<f64> = (0..400 * 1031).map(|_| random.between(-1.0, 1.0)).collect();
+        let (whole, _) = evaluated(precision, 1, f64::INFINITY, &values, shape);
+        for (threads, deadline_ms) in [(1, 0.0), (3, f64::INFINITY), (3, 0.0)] {
+            let (found, slices) = evaluated(precision, threads, deadline_ms, &values, shape);
+            assert!(deadline_ms > 0.0 || slices > 4, "{slices} slices");
+            let same = whole.iter().zip(&found).filter(|(a, b)| a.to_bits() == b.to_bits()).count();
+            assert_eq!((same, found.len()), (whole.len(), whole.len()), "{threads} threads, {slices} slices");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Reductions: the prologue's values, folded.
 //!
 //! A lane's values are folded in their order. Those of a group are 64 lanes first, of which lane k has the elements k, k + 64, …, and
-//! then a tree of halves. So the order depends on sizes alone, and both are loops over vectors.
+//! then a tree of halves. So the order depends on sizes and on how the operand lies, not on strips or threads, and both are loops over
+//! vectors.
 
 use super::views::Filler;
 use super::{Memory, StageProgram, coordinates, inputs};
@@ -12,7 +13,7 @@ use crate::block::parts::Part;
 use crate::real::Real;
 use leastwise_program::fused::{Fold, Folding};
 
-/// How a prologue is folded: with what, by whom, and how many of its axes.
+/// Fold of a prologue: its rule, who folds, and how many axes.
 #[derive(Clone, Copy)]
 pub struct How {
     pub fold: Fold,
@@ -29,9 +30,9 @@ pub struct Folded<'a, 'b, R> {
     pub made: &'b mut [R],
 }
 
-/// How two values become one.
+/// Rule that makes one value of two.
 trait Rule {
-    /// What changes no value, not even the sign of a zero.
+    /// Identity of the rule: it changes no value, not even the sign of a zero.
     const IDENTITY: f64;
 
     fn combine<R: Real>(a: R, b: R) -> R;

@@ -15,13 +15,14 @@ use super::BlockProgram;
 use super::interpreter::{Bound, Inputs};
 use super::lanes::{Columns, FEWEST, LANES};
 use super::parts::{self, Part};
-use super::{SimdKernel, allocate::View};
+use super::{SimdKernel, allocate::Step, allocate::View};
 use crate::half;
 use crate::product::{Factor, Values, multiply};
 use crate::real::Real;
 use crate::{Bindings, Body, CpuDevice, Workgroups};
 use fold::{Folded, How};
 pub(super) use functions::{streamed, streamed_of_two, streamed_sin_cos};
+use leastwise_program::Numerics;
 use leastwise_program::fused::{Anchor, FactorCode, FactorWords, Folding, Fused, Product, Stage, StageWords, Stride, Words};
 use leastwise_recording::binding::*;
 use std::ops::Range;
@@ -38,8 +39,11 @@ const WORDS: usize = 16 * LANES;
 const STRIP: usize = 1 << 14;
 const MOST_LANES: usize = 1 << 10;
 
-/// Steps of a program times items between two looks at the clock: some 0.1 ms.
+/// Operations between two looks at the clock: some 0.1 to 1 ms.
 const SLICE: usize = 1 << 19;
+
+/// Operations that a call of a function stands for.
+const FUNCTION: usize = 16;
 
 /// A stage with registers assigned.
 struct StageProgram {
@@ -60,6 +64,20 @@ impl StageProgram {
         self.block.allocation.steps.len() + self.stage.views.len()
     }
 
+    /// Operations of an item, about.
+    fn operations(&self) -> usize {
+        let each = |step: &Step| {
+            let is_function = match *step {
+                Step::SinCos { .. } => true,
+                Step::Unary { operation, .. } => !matches!(operation.numerics(), Numerics::Instruction | Numerics::BuiltIn(_)),
+                Step::Binary { operation, .. } => matches!(operation.numerics(), Numerics::Function(_)),
+                _ => false,
+            };
+            if is_function { FUNCTION } else { 1 }
+        };
+        self.block.allocation.steps.iter().map(each).sum::<usize>() + self.stage.views.len()
+    }
+
     /// Lanes of a strip.
     fn width<R>(&self) -> usize {
         let values = self.block.allocation.registers + self.stage.views.len() + 1;
@@ -71,7 +89,7 @@ impl StageProgram {
         self.block.allocation.steps.len() == 1 && self.block.allocation.views.len() == 1
     }
 
-    /// Whether it stores what the anchor made, and nothing else.
+    /// True if it stores what the anchor made, and nothing else.
     fn is_plain(&self) -> bool {
         let given = View::Given(self.stage.views.len() as u32);
         self.block.allocation.steps.len() == 1 && self.block.allocation.views == [given] && self.stage.outputs.len() == 1
@@ -89,7 +107,7 @@ pub struct FusedProgram {
     rounds: bool,
 }
 
-/// What a run reads, whichever part of it.
+/// Memory that a run reads, whichever part of it.
 struct Memory<'a, R> {
     slots: [&'a [R]; COUNT],
     /// Halves, two in a word.
@@ -133,9 +151,10 @@ impl FusedProgram {
         !matches!(self.anchor, Anchor::None { .. })
     }
 
-    /// Items between two looks at the clock, where an item is a few operations.
+    /// Items between two looks at the clock, where an item is an element, or two that are kept as halves.
     pub fn slice(&self) -> u32 {
-        (SLICE / self.finish.length().max(1)).max(LANES) as u32
+        let elements = if self.rounds { 2 } else { 1 };
+        (SLICE / (elements * self.finish.operations().max(1))).max(LANES) as u32
     }
 
     /// Computes the workgroups of `work`.
@@ -254,7 +273,7 @@ impl FusedProgram {
     }
 }
 
-/// What a stride adds.
+/// Elements that a stride adds.
 #[inline(always)]
 fn stride(table: &[u32], stride: Stride, word: Option<u32>) -> u32 {
     match (stride, word) {
@@ -270,7 +289,7 @@ fn start_of(table: &[u32], factor: &FactorCode, words: &FactorWords, sizes: u32,
     offsets(table, &factor.batch, &words.batch, sizes, start, b..b + 1)[0]
 }
 
-/// What a group of axes adds to addresses, for its elements in `range`.
+/// Offsets of a group of axes, for its elements in `range`.
 fn offsets(table: &[u32], strides: &[Stride], words: &[Option<u32>], sizes: u32, start: u32, range: Range<u32>) -> Vec<u32> {
     let offset = |element: u32| {
         let (mut rest, mut offset) = (element, start);
@@ -284,7 +303,7 @@ fn offsets(table: &[u32], strides: &[Stride], words: &[Option<u32>], sizes: u32,
     range.map(offset).collect()
 }
 
-/// What a stage reads besides its views: constants.
+/// Inputs of a stage besides its views: constants.
 fn inputs<'a, R: Real>(memory: &Memory<'a, R>) -> Inputs<'a, R> {
     let data = memory.slots[DATA];
     Inputs { count: 0, arena: &[], vector: &[], data, bases: Vec::new(), indices: Vec::new(), views: Vec::new() }

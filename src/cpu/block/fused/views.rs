@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Elements of a row that a strip ends with, where rows are to be read in place: shorter ones are copied, several at a time.
 const ROW: usize = 64;
 
-/// How the elements of a view lie.
+/// Layout of a view's elements.
 #[derive(Clone, Copy)]
 enum Form {
     /// Element after element, of all axes that run.
@@ -39,7 +39,7 @@ pub struct Filler<'a, R> {
     pub memory: &'a Memory<'a, R>,
     /// Lanes of a strip at most.
     pub width: usize,
-    /// What the anchor made, and of which item first.
+    /// Values that the anchor made, and the first one's item.
     made: Option<(&'a [R], usize)>,
     /// The axes whose coordinates run.
     axes: Range<usize>,
@@ -170,7 +170,7 @@ impl<R> Drop for Filler<'_, R> {
     }
 }
 
-/// How the elements of a view lie along the axes that run; none where they are not numbers that can be read as they are.
+/// Layout of a view's elements along the axes that run; none where they are not numbers that can be read as they are.
 fn form<R>(program: &StageProgram, memory: &Memory<R>, number: usize, axes: &Range<usize>) -> Option<Form> {
     let (view, words) = (&program.stage.views[number], &program.words.views[number]);
     let Source::Slot(slot) = view.source else { return None };

@@ -57,7 +57,7 @@ impl Doubles for Pair {
     }
 }
 
-/// Where the lanes of two halves go: numbers that the compiler does not know. Else it makes one conversion of four numbers of two
+/// Lanes of two halves, in their places: numbers that the compiler does not know. Else it makes one conversion of four numbers of two
 /// conversions and a shuffle, and of that scalar code.
 #[inline(always)]
 pub fn halves() -> [v128; 2] {
