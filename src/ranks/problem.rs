@@ -1,7 +1,7 @@
 //! A problem over ranks: declared by all, solved by parts.
 
 use super::declared::{Declared, rows};
-use super::local::Local;
+use super::local::{Local, LocalTable};
 use super::partition::Partition;
 use leastwise_collective::{Communicator, Count, Fault, everybody, failed_elsewhere};
 use leastwise_device::{ABSENT, Command, Device, Precision, Recording, Slice};
@@ -176,7 +176,8 @@ impl RankedProblem {
         if self.local.is_none() || !self.declared.table(table)?.moving {
             return Ok(self.declared.table(table)?.values.clone());
         }
-        let (owned, values) = self.read_own(table)?;
+        let own = self.read_own(table);
+        let (owned, values) = everybody(&*self.communicator, own)?;
         let numbers: Vec<f64> = owned.iter().map(|row| f64::from(*row)).collect();
         let all_rows = self.communicator.gather_varying("rows that are read", &numbers)?;
         let all_values = self.communicator.gather_varying("values that are read", &values)?;
@@ -193,16 +194,30 @@ impl RankedProblem {
     /// # Errors
     /// [`Error::Internal`] for a table that is not there.
     pub fn read_own(&mut self, table: u32) -> Result<(Vec<u32>, Vec<f64>), Error> {
+        self.read_first(table, |of| of.owned as usize)
+    }
+
+    /// The same of all rows that this rank has, with copies of those that other ranks own, behind its own: they have the owner's bits.
+    /// After a fault they are values of rows that are lost else.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a table that is not there.
+    pub fn read_present(&mut self, table: u32) -> Result<(Vec<u32>, Vec<f64>), Error> {
+        self.read_first(table, |of| of.rows.iter().filter(|row| of.places[**row as usize] != ABSENT).count())
+    }
+
+    fn read_first(&mut self, table: u32, count: impl Fn(&LocalTable) -> usize) -> Result<(Vec<u32>, Vec<f64>), Error> {
         let entry = self.declared.table(table)?;
         let Some(local) = &mut self.local else { return Ok(((0..entry.count).collect(), entry.values.clone())) };
-        let owned = local.owned_rows(table).to_vec();
-        let Some(number) = local.tables[table as usize].number.filter(|_| !owned.is_empty()) else { return Ok(Default::default()) };
+        let of = &local.tables[table as usize];
+        let rows = of.rows[..count(of)].to_vec();
+        let Some(number) = of.number.filter(|_| !rows.is_empty()) else { return Ok(Default::default()) };
         local.problem.lay_out_values(&mut self.device)?;
         let mut commands = local.problem.take_uploads();
         let (arena, ..) = local.problem.arenas()?;
         let offset = local.problem.table(number)?.arena;
-        commands.push(Command::Read { slice: Slice { offset, len: owned.len() as u32 * entry.width, ..arena } });
-        Ok((owned, self.device.run(Recording { commands })?))
+        commands.push(Command::Read { slice: Slice { offset, len: rows.len() as u32 * entry.width, ..arena } });
+        Ok((rows, self.device.run(Recording { commands })?))
     }
 
     /// Solves the problem by all ranks together.
