@@ -157,7 +157,8 @@ fn values_of_three_ranks_go_on_by_two() {
 
 #[test]
 fn copies_have_the_bits_of_their_owner() {
-    for (scene, precision) in [(mesh as Scene<RankedProblem>, Precision::F32), (bundle, Precision::F64)] {
+    let scenes: [(Scene<RankedProblem>, Precision); 2] = [(mesh, Precision::F32), (bundle, Precision::F64)];
+    for (scene, precision) in scenes {
         let found = on_all(3, |ranks| {
             let mut problem = ranked(precision, ranks);
             let made = scene(&mut problem);
