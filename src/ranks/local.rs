@@ -109,12 +109,6 @@ impl Local {
         let instances = terms.iter().flatten().map(|term| term.instances.len() as u32).sum();
         Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, instances })
     }
-
-    /// Owned rows of a table by their declared numbers.
-    pub fn owned_rows(&self, table: u32) -> &[u32] {
-        let local = &self.tables[table as usize];
-        &local.rows[..local.owned as usize]
-    }
 }
 
 fn add_term(
