@@ -36,7 +36,7 @@ pub enum Fault {
     /// Ranks were given different things.
     #[error("rank {rank} has other {what} than rank 0: all ranks must declare the same")]
     Differs {
-        /// What differs.
+        /// Name of what differs.
         what: &'static str,
         /// The first rank that differs from rank 0.
         rank: u32,

@@ -61,12 +61,12 @@ impl Kind {
     }
 }
 
-/// What a call is, on which all ranks must agree.
+/// Description of a call, on which all ranks must agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Call {
     /// Kind of the call.
     pub kind: Kind,
-    /// What it is for, in messages.
+    /// Purpose of the call, in messages.
     pub label: &'static str,
     /// Bytes that a rank gives; none where each rank may give another number.
     pub bytes: Option<usize>,
@@ -209,6 +209,30 @@ pub trait Communicator: Send + Sync {
             None => Ok(()),
         }
     }
+}
+
+/// Tells all ranks whether this one has what it made, and hears it of the others. Every rank calls it between collective calls, so
+/// that a failure of one is not a call that it does not make.
+///
+/// # Errors
+/// [`Fault::Refused`] where another rank failed and this one did not; else those of [`Communicator::exchange`].
+pub fn failed_elsewhere<T, E>(communicator: &dyn Communicator, made: &Result<T, E>) -> Result<(), Fault> {
+    let failed = communicator.gather("set-up", &[f64::from(u32::from(made.is_err()))])?;
+    match failed.iter().position(|failed| failed[0] != 0.0) {
+        Some(rank) if made.is_ok() => Err(Fault::Refused(format!("rank {rank} could not set up its part: it has the reason"))),
+        _ => Ok(()),
+    }
+}
+
+/// Result of this rank, once all have theirs.
+///
+/// # Errors
+/// This rank's own first, then those of [`failed_elsewhere`].
+pub fn everybody<T, E: From<Fault>>(communicator: &dyn Communicator, made: Result<T, E>) -> Result<T, E> {
+    let others = failed_elsewhere(communicator, &made);
+    let made = made?;
+    others?;
+    Ok(made)
 }
 
 /// Numbers of bytes, which may lie anywhere.

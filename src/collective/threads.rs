@@ -87,7 +87,8 @@ impl Thread {
             changed.notify_all();
             return round.fault.clone().map_or_else(|| Ok(round.last.clone()), Err);
         }
-        let (number, until) = (round.number, Instant::now() + *deadline);
+        // A deadline that no clock has is none.
+        let (number, until) = (round.number, Instant::now().checked_add(*deadline));
         loop {
             // What is complete counts, whatever came after it.
             if round.number != number {
@@ -96,7 +97,7 @@ impl Thread {
             if let Some(fault) = &round.fault {
                 return Err(fault.clone());
             }
-            let left = until.saturating_duration_since(Instant::now());
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let missing = (0..self.size).filter(|rank| round.slots[*rank as usize].is_none()).collect();
                 let fault = Fault::Late { call: call.label, missing, seconds: deadline.as_secs() };
@@ -104,7 +105,9 @@ impl Thread {
                 changed.notify_all();
                 return Err(fault);
             }
-            round = changed.wait_timeout(round, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+            // Few platforms wait as long as a duration can say: they are asked again.
+            let turn = left.min(Duration::from_secs(3600));
+            round = changed.wait_timeout(round, turn).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
     }
 }
@@ -127,10 +130,10 @@ impl Drop for Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DEADLINE, Kind};
+    use crate::{DEADLINE, Kind, everybody};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// What every rank comes to, which runs as a thread of its own.
+    /// Results of all ranks, each a thread of its own; none of one that panicked.
     fn run<T: Send>(size: u32, deadline: Duration, each: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<Option<T>> {
         let each = &each;
         std::thread::scope(|scope| {
@@ -223,9 +226,9 @@ mod tests {
 
     #[test]
     fn a_rank_that_is_late_is_named() {
-        let gate = std::sync::Barrier::new(3);
-        let found = run(3, Duration::from_millis(50), |ranks| {
-            // Rank 1 is there, but does not call before the others have given up.
+        let gate = std::sync::Barrier::new(2);
+        let found = run(2, Duration::from_millis(20), |ranks| {
+            // Rank 1 is there, but does not call before rank 0 has given up.
             let fault = if ranks.rank() == 1 { Ok(()) } else { ranks.barrier("costs") };
             gate.wait();
             (fault, ranks.barrier("later"))
@@ -235,5 +238,26 @@ mod tests {
             let late = Fault::Late { call: "costs", missing: vec![1], seconds: 0 };
             assert_eq!((first, later), (if rank == 1 { Ok(()) } else { Err(late.clone()) }, Err(late)));
         }
+    }
+
+    #[test]
+    fn a_deadline_may_be_as_long_as_any() {
+        let found = run(2, Duration::MAX, |ranks| ranks.sum("terms", &[1.0]).map(|sums| sums[0]));
+        assert_eq!(found, vec![Some(Ok(2.0)); 2]);
+    }
+
+    #[test]
+    fn a_failure_of_one_rank_is_its_own_and_known_to_the_others() {
+        let found = run(3, DEADLINE, |ranks| {
+            let own = if ranks.rank() == 1 { Err(Fault::Refused("no memory".into())) } else { Ok(ranks.rank()) };
+            (everybody(&*ranks, own), everybody(&*ranks, Ok::<u32, Fault>(7)))
+        });
+        let refused = |message: &str| Err::<u32, _>(Fault::Refused(message.into()));
+        let elsewhere = refused("rank 1 could not set up its part: it has the reason");
+        let expected = [elsewhere.clone(), refused("no memory"), elsewhere];
+        assert_eq!(found, expected.map(|first| Some((first, Ok(7)))));
+        // A failure of its own says more than that the others are gone.
+        let found = run(2, DEADLINE, |ranks| if ranks.rank() == 0 { everybody(&*ranks, refused("no memory")) } else { Ok(7) });
+        assert_eq!(found, [Some(refused("no memory")), Some(Ok(7))]);
     }
 }

@@ -9,14 +9,10 @@ use leastwise_recording::{ABSENT, Collective, Exchange, Fold, Precision};
 use std::sync::Arc;
 
 impl CpuDevice {
-    /// Makes it one of several ranks: recordings may exchange numbers with the others.
-    pub fn join(&mut self, communicator: Arc<dyn Communicator>) {
-        self.communicator = Some(communicator);
-    }
-
-    /// Its rank among others, if it is one.
-    pub fn communicator(&self) -> Option<&Arc<dyn Communicator>> {
-        self.communicator.as_ref()
+    /// Makes it one of several ranks: recordings may exchange numbers with the others. Without a communicator it is alone again.
+    /// Gives the communicator that it had.
+    pub fn join(&mut self, communicator: Option<Arc<dyn Communicator>>) -> Option<Arc<dyn Communicator>> {
+        std::mem::replace(&mut self.communicator, communicator)
     }
 
     /// Gives this rank's part of an exchange, and takes what all ranks gave.
@@ -126,7 +122,7 @@ mod tests {
     use leastwise_recording::validation::validate;
     use leastwise_recording::{Command, Kind as Held, Limits, Playing, Recording, Slice};
 
-    /// What a recording of an exchange brings back on each of two ranks.
+    /// Values that a recording of an exchange brings back on each of two ranks.
     fn run(
         precision: Precision,
         values: [Vec<f64>; 2],
@@ -149,7 +145,7 @@ mod tests {
                 };
                 let refused = validate(&recording, &device).unwrap_err().to_string();
                 assert!(refused.contains("\"test\", an exchange with other ranks"), "{refused}");
-                device.join(ranks);
+                device.join(Some(ranks));
                 validate(&recording, &device).unwrap();
                 match device.resume(&mut crate::Play::new(recording), f64::INFINITY).unwrap() {
                     Playing::Finished(values) => values,

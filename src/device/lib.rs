@@ -142,24 +142,23 @@ impl Device {
         }
     }
 
-    /// Makes it one of several ranks.
+    /// Makes it one of several ranks, or a device alone again. Gives the communicator that it had.
     ///
     /// # Errors
     /// [`Fault::Refused`] on backends that have no exchange of numbers: all but the CPU.
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn join(&mut self, communicator: std::sync::Arc<dyn Communicator>) -> Result<(), DeviceError> {
+    pub fn join(
+        &mut self,
+        communicator: Option<std::sync::Arc<dyn Communicator>>,
+    ) -> Result<Option<std::sync::Arc<dyn Communicator>>, DeviceError> {
         if let Self::Cpu(device) = self {
-            device.join(communicator);
-            return Ok(());
+            return Ok(device.join(communicator));
+        }
+        if communicator.is_none() {
+            return Ok(None);
         }
         let message = format!("ranks exchange numbers on backend \"cpu\" alone, not on \"{}\"", self.backend());
         Err(Fault::Refused(message).into())
-    }
-
-    /// Its rank among others, if it is one.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn communicator(&self) -> Option<&std::sync::Arc<dyn Communicator>> {
-        if let Self::Cpu(device) = self { device.communicator() } else { None }
     }
 
     /// What users call it.

@@ -25,6 +25,8 @@ pub struct Shares {
     pub terms: Vec<u32>,
     /// Names of the terms of all ranks.
     pub names: Vec<String>,
+    /// Partial sums of a kind on any rank at most; 0 until ranks have agreed on it.
+    pub partials: u32,
 }
 
 /// Shares, and the parts of the moving tables once they are laid out.
@@ -44,6 +46,11 @@ impl Problem {
     /// Its part in a problem of several ranks, if it is one.
     pub fn shares(&self) -> Option<&Shares> {
         self.divided.as_ref().map(|divided| &divided.shares)
+    }
+
+    /// Notes how many partial sums of a kind any rank has at most.
+    pub fn set_partials(&mut self, partials: u32) {
+        self.divided.iter_mut().for_each(|divided| divided.shares.partials = partials);
     }
 
     /// Moving tables, without the copies of variables that other ranks own. Only after [`lay_out`](Self::lay_out).
@@ -67,16 +74,18 @@ impl Problem {
         Ok(Arc::new(places))
     }
 
-    /// Cuts the moving tables into owned instances and copies.
+    /// Cuts the moving tables into owned instances and copies. It goes on where an error ended it: what is made is kept.
     pub(super) fn lay_out_shares(&mut self, device: &mut Device, registry: &mut Registry) -> Result<(), Error> {
         let Some(divided) = &mut self.divided else { return Ok(()) };
-        if !divided.counted.is_empty() || !divided.copies.is_empty() {
-            return Ok(());
-        }
-        let (mut counted, mut copies) = (Vec::new(), Vec::new());
-        for (table, &owned) in self.tables.iter().zip(&divided.shares.owned).filter(|(table, _)| table.moving) {
-            for (first, count, list) in [(0, owned, &mut counted), (owned, table.count - owned, &mut copies)] {
+        let Divided { shares, counted, copies } = &mut **divided;
+        let mut made = counted.len() + copies.len();
+        for (table, &owned) in self.tables.iter().zip(&shares.owned).filter(|(table, _)| table.moving) {
+            for (first, count, list) in [(0, owned, &mut *counted), (owned, table.count - owned, &mut *copies)] {
                 if count == 0 {
+                    continue;
+                }
+                if made > 0 {
+                    made -= 1;
                     continue;
                 }
                 let mut part = Table::of_sums(&table.name, table.width, count, true);
@@ -91,7 +100,6 @@ impl Problem {
                 list.push(part);
             }
         }
-        (divided.counted, divided.copies) = (counted, copies);
         Ok(())
     }
 

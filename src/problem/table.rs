@@ -164,6 +164,14 @@ impl Table {
         Ok(values)
     }
 
+    /// Checks values of all instances, or of those in `at`, without writing them.
+    ///
+    /// # Errors
+    /// [`Error`] for values that are not finite, or not on the manifold.
+    pub fn check(&self, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
+        self.settled(values, at).map(drop)
+    }
+
     /// An instance's scalars where it has moved along one of its degrees of freedom.
     pub fn displaced(&self, x: &[f64], along: u32, by: f64) -> Vec<f64> {
         if let Some(manifold) = &self.manifold {

@@ -105,15 +105,9 @@ impl Local {
         };
         let shared = partition.cut.iter().map(place).collect();
         let names = declared.terms.iter().map(|term| term.name.clone()).collect();
-        problem.set_shares(Shares { communicator, owned, shared, unknowns, terms: numbers, names });
+        problem.set_shares(Shares { communicator, owned, shared, unknowns, terms: numbers, names, partials: 0 });
         let instances = terms.iter().flatten().map(|term| term.instances.len() as u32).sum();
         Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, instances })
-    }
-
-    /// Owned rows of a table by their declared numbers.
-    pub fn owned_rows(&self, table: u32) -> &[u32] {
-        let local = &self.tables[table as usize];
-        &local.rows[..local.owned as usize]
     }
 }
 

@@ -1,13 +1,13 @@
 //! A problem over ranks: declared by all, solved by parts.
 
 use super::declared::{Declared, rows};
-use super::local::Local;
+use super::local::{Local, LocalTable};
 use super::partition::Partition;
-use leastwise_collective::{Communicator, Count, Fault};
+use leastwise_collective::{Communicator, Count, Fault, everybody, failed_elsewhere};
 use leastwise_device::{ABSENT, Command, Device, Precision, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Reals, Registry, Shape, TermSpec};
-use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver};
+use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver, agree_on_partials};
 use std::sync::Arc;
 
 /// A problem that all ranks of a group declare alike, and solve together.
@@ -50,7 +50,7 @@ impl RankedProblem {
     /// # Errors
     /// [`Fault::Refused`] on a device that can't be one of several ranks.
     pub fn new(mut device: Device, communicator: Arc<dyn Communicator>) -> Result<Self, Error> {
-        device.join(communicator.clone())?;
+        device.join(Some(communicator.clone()))?;
         Ok(Self { device, registry: Registry::default(), communicator, declared: Declared::default(), local: None })
     }
 
@@ -114,7 +114,14 @@ impl RankedProblem {
             return Err(Error::RowOutOfRange { table: entry.name.clone(), index, count: entry.count });
         }
         let width = entry.width;
-        self.declared.note("write", &[&[table], at].concat(), values);
+        if at.is_empty() {
+            return Ok(());
+        }
+        // Every rank checks all values, also of rows that it does not have: all refuse the same.
+        let mut trial = leastwise_problem::Problem::new();
+        let row = Reals::F64(&entry.values[..width as usize]);
+        let number = trial.add_table(&self.device, &mut self.registry, &entry.name, entry.shapes.clone(), row, entry.moving)?;
+        trial.table(number)?.check(Reals::F64(values), Some(at))?;
         if let Some(local) = &mut self.local {
             let of = &local.tables[table as usize];
             let (places, kept): (Vec<u32>, Vec<u32>) =
@@ -123,6 +130,7 @@ impl RankedProblem {
                 local.problem.write_table(number, Reals::F64(&rows(values, width, &kept)), Some(&places))?;
             }
         }
+        self.declared.note("write", &[&[table], at].concat(), values);
         let known = &mut self.declared.tables[table as usize].values;
         for (row, values) in at.iter().zip(values.chunks(width as usize)) {
             known[(row * width) as usize..][..width as usize].copy_from_slice(values);
@@ -142,13 +150,19 @@ impl RankedProblem {
             return Err(Error::DataLength { term: Some(entry.name.clone()), what, got: values.len(), expected });
         }
         let (width, shared) = (known.width, known.shared);
-        self.declared.note("column", &[term, column], values);
+        // Every rank checks all values, also of instances that it does not have: all refuse the same.
+        Reals::F64(values).finite(self.device.precision().largest()).map_err(|(position, value)| {
+            let what = format!("term \"{}\": data column \"{}\"", entry.name, known.name);
+            let instance = if shared { None } else { Some(position as u32 / width) };
+            Error::not_finite(Some(entry.name.clone()), instance, what, (position, value))
+        })?;
         if let Some(local) = &mut self.local
             && let Some(of) = &local.terms[term as usize]
         {
             let own = if shared { values.to_vec() } else { rows(values, width, &of.instances) };
             local.problem.set_column(of.number, column, Reals::F64(&own))?;
         }
+        self.declared.note("column", &[term, column], values);
         self.declared.terms[term as usize].columns[column as usize].values = values.to_vec();
         Ok(())
     }
@@ -162,7 +176,8 @@ impl RankedProblem {
         if self.local.is_none() || !self.declared.table(table)?.moving {
             return Ok(self.declared.table(table)?.values.clone());
         }
-        let (owned, values) = self.read_own(table)?;
+        let own = self.read_own(table);
+        let (owned, values) = everybody(&*self.communicator, own)?;
         let numbers: Vec<f64> = owned.iter().map(|row| f64::from(*row)).collect();
         let all_rows = self.communicator.gather_varying("rows that are read", &numbers)?;
         let all_values = self.communicator.gather_varying("values that are read", &values)?;
@@ -179,16 +194,30 @@ impl RankedProblem {
     /// # Errors
     /// [`Error::Internal`] for a table that is not there.
     pub fn read_own(&mut self, table: u32) -> Result<(Vec<u32>, Vec<f64>), Error> {
+        self.read_first(table, |of| of.owned as usize)
+    }
+
+    /// The same of all rows that this rank has, with copies of those that other ranks own, behind its own: they have the owner's bits.
+    /// After a fault they are values of rows that are lost else.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] for a table that is not there.
+    pub fn read_present(&mut self, table: u32) -> Result<(Vec<u32>, Vec<f64>), Error> {
+        self.read_first(table, |of| of.rows.iter().filter(|row| of.places[**row as usize] != ABSENT).count())
+    }
+
+    fn read_first(&mut self, table: u32, count: impl Fn(&LocalTable) -> usize) -> Result<(Vec<u32>, Vec<f64>), Error> {
         let entry = self.declared.table(table)?;
         let Some(local) = &mut self.local else { return Ok(((0..entry.count).collect(), entry.values.clone())) };
-        let owned = local.owned_rows(table).to_vec();
-        let Some(number) = local.tables[table as usize].number.filter(|_| !owned.is_empty()) else { return Ok(Default::default()) };
+        let of = &local.tables[table as usize];
+        let rows = of.rows[..count(of)].to_vec();
+        let Some(number) = of.number.filter(|_| !rows.is_empty()) else { return Ok(Default::default()) };
         local.problem.lay_out_values(&mut self.device)?;
         let mut commands = local.problem.take_uploads();
         let (arena, ..) = local.problem.arenas()?;
         let offset = local.problem.table(number)?.arena;
-        commands.push(Command::Read { slice: Slice { offset, len: owned.len() as u32 * entry.width, ..arena } });
-        Ok((owned, self.device.run(Recording { commands })?))
+        commands.push(Command::Read { slice: Slice { offset, len: rows.len() as u32 * entry.width, ..arena } });
+        Ok((rows, self.device.run(Recording { commands })?))
     }
 
     /// Solves the problem by all ranks together.
@@ -205,17 +234,25 @@ impl RankedProblem {
     /// # Errors
     /// Those of [`solve`](Self::solve).
     pub fn solve_with(&mut self, options: &Options, mut each: impl FnMut(&Iteration)) -> Result<RankedReport, Error> {
-        let options = supported(options)?;
         let before = self.communicator.traffic().total();
+        // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
         self.communicator.agree("terms, data or options", of_options.0)?;
+        let settings = supported(options)?.settings()?;
         self.divide()?;
         let Self { device, registry, communicator, local, declared } = self;
         let local = local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
-        let made = Solver::new(device, registry, &mut local.problem, options.settings()?);
-        let mut solver = everybody(communicator, made)?;
-        let result = drive(device, local, &mut solver, &mut each);
+        let laid_out = local.problem.lay_out(device, registry);
+        everybody(&**communicator, laid_out)?;
+        agree_on_partials(device, &mut local.problem)?;
+        let made = Solver::new(device, registry, &mut local.problem, settings);
+        let others = failed_elsewhere(&**communicator, &made);
+        let mut solver = made?;
+        let result = match others {
+            Ok(()) => drive(device, local, &mut solver, &mut each),
+            Err(fault) => Err(fault.into()),
+        };
         let exchanged = solver.workspace().exchanged().unwrap_or_default();
         solver.buffers().into_iter().for_each(|buffer| device.free(buffer));
         // A part of a problem is freer than the whole.
@@ -267,17 +304,8 @@ impl RankedProblem {
             return Err(Fault::Refused(message).into());
         }
         let made = Local::new((&self.device, &mut self.registry), &self.declared, &partition, self.communicator.clone());
-        self.local = Some(everybody(&self.communicator, made)?);
+        self.local = Some(everybody(&*self.communicator, made)?);
         Ok(())
-    }
-}
-
-/// What a rank made, once all have made theirs.
-fn everybody<T>(communicator: &Arc<dyn Communicator>, made: Result<T, Error>) -> Result<T, Error> {
-    let failed = communicator.gather("set-up", &[f64::from(u32::from(made.is_err()))])?;
-    match (made, failed.iter().position(|failed| failed[0] != 0.0)) {
-        (Ok(_), Some(rank)) => Err(Fault::Refused(format!("rank {rank} could not set up its part: it has the reason")).into()),
-        (made, _) => made,
     }
 }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 /// Place of an element that this rank does not have.
 pub const ABSENT: u32 = u32::MAX;
 
-/// How partial sums of a kind are combined.
+/// Ways to combine partial sums of a kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
     /// Their sum.
     Sum,
     /// The largest of them.
     Largest,
-    /// A sum and, in the kind behind it, what rounding took from it.
+    /// A sum and, in the kind behind it, its part that rounding took.
     Exact,
 }
 
@@ -58,7 +58,7 @@ pub enum Exchange {
 /// A message to all ranks, and what becomes of theirs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Collective {
-    /// What it is for, in messages.
+    /// Purpose of the message, in errors.
     pub label: &'static str,
     /// Its parts, in order.
     pub parts: Vec<Exchange>,

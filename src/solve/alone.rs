@@ -6,7 +6,7 @@ use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
 use leastwise_problem::Problem;
 
-/// How partial sums of a kind are combined.
+/// Ways to combine partial sums of a kind.
 #[derive(Clone, Copy)]
 pub(super) enum Fold {
     Sum,

@@ -46,7 +46,7 @@ pub use method::{Dogleg, Method};
 pub use nonfinite::NonFiniteResidual;
 pub use options::{Options, Settings};
 #[cfg(not(target_arch = "wasm32"))]
-pub use ranks::Exchanged;
+pub use ranks::{Exchanged, agree_on_partials};
 pub use report::{EvaluatorReport, Iteration, ProductReport, Refinement, RefinementState, Report, Termination};
 pub use segment_sums::Summing;
 pub use snapshot_layout::SnapshotLayout;

@@ -18,6 +18,9 @@
 //! | the first step | partial sums of two kinds |
 
 use super::Workspace;
+use super::buffers::Lengths;
+use super::reduction::Reduction;
+use super::workspace::Needs;
 
 pub(super) use leastwise_device::Fold;
 use leastwise_device::{BufferId, Collective, Command, Device, Exchange, Kind, Slice};
@@ -26,7 +29,7 @@ use leastwise_error::Error;
 use leastwise_problem::Problem;
 use std::sync::Arc;
 
-/// What a workspace of a rank has besides.
+/// Additions to a workspace of a rank.
 pub(super) struct Ranked {
     /// Partial sums of a kind on any rank at most.
     each: u32,
@@ -38,10 +41,13 @@ pub(super) struct Ranked {
 }
 
 impl Ranked {
-    /// What a problem's part needs, which has so many partial sums of a kind; none where there are no ranks.
+    /// Additions for a problem's part, which has so many partial sums of a kind itself; none where there are no ranks.
     pub fn new(device: &mut Device, problem: &Problem, partials: u32) -> Result<Option<Self>, Error> {
         let Some(shares) = problem.shares() else { return Ok(None) };
-        let each = shares.communicator.largest("partial sums", &[partials.into()])?[0] as u32;
+        let each = shares.partials;
+        if each < partials {
+            return Err(Error::Internal("ranks have not agreed on a number of partial sums"));
+        }
         let (in_vectors, in_blocks) = (problem.shared_places(false)?, problem.shared_places(true)?);
         let len = problem.vector_len();
         let owned_scale = Slice { buffer: device.allocate(Kind::Real, len, "damping of owned variables")?, offset: 0, len };
@@ -57,6 +63,18 @@ impl Ranked {
     pub fn distance(&self) -> u32 {
         self.each
     }
+}
+
+/// Has all ranks agree on a number of partial sums, once all have laid out their parts: a solver is then set up without the others.
+///
+/// # Errors
+/// A [`leastwise_error::Error`] of a problem that is not laid out, and those of collective calls.
+pub fn agree_on_partials(device: &Device, problem: &mut Problem) -> Result<(), Error> {
+    let own = Lengths::new(device, problem, Needs::default(), Reduction::on(device))?.partial_distance;
+    let Some(shares) = problem.shares() else { return Ok(()) };
+    let most = shares.communicator.largest("partial sums", &[own.into()])?[0] as u32;
+    problem.set_partials(most);
+    Ok(())
 }
 
 /// Sizes that the bytes of a step follow from, in elements.

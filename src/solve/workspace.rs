@@ -31,7 +31,7 @@ pub struct Workspace {
     pub(super) solves_systems: bool,
     reduction: Reduction,
     fixed: StaticKernels,
-    /// What it exchanges with other ranks.
+    /// Exchanges with other ranks.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) ranked: Option<super::ranks::Ranked>,
     /// `gather` in the precision of inner iterations.

@@ -50,6 +50,7 @@ fn by_ranks(points: &[f32], options: &Options, size: u32) -> Vec<(Outcome, u64)>
         let own = part(points, ranks.rank(), size);
         let outcome = over_ranks(&mut device, ranks.clone(), own, options).unwrap();
         assert_eq!(device.counters().bytes_live, 0, "buffers are left");
+        assert!(device.join(None).unwrap().is_none(), "the device is alone again");
         (outcome, ranks.traffic().of(Kind::Reduce).given)
     })
 }
@@ -107,7 +108,10 @@ fn faults_of_a_rank_are_told_to_all() {
     let message = |error: Error| error.to_string();
     let ranks_found = on_all(3, |ranks| {
         let own = if ranks.rank() == 1 { Vec::new() } else { all.clone() };
-        message(over_ranks(&mut device(), ranks, own, &lloyd()).unwrap_err())
+        let mut device = device();
+        let error = over_ranks(&mut device, ranks, own, &lloyd()).unwrap_err();
+        assert!(device.join(None).unwrap().is_none(), "the device is alone again");
+        message(error)
     });
     assert_eq!(ranks_found, vec!["cluster(): rank 1 has no points"; 3]);
     let found = on_all(2, |ranks| {
@@ -115,7 +119,30 @@ fn faults_of_a_rank_are_told_to_all() {
         over_ranks(&mut device(), ranks, all.clone(), &options).unwrap_err()
     });
     let differs = Error::Device(DeviceError::Ranks(Fault::Differs { what: "options", rank: 1 }));
+    assert_eq!(found, vec![differs.clone(); 2]);
+    // Options that one rank alone would refuse.
+    let found = on_all(2, |ranks| {
+        let options = Options { method: if ranks.rank() == 1 { Some(Method::Anneal) } else { lloyd().method }, ..lloyd() };
+        over_ranks(&mut device(), ranks, all.clone(), &options).unwrap_err()
+    });
     assert_eq!(found, vec![differs; 2]);
+    let found = on_all(2, |ranks| {
+        let own = if ranks.rank() == 1 { all[1..].to_vec() } else { all.clone() };
+        message(over_ranks(&mut device(), ranks, own, &lloyd()).unwrap_err())
+    });
+    assert_eq!(found[0], "cluster(): rank 1 has points that are not whole rows");
+    assert!(found[1].contains("a multiple of dim = 6"), "{}", found[1]);
+    // A device without room for what iterations have.
+    let found = on_all(2, |ranks| {
+        let mut limits = CpuDevice::default_limits();
+        limits.buffer_bytes = if ranks.rank() == 1 { 4096 } else { limits.buffer_bytes };
+        let mut device = Device::Cpu(CpuDevice::new(Precision::F32, limits));
+        let error = over_ranks(&mut device, ranks.clone(), all.clone(), &lloyd()).unwrap_err();
+        assert_eq!((device.counters().bytes_live, ranks.barrier("after")), (0, Ok(())));
+        message(error)
+    });
+    assert_eq!(found[0], "rank 1 could not set up its part: it has the reason");
+    assert!(!found[1].contains("it has the reason"), "{}", found[1]);
     let found = on_all(2, |ranks| {
         let mut own = all.clone();
         own[8] = if ranks.rank() == 1 { f32::NAN } else { own[8] };

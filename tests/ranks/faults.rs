@@ -5,7 +5,8 @@ use super::{bits, on_all, on_ranks};
 use crate::support::*;
 use leastwise::Error;
 use leastwise::collective::{DEADLINE, Fault, threads};
-use leastwise::device::{Device, DeviceError, Precision};
+use leastwise::device::cpu::CpuDevice;
+use leastwise::device::{Device, DeviceError, Limits, Precision};
 use leastwise::problem::Reals;
 use leastwise::ranks::RankedProblem;
 use leastwise::solve::Options;
@@ -94,6 +95,79 @@ fn other_data_terms_options_or_edits_on_one_rank_are_told_to_all() {
         fault(problem.solve(&options()).unwrap_err())
     });
     assert_eq!(found, vec![differs(1); 2]);
+}
+
+#[test]
+fn options_that_one_rank_alone_would_refuse_are_told_to_all() {
+    let differs = Fault::Differs { what: "terms, data or options", rank: 1 };
+    let found = on_all(3, |ranks| {
+        let rank = ranks.rank();
+        let mut problem = ranked(Precision::F64, ranks);
+        mesh(&mut problem);
+        let method = (rank == 1).then(|| "dogleg".to_string());
+        let found = fault(problem.solve(&Options { method, ..options() }).unwrap_err());
+        (found, problem.solve(&options()).unwrap().report.cost.to_bits())
+    });
+    assert_eq!(found, vec![(differs, found[0].1); 3]);
+}
+
+#[test]
+fn values_that_are_refused_are_refused_by_all_and_change_nothing() {
+    let expected = on_all(3, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        bundle(&mut problem);
+        problem.solve(&options()).unwrap();
+        problem.solve(&options()).unwrap().report.cost.to_bits()
+    });
+    let found = on_all(3, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        let made = bundle(&mut problem);
+        problem.solve(&options()).unwrap();
+        // Row 0 of the poses and instance 2 are not on all ranks.
+        let mut data = made.data.clone();
+        data[5] = f64::INFINITY;
+        let errors = [
+            problem.write(made.tables[0], &[0.0; 7], Some(&[0])),
+            problem.write(made.tables[1], &[1.0, f64::NAN, 1.0], Some(&[3])),
+            problem.set_column(made.edited, 0, &data),
+        ]
+        .map(|refused| refused.unwrap_err().to_string());
+        (errors, problem.solve(&options()).unwrap().report.cost.to_bits())
+    });
+    assert_eq!(found, vec![(found[0].0.clone(), expected[0]); 3]);
+    for (error, part) in found[0].0.iter().zip(["pose", "point", "pixel"]) {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_rank_that_can_not_set_up_its_part_keeps_the_reason_and_leaves_the_others_in_order() {
+    let mut refused = 0;
+    // From where tables do not fit to where all does.
+    for bytes in [4096, 6144, 8192, 12288, 16384, 24576, 32768, 1 << 20] {
+        let found = on_all(3, |ranks| {
+            let mut limits = CpuDevice::default_limits();
+            if ranks.rank() == 1 {
+                limits = Limits { buffer_bytes: bytes, ..limits };
+            }
+            let mut problem = RankedProblem::new(Device::Cpu(CpuDevice::new(Precision::F64, limits)), ranks.clone()).unwrap();
+            mesh(&mut problem);
+            let solved = problem.solve(&options()).map(|report| report.report.cost.to_bits());
+            (solved, ranks.barrier("after"))
+        });
+        assert!(found.iter().all(|(_, after)| *after == Ok(())), "{bytes} bytes: ranks go on");
+        if found[1].0.is_ok() {
+            assert_eq!([&found[0].0, &found[2].0], [&found[1].0; 2]);
+            continue;
+        }
+        refused += 1;
+        assert!(!matches!(found[1].0, Err(Error::Device(DeviceError::Ranks(_)))), "{bytes} bytes: {:?}", found[1].0);
+        for rank in [0, 2] {
+            let told = fault(found[rank].0.clone().unwrap_err());
+            assert_eq!(told, Fault::Refused("rank 1 could not set up its part: it has the reason".into()));
+        }
+    }
+    assert!((1..8).contains(&refused), "{refused} of 8");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use leastwise::collective::{Communicator, DEADLINE, threads};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What each of so many ranks comes to; nothing of one that panics.
+/// Results of so many ranks; none of one that panics.
 pub fn on_ranks<T: Send>(size: u32, each: impl Fn(Arc<dyn Communicator>) -> T + Sync) -> Vec<Option<T>> {
     let each = &each;
     std::thread::scope(|scope| {

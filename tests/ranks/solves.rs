@@ -156,6 +156,94 @@ fn values_of_three_ranks_go_on_by_two() {
 }
 
 #[test]
+fn copies_have_the_bits_of_their_owner() {
+    let scenes: [(Scene<RankedProblem>, Precision); 2] = [(mesh, Precision::F32), (bundle, Precision::F64)];
+    for (scene, precision) in scenes {
+        let found = on_all(3, |ranks| {
+            let mut problem = ranked(precision, ranks);
+            let made = scene(&mut problem);
+            let report = problem.solve(&options()).unwrap();
+            let parts = made.tables.iter().map(|table| {
+                let (own, present) = (problem.read_own(*table).unwrap().0, problem.read_present(*table).unwrap());
+                (own, present, problem.read(*table).unwrap())
+            });
+            (report.cut_variables, parts.collect::<Vec<_>>())
+        });
+        let (mut copies, cut) = (0, found[0].0);
+        for (own, (rows, values), all) in found.into_iter().flat_map(|(_, parts)| parts) {
+            let width = values.len() / rows.len();
+            assert_eq!(rows[..own.len()], own);
+            for (row, values) in rows.iter().zip(values.chunks(width)) {
+                assert_eq!(bits(values), bits(&all[*row as usize * width..][..width]), "row {row}");
+            }
+            copies += rows.len() - own.len();
+        }
+        assert!(cut > 0 && copies >= cut as usize, "{copies} copies of {cut} variables");
+    }
+}
+
+/// Residuals of one scalar each, of rows of a table: `column` has what a tape takes besides.
+fn scalars(problem: &mut RankedProblem, name: &str, table: u32, rows: Vec<u32>, tape: &Tape, outputs: &[u32], data: &[f64]) {
+    let spec = leastwise::problem::TermSpec {
+        slots: vec![leastwise::problem::Slot { table, column: 0 }],
+        columns: vec![leastwise::problem::Column { name: "data".into(), width: 1, shared: false, values: Reals::F64(data) }],
+        tape: &tape.words,
+        outputs,
+        ..plain(name, rows.len() as u32)
+    };
+    Declare::term(problem, &leastwise::problem::TermSpec { indices: vec![rows], ..spec });
+}
+
+#[test]
+fn a_rank_may_own_no_variable() {
+    // A mean: all instances have the one variable, which one rank owns.
+    let data: Vec<f64> = (0..12).map(|number| f64::from(number * number)).collect();
+    let found = on_all(3, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        let table = Declare::table(&mut problem, "x", vec![leastwise::problem::Shape::Euclidean(1)], &[40.0], true);
+        let mut tape = Tape::default();
+        let [x, goal] = [0, 1].map(|source| tape.input(source));
+        let outputs = [tape.op(leastwise::expr::Opcode::Sub, &[x, goal])];
+        scalars(&mut problem, "pulls", table, vec![0; 12], &tape, &outputs, &data);
+        let report = problem.solve(&options()).unwrap();
+        assert_eq!((report.cut_variables, report.instances), (1, 4));
+        (problem.read_own(table).unwrap().0.len(), problem.read(table).unwrap(), report.report.cost.to_bits())
+    });
+    assert_eq!(found.iter().map(|found| found.0).sum::<usize>(), 1);
+    let mean = data.iter().sum::<f64>() / 12.0;
+    for (_, values, cost) in &found {
+        assert!((values[0] - mean).abs() < 1e-9, "{} and {mean}", values[0]);
+        assert_eq!((bits(values), *cost), (bits(&found[0].1), found[0].2));
+    }
+}
+
+#[test]
+fn a_trial_point_that_is_not_finite_on_one_rank_is_rejected_by_all() {
+    // Two islands: ln x = -3 from 1, whose first step leads below 0, and a row that goes straight to 5.
+    let found = on_all(2, |ranks| {
+        let mut problem = ranked(Precision::F64, ranks);
+        let tables = ["curved", "straight"].map(|name| {
+            let table = Declare::table(&mut problem, name, vec![leastwise::problem::Shape::Euclidean(1)], &[1.0], true);
+            let mut tape = Tape::default();
+            let [x, goal] = [0, 1].map(|source| tape.input(source));
+            let (curved, goals) = (name == "curved", [if name == "curved" { -3.0 } else { 5.0 }; 2]);
+            let value = if curved { tape.op(leastwise::expr::Opcode::Log, &[x]) } else { x };
+            let outputs = [tape.op(leastwise::expr::Opcode::Sub, &[value, goal])];
+            scalars(&mut problem, name, table, vec![0; 2], &tape, &outputs, &goals);
+            table
+        });
+        let report = problem.solve(&options()).unwrap();
+        assert_eq!((report.cut_variables, report.instances), (0, 2));
+        let steps: Vec<_> = report.report.iterations.iter().map(|step| (step.accepted, step.cost.to_bits())).collect();
+        (steps, tables.map(|table| problem.read(table).unwrap()[0]))
+    });
+    assert_eq!(found[0], found[1]);
+    let (steps, [curved, straight]) = &found[0];
+    assert!(!steps[0].0, "the first step leads where there is no logarithm");
+    assert!((curved - (-3.0f64).exp()).abs() < 1e-6 && (straight - 5.0).abs() < 1e-6, "{curved}, {straight}");
+}
+
+#[test]
 fn a_variable_that_nothing_touches_keeps_its_value_and_a_rank_may_lack_a_table() {
     // Two islands of one spring each, with tables of their own: each rank has one of them.
     let found = on_all(2, |ranks| {

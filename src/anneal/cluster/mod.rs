@@ -310,7 +310,7 @@ impl Clustering {
     }
 }
 
-/// What a clustering comes to, of anchors, labels, and the points of every anchor.
+/// Outcome of a clustering, of anchors, labels, and the points of every anchor.
 fn outcome(points: &Points, settings: &Settings, log: Log, anchors: &[f64], mut labels: Vec<u32>, mut counts: Vec<u32>) -> Outcome {
     let mut centroids = points.restored(anchors);
     // Of a codebook nothing is kept that no point belongs to; the published one keeps what it merged.

@@ -10,7 +10,8 @@ use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::Workspace;
 use super::{Log, Mean, Method, Options, Outcome, Settings, outcome, state};
-use leastwise_collective::{Communicator, Fault, Fingerprint};
+use crate::rows;
+use leastwise_collective::{Communicator, Fault, Fingerprint, everybody, failed_elsewhere};
 use leastwise_device::{Collective, Command, Device, Exchange, Fold, Kind, Slice};
 use leastwise_error::Error;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ pub struct Combined {
 }
 
 impl Combined {
-    /// What to exchange of the partial sums that are on this rank.
+    /// Exchange of the partial sums that are on this rank.
     pub fn exchange(self, partials: Slice, distance: u32, [runs, changes]: [u32; 2]) -> Command {
         let buffer = partials.buffer;
         let energy = Exchange::Partials { buffer, first: 0, distance, folds: &[Fold::Exact], count: runs, each: self.runs };
@@ -52,8 +53,13 @@ impl Combined {
 ///
 /// # Errors
 /// [`Error::InvalidOption`] for methods and means that ranks do not have, [`Fault::Differs`] where a rank has other options,
-/// [`Fault::Refused`] where a rank has no points, those of [`Clustering::new`](super::Clustering::new), and any other [`Fault`].
+/// [`Fault::Refused`] where a rank has no points, or failed in what it alone does, which says why; those of
+/// [`Clustering::new`](super::Clustering::new), and any other [`Fault`]. The device has the communicator that it had before.
 pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec<f32>, options: &Options) -> Result<Outcome, Error> {
+    // Options are compared as they came: what one rank alone would refuse is told to all.
+    let mut fingerprint = Fingerprint::default();
+    fingerprint.add(format!("{options:?}").as_bytes());
+    ranks.agree("options", fingerprint.0)?;
     let settings = options.settings()?;
     let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
     match settings {
@@ -61,12 +67,26 @@ pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec
         Settings { mean: Mean::Trim(_), .. } => return refuse("ranks have no mean: { trim }, which sorts the points of all"),
         _ => {}
     }
-    device.join(ranks.clone())?;
-    let mut fingerprint = Fingerprint::default();
-    fingerprint.add(format!("{options:?}").as_bytes());
-    ranks.agree("options", fingerprint.0)?;
-    let dimensions = settings.dimensions as usize;
-    let counts: Vec<f64> = ranks.gather("numbers of points", &[(points.len() / dimensions) as f64])?.concat();
+    let joined = device.join(Some(ranks.clone()));
+    let others = failed_elsewhere(&*ranks, &joined);
+    let before = joined?;
+    let found = match others {
+        Ok(()) => joined_ranks(device, &*ranks, points, &settings),
+        Err(fault) => Err(fault.into()),
+    };
+    device.join(before)?;
+    found
+}
+
+/// The same on a device that is one of the ranks.
+fn joined_ranks(device: &mut Device, ranks: &dyn Communicator, points: Vec<f32>, settings: &Settings) -> Result<Outcome, Error> {
+    // Rows that are not whole are told to all by their number.
+    let own = points.len() as f64 / f64::from(settings.dimensions);
+    let counts: Vec<f64> = ranks.gather("numbers of points", &[own])?.concat();
+    rows::count("points", points.len(), settings.dimensions as usize)?;
+    if let Some(rank) = counts.iter().position(|count| count.fract() != 0.0) {
+        return Err(Fault::Refused(format!("cluster(): rank {rank} has points that are not whole rows")).into());
+    }
     if let Some(rank) = counts.iter().position(|count| *count == 0.0) {
         return Err(Fault::Refused(format!("cluster(): rank {rank} has no points")).into());
     }
@@ -74,12 +94,17 @@ pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec
     if total > f64::from(u32::MAX / 2) {
         return Err(Error::Limits(format!("{total} points, where 2147483647 can be clustered at once")));
     }
-    let points = Points::over_ranks(points, settings.dimensions, (&*ranks, total as usize))?;
-    let settings = Settings { clusters: settings.clusters.min(total as u32), ..settings };
-    let anchors = start(device, &*ranks, &settings, &points, [first as u32, total as u32])?;
-    let work = Workspace::new(device, &points, &settings, settings.clusters)?;
-    let mut script = Script::new(work);
-    let found = iterate(device, &*ranks, &mut script, &settings, &points, anchors, total);
+    let points = Points::over_ranks(points, settings.dimensions, (ranks, total as usize))?;
+    let settings = Settings { clusters: settings.clusters.min(total as u32), ..*settings };
+    let started = start(device, ranks, &settings, &points, [first as u32, total as u32]);
+    let anchors = everybody(ranks, started)?;
+    let made = Workspace::new(device, &points, &settings, settings.clusters).map(Script::new);
+    let others = failed_elsewhere(ranks, &made);
+    let mut script = made?;
+    let found = match others {
+        Ok(()) => iterate(device, ranks, &mut script, &settings, &points, anchors, total),
+        Err(fault) => Err(fault.into()),
+    };
     script.buffers().for_each(|buffer| device.free(buffer));
     let (log, anchors, labels) = found?;
     let mut counts = vec![0.0; log.clusters as usize];
@@ -160,11 +185,14 @@ fn join(device: &mut Device, ranks: &dyn Communicator, work: &mut Workspace) -> 
     // Where one brings points anew in every iteration, all do: they make as many iterations between two looks at the state.
     work.resident &= most[2] == 0.0;
     let needed = work.first_change() + combined.changes;
+    let mut longer = Ok(());
     if work.partials.len < needed {
-        let buffer = device.allocate(Kind::Real, needed, "partial sums")?;
-        device.free(work.partials.buffer);
-        work.partials = Slice { buffer, offset: 0, len: needed };
+        longer = device.allocate(Kind::Real, needed, "partial sums").map(|buffer| {
+            device.free(work.partials.buffer);
+            work.partials = Slice { buffer, offset: 0, len: needed };
+        });
     }
+    everybody(ranks, longer.map_err(Error::from))?;
     work.combined = Some(combined);
     Ok(())
 }
