@@ -30,7 +30,7 @@ interface Given { readonly points: WeakRef<Points>; readonly length: number; rea
 /** @internal */
 export class VectorIndexOf implements VectorIndex {
   #disposed = false;
-  #sketches = true;
+  #sketches: boolean | "bits" = true;
   #searching: "auto" | "cpu" | "device" = "auto";
   /** Undefined of an index from a file, as long as nobody asked. */
   #hasGraph: boolean | undefined;
@@ -72,11 +72,11 @@ export class VectorIndexOf implements VectorIndex {
     };
   }
 
-  get sketches(): boolean { return this.#sketches; }
-  set sketches(may: boolean) {
+  get sketches(): boolean | "bits" { return this.#sketches; }
+  set sketches(may: boolean | "bits") {
     const index = this.#alive();
-    flag("sketches", may, {});
-    this.tasks.call((native) => native.setIndexSketching(index, may));
+    if (may !== "bits") flag("sketches", may, {});
+    this.tasks.call((native) => native.setIndexSketching(index, may === "bits" ? 1 : may ? 8 : 0));
     this.#sketches = may;
   }
 
