@@ -22,6 +22,8 @@ export interface Searchable {
   clusters(): number;
   /** Loads what walks in a graph need, if there is one; undefined where nothing is to be waited for. */
   walks(): Promise<void> | undefined;
+  /** True if searches through lists go by one-bit sketches. */
+  readonly byBits?: boolean;
   /** Search of an index whose codes are in its file. */
   readonly lazily?: (query: LazyQuery) => Promise<NativeHits>;
 }
@@ -112,11 +114,11 @@ function scatter(hits: NativeHits, queries: readonly number[], k: number, ids: U
 async function find(index: Searchable, rows: Floats, { k, probes, effort, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
   const run = async (asked: Floats, most: number | undefined, allowed: Uint8Array | undefined) => {
     if (index.lazily) return index.lazily({ rows: asked, k, probes: most, effort: most === undefined ? effort : undefined, allowed, signal });
-    const loading = most === undefined ? index.walks() : undefined;
+    const loading = most === undefined || index.byBits ? index.walks() : undefined, beam = most === undefined || index.byBits ? effort : undefined;
     // Callers may write to their arrays meanwhile.
     if (loading) [asked, allowed] = [asked.slice(), allowed?.slice()];
     if (loading) await loading;
-    const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, most === undefined ? effort : undefined, allowed && grown(allowed, index)));
+    const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, beam, allowed && grown(allowed, index)));
     return (await index.tasks.run(task, { signal, onAbort: "reject" })).hits!;
   };
   if (filter === undefined) return run(rows, probes, undefined);

@@ -27,6 +27,22 @@ const REMOVE = { keys: given() } as const;
 /** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
 interface Given { readonly points: WeakRef<Points>; readonly length: number; readonly first: number }
 
+/** What functions of `leastwise/vectors` need of an index. @internal */
+export interface Inside {
+  readonly tasks: Tasks;
+  readonly space: Space;
+  readonly keys: Keys | undefined;
+  /** Called with the ids that are removed. */
+  readonly removing: Set<(ids: Uint32Array) => void>;
+  handle(): number;
+  sizes(): { count: number; nextId: number };
+  /** Runs what changes or stores keys after all of that which was called before. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when nothing changes keys any more. */
+  settled(): Promise<void>;
+  remove(ids: Uint32Array): number;
+}
+
 /** @internal */
 export class VectorIndexOf implements VectorIndex {
   #disposed = false;
@@ -44,12 +60,21 @@ export class VectorIndexOf implements VectorIndex {
   #head: { bytes: U8; revision: number; maxNorm: number | undefined } | undefined;
   /** The last of what changes or stores keys; undefined when all of it is done. */
   #last: Promise<unknown> | undefined;
+  readonly #removing = new Set<(ids: Uint32Array) => void>();
 
   constructor(private readonly tasks: Tasks, { handle, space, keys, ratio }: Made, made?: { points: Points; length: number }) {
     tasks.owners.adopt(this, "indices", handle);
     [this.#handle, this.#space, this.#keys, this.#ratio] = [handle, space, keys, ratio];
     this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
     this.#hasGraph = made && false;
+  }
+
+  /** @internal */
+  get inside(): Inside {
+    return {
+      tasks: this.tasks, space: this.#space, keys: this.#keys, removing: this.#removing, handle: () => this.#alive(), sizes: () => this.#sizes(), inTurn: (work) => this.#inTurn(work),
+      settled: async () => { while (this.#last) await this.#last; }, remove: (ids) => this.#removeIds(ids),
+    };
   }
 
   get dim(): number {
@@ -95,7 +120,7 @@ export class VectorIndexOf implements VectorIndex {
     mustBeThere(k);
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
-    if (effort !== undefined && probes !== undefined) throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
+    if (effort !== undefined && probes !== undefined && this.#sketches !== "bits") throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
     const floats = pointsOf("search(queries): queries", queries, this.dim);
     const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
     return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, effort, filter, filters: each, signal });
@@ -112,13 +137,13 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   #searchable(): Searchable {
-    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks() };
+    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks(), byBits: this.#sketches === "bits" };
   }
 
-  /** Loads what walks need, if there is a graph. */
+  /** Loads what walks need, if there is a graph, and searches by one-bit sketches. */
   #walks(): Promise<void> | undefined {
     this.#hasGraph ??= this.info.graph !== undefined;
-    return this.#hasGraph ? this.tasks.parts.need(NEEDS.graph) : undefined;
+    return this.#hasGraph || this.#sketches === "bits" ? this.tasks.parts.need(NEEDS.graph) : undefined;
   }
 
   async buildGraph(options: BuildGraphOptions = {}): Promise<void> {
@@ -208,6 +233,7 @@ export class VectorIndexOf implements VectorIndex {
   #removeIds(ids: Uint32Array): number {
     const removed = this.tasks.call((native) => native.removeFromIndex(this.#alive(), ids));
     for (const id of ids) this.#keys?.delete(id);
+    for (const note of this.#removing) note(ids);
     return removed;
   }
 
@@ -246,7 +272,7 @@ export class VectorIndexOf implements VectorIndex {
     const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
     const stored = this.#space.enter("evaluate(queries, { points })", points);
-    const loading = probes === undefined ? this.#walks() : undefined;
+    const loading = probes === undefined || this.#sketches === "bits" ? this.#walks() : undefined;
     const [own, rows] = loading ? [asked.slice(), stored.slice()] : [asked, stored];
     if (loading) await loading;
     const task = this.tasks.call((native) => native.evaluateIndex(this.#alive(), own, rows, k, probes, effort));
