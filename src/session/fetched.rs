@@ -2,8 +2,8 @@
 
 use super::Session;
 use super::indices::{Answer, IndexJob};
-use leastwise_anneal::index::fetched::{Fetched, Search, place_of_codes};
 use leastwise_anneal::bits::BitIndex;
+use leastwise_anneal::index::fetched::{Fetched, Search, place_of_codes};
 use leastwise_error::Error;
 use std::collections::HashMap;
 

@@ -158,7 +158,8 @@ impl Session {
                             }
                         };
                     }
-                    let is_ready = if let Path::Graph(_) | Path::Bits(_) = path { graphed::draw(index, deadline) } else { index.sketch(*k, deadline) };
+                    let is_ready =
+                        if let Path::Graph(_) | Path::Bits(_) = path { graphed::draw(index, deadline) } else { index.sketch(*k, deadline) };
                     if !is_ready {
                         return Ok(Progress::Yielded);
                     }

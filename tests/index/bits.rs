@@ -106,10 +106,9 @@ fn hostile_files_of_bits_are_refused() {
     index.remove(&[5]);
     let file = index.save();
     let check = |changed: &[u8], must_fail: bool| match BitIndex::open(changed) {
-        Err(error) => assert!(
-            ["file-format", "file-truncated", "file-corrupt", "file-version", "out-of-memory"].contains(&error.code()),
-            "{error}"
-        ),
+        Err(error) => {
+            assert!(["file-format", "file-truncated", "file-corrupt", "file-version", "out-of-memory"].contains(&error.code()), "{error}")
+        }
         Ok(index) => {
             assert!(!must_fail);
             index.search(&[0, 0, 0], Wanted::Nearest(3), None).expect("hits");

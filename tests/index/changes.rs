@@ -194,7 +194,10 @@ fn hostile_changes_are_refused_and_change_nothing() {
             let mut index = opened(&base);
             match index.apply_changes(changed, before.file) {
                 Err(error) => {
-                    assert!(["file-format", "file-truncated", "file-corrupt", "file-version", "out-of-memory"].contains(&error.code()), "{error}");
+                    assert!(
+                        ["file-format", "file-truncated", "file-corrupt", "file-version", "out-of-memory"].contains(&error.code()),
+                        "{error}"
+                    );
                     assert!(index.save() == base, "a file that is refused changes nothing");
                     refused += 1;
                 }
@@ -244,8 +247,22 @@ fn hostile_changes_are_refused_and_change_nothing() {
                 });
                 attempt(&changed, false);
             }
-            attempt(&mutated(&mut |kind, bytes| if kind == of { bytes.push(0) }), true);
-            attempt(&mutated(&mut |kind, bytes| if kind == of { bytes.truncate(bytes.len() / 2) }), true);
+            attempt(
+                &mutated(&mut |kind, bytes| {
+                    if kind == of {
+                        bytes.push(0)
+                    }
+                }),
+                true,
+            );
+            attempt(
+                &mutated(&mut |kind, bytes| {
+                    if kind == of {
+                        bytes.truncate(bytes.len() / 2)
+                    }
+                }),
+                true,
+            );
             let mut sections = container::read(&CHANGES, &file).expect("sections");
             sections.retain(|section| section.kind != of);
             // Without ids these are the next ones.

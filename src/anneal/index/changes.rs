@@ -74,7 +74,9 @@ impl Index {
         let added = self.count() - from;
         // Of those that were there before so many stayed.
         if self.next_id() < next_id_before || from as u32 > count_before || (count_before as usize - from) > gone.len() {
-            return Err(Error::InvalidOption("the index did not become what it is by additions and removals since that file: save it whole".into()));
+            return Err(Error::InvalidOption(
+                "the index did not become what it is by additions and removals since that file: save it whole".into(),
+            ));
         }
         let shape = Shape {
             file,
@@ -86,9 +88,13 @@ impl Index {
             added: added as u32,
             removed: gone.len() as u32,
         };
-        let labels = Packed::of((from..self.count()).map(|slot| self.stored.labels.get(slot)).collect::<Vec<_>>().into_iter(), words::width(self.clusters()));
+        let labels = Packed::of(
+            (from..self.count()).map(|slot| self.stored.labels.get(slot)).collect::<Vec<_>>().into_iter(),
+            words::width(self.clusters()),
+        );
         let new: Vec<u32> = (from..self.count()).map(|slot| self.stored.ids.get(slot) - next_id_before).collect();
-        let mut sections = vec![(kind::SHAPE, Cow::Owned(bytemuck::bytes_of(&shape).to_vec())), (kind::LABELS, Cow::Borrowed(labels.stored()))];
+        let mut sections =
+            vec![(kind::SHAPE, Cow::Owned(bytemuck::bytes_of(&shape).to_vec())), (kind::LABELS, Cow::Borrowed(labels.stored()))];
         if new.last().is_some_and(|&last| last as usize >= added) {
             sections.push((kind::IDS, Cow::Owned(ids::pack(new.into_iter()))));
         }
@@ -135,7 +141,9 @@ impl Index {
             return Err(refused("it is of an index with other clusters or another code"));
         }
         let (added, width) = (shape.added as usize, words::width(self.clusters()));
-        let fits = shape.next_id >= shape.next_id_before && shape.added <= shape.next_id - shape.next_id_before && shape.removed <= shape.next_id_before;
+        let fits = shape.next_id >= shape.next_id_before
+            && shape.added <= shape.next_id - shape.next_id_before
+            && shape.removed <= shape.next_id_before;
         if !fits {
             return Err(refused("its sizes make no sense"));
         }
@@ -145,10 +153,17 @@ impl Index {
         if row_bytes == 0 && section(kind::CODES).is_some() {
             return Err(refused("it has codes, but the index has none"));
         }
-        memory::probe(24 * (shape.added as u128 + shape.removed as u128) + 8 * shape.count as u128 + codes.len() as u128, "the changes of this file")?;
+        memory::probe(
+            24 * (shape.added as u128 + shape.removed as u128) + 8 * shape.count as u128 + codes.len() as u128,
+            "the changes of this file",
+        )?;
         let labels = Packed::from_stored(labels, width, added)?;
         if let Some(vector) = labels.iter().position(|label| label as usize >= self.clusters()) {
-            return Err(refused(format!("new vector {vector} belongs to anchor {}, but there are {}", labels.get(vector), self.clusters())));
+            return Err(refused(format!(
+                "new vector {vector} belongs to anchor {}, but there are {}",
+                labels.get(vector),
+                self.clusters()
+            )));
         }
         check_codes(&self.stored.coder, codes)?;
         let runs = |kind: u32, count: usize, end: u32| match section(kind) {

@@ -23,8 +23,8 @@ mod search;
 mod sketch;
 mod storage;
 
-pub use by_bits::Sketching;
 pub use build::{Coarse, Options, clusters_for};
+pub use by_bits::Sketching;
 pub use evaluate::{Evaluating, Evaluation};
 pub use exact::exact;
 pub use fetched::Fetched;
