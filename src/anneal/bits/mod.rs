@@ -22,6 +22,9 @@ const WORD: usize = 8;
 /// Bytes of rows that all queries of a call are compared with before the next ones.
 const BLOCK_BYTES: usize = 1 << 14;
 
+/// Distances that are compared at once with that of the farthest hit.
+const TOGETHER: usize = 16;
+
 /// Blocks of a task.
 const TASK_BLOCKS: usize = 64;
 
@@ -273,9 +276,15 @@ impl BitIndex {
                 for (query, finding) in asked.chunks_exact(self.width).zip(&mut finding) {
                     let distances = &mut distances[..slots.len()];
                     Instructions::best().run(Distances { rows, query, distances });
-                    for (slot, &distance) in slots.clone().zip(&*distances) {
-                        if distance <= finding.reach && passing.as_ref().is_none_or(|passing| passing[slot] != 0) {
-                            finding.take((distance, slot as u32));
+                    for (start, distances) in (slots.start..).step_by(TOGETHER).zip(distances.chunks(TOGETHER)) {
+                        // Few runs have any that is near enough.
+                        if distances.iter().copied().fold(u32::MAX, u32::min) > finding.reach {
+                            continue;
+                        }
+                        for (slot, &distance) in (start..).zip(distances) {
+                            if distance <= finding.reach && passing.as_ref().is_none_or(|passing| passing[slot] != 0) {
+                                finding.take((distance, slot as u32));
+                            }
                         }
                     }
                 }
