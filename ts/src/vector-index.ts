@@ -74,10 +74,10 @@ export interface SearchOptions {
   /** Clusters to search, the nearest first: not through the graph. @defaultValue all up to 256, and an eighth of those beyond */
   readonly probes?: number;
   /**
-   * Beam of the walk in the graph ({@link VectorIndex.buildGraph}), from `k` to 8192: more of it finds more and takes longer. Refused by an index
-   * without one.
+   * Beam of the walk in the graph ({@link VectorIndex.buildGraph}), from `k` to 8192: more of it finds more and takes longer. With {@link VectorIndex.sketches}
+   * `"bits"` and without a walk, the vectors that are decoded. Refused by an index with neither.
    *
-   * @defaultValue 64, or three times `k` where that is more
+   * @defaultValue 64, or three times `k` where that is more; with such sketches 128, or four times `k`
    */
   readonly effort?: number;
   /**

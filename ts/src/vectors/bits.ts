@@ -59,7 +59,8 @@ export interface BitRangeOptions extends Omit<BitSearchOptions, "k" | "filters">
  * What searched.
  *
  * @example
- * const { searchedBy, reason }: BitSearched = await index.search(queries, { k: 10 });
+ * const bits = await indexBits(lw, new Uint8Array(3200), { dim: 256 });
+ * const { searchedBy, reason }: BitSearched = await bits.search(new Uint8Array(32), { k: 10 });
  */
 export interface BitSearched {
   readonly searchedBy: "cpu";
@@ -71,7 +72,8 @@ export interface BitSearched {
  * Nearest vectors of queries: k for each, one query after the other, the nearest first; of equally near ones the lower id.
  *
  * @example
- * const { ids, distances, k }: BitHits = await index.search(queries, { k: 10 });
+ * const bits = await indexBits(lw, new Uint8Array(3200), { dim: 256 });
+ * const { ids, distances, k }: BitHits = await bits.search(new Uint8Array(32), { k: 10 });
  */
 export interface BitHits extends BitSearched {
   /** 4,294,967,295 where there are fewer than k. */
@@ -87,7 +89,8 @@ export interface BitHits extends BitSearched {
  * All vectors within a distance of each query, the nearest first.
  *
  * @example
- * const { ids, offsets }: BitRangeHits = await index.searchRange(queries, { maxDistance: 20 });
+ * const bits = await indexBits(lw, new Uint8Array(3200), { dim: 256 });
+ * const { ids, offsets }: BitRangeHits = await bits.searchRange(new Uint8Array(32), { maxDistance: 20 });
  * const ofFirst = ids.subarray(offsets[0], offsets[1]);
  */
 export interface BitRangeHits extends BitSearched {
@@ -178,7 +181,8 @@ export async function indexBits(lw: Engine, vectors: Uint8Array, options: BitOpt
  *
  * @throws `file-format`, `file-version`, `file-truncated` and `file-corrupt` for files that are none, of another version, cut, or changed
  * @example
- * const again = await openBits(lw, await index.save());
+ * const bits = await indexBits(lw, new Uint8Array(3200), { dim: 256 });
+ * const again = await openBits(lw, await bits.save());
  */
 export async function openBits(lw: Engine, file: Uint8Array): Promise<BitIndex> {
   takesNoMore("openBits(lw, file)", 2, arguments);

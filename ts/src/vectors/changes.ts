@@ -145,8 +145,8 @@ export interface ChangeLog extends Disposable {
  * @throws `invalid-option` for a file that is not of the index as it is now; `file-truncated`, `file-format`
  * @example
  * const file = await index.save(), log = await trackChanges(index, file);
- * const [first] = await index.add(points);
- * index.remove([first]);
+ * const ids = await index.add(points);
+ * index.remove(ids.subarray(0, 1));
  * const again = await openWithChanges(lw, [file, await log.save()]);
  */
 export async function trackChanges(index: VectorIndex, file: Uint8Array): Promise<ChangeLog> {
