@@ -27,7 +27,7 @@ fn truth(points: &[(u32, Vec<u8>)], query: &[u8], dim: usize, may: impl Fn(u32) 
 fn hits_are_exact_with_ties_in_order_of_ids() {
     let seed = fresh();
     let mut random = Random(seed);
-    for dim in [1, 7, 8, 63, 64, 65, 128, 250, 256, 384, 520, 1024, 9000] {
+    for dim in [1_usize, 7, 8, 63, 64, 65, 128, 250, 256, 384, 520, 1024, 9000] {
         let bytes = dim.div_ceil(8);
         let packed = rows(700, dim, &mut random);
         let mut index = BitIndex::new(dim).expect("an index");
