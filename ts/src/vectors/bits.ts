@@ -5,14 +5,13 @@ import { LeastwiseError, reading } from "../errors.js";
 import type { Host } from "../host.js";
 import { describe, shownValue } from "../instruction.js";
 import { checked, given, hasMethods, REPORTING, takesNoMore, whole } from "../options.js";
-import { remember, whenForgotten } from "../owners.js";
 import { NEEDS } from "../parts.js";
 import { dimension } from "../points.js";
 import type { Tasks } from "../tasks.js";
 import { maskOf, withoutKeys, type Filter } from "./filter.js";
-import { framed, isFramed, putKeys, runsOf, unframed, type Kind } from "./framed.js";
+import { framed, idsIn, idsOfSection, isFramed, mustBe, putKeys, runsOf, unframed, type Kind } from "./framed.js";
 import { Keys, keysOf, type Key, type KeyList } from "./keys.js";
-import { filtersOf, NONE } from "./search.js";
+import { filtersOf, MOST_OF_CALL, NONE } from "./search.js";
 
 /**
  * Options of {@link indexBits}.
@@ -56,7 +55,7 @@ export interface BitRangeOptions extends Omit<BitSearchOptions, "k" | "filters">
 }
 
 /**
- * What searched.
+ * Device of a search.
  *
  * @example
  * const bits = await indexBits(lw, new Uint8Array(3200), { dim: 256 });
@@ -150,8 +149,8 @@ const BITS: Kind = { magic: "LWVBITS\n", name: "an index of bits" };
 
 /** Bytes that are compared between two looks at the clock, and milliseconds after which others have their turn. */
 const SLICE_BYTES = 2 ** 23, SLICE_MS = 8;
-/** Hits of one call. */
-const MOST_HITS = 2 ** 28;
+/** Kind of the engine's section of ids. */
+const IDS = 2;
 
 /**
  * An index of vectors of bits, for exact search by Hamming distance. They come packed, as {@link BitIndex} says; `new Uint8Array(0)` for none yet.
@@ -189,19 +188,20 @@ export async function openBits(lw: Engine, file: Uint8Array): Promise<BitIndex> 
   const tasks = tasksOf("openBits", lw), bytes = packed("openBits(lw, file): file", file);
   const loading = tasks.parts.need(NEEDS.graph);
   if (loading) await loading;
-  let keys: Keys | undefined, rest = bytes;
+  let keys: Keys | undefined, rest = bytes, runs: unknown;
   if (isFramed(BITS, bytes)) {
     const framing = unframed(BITS, bytes);
-    putKeys(BITS, keys = new Keys(), framing.said.ids, framing.said.keys);
+    putKeys(BITS, keys = new Keys(), runs = framing.said.ids, framing.said.keys);
     rest = framing.rest;
   }
   const handle = tasks.call((native) => native.openBitIndex(rest)), index = new BitIndexOf(tasks, handle, lw.backend, keys);
-  if (keys && (keys.size !== index.count || (keys.entries().at(-1)?.[0] ?? -1) >= index.nextId)) {
-    const { count, nextId } = index;
+  try {
+    if (keys) mustBe(BITS, idsOfSection(rest, IDS, index.count), idsIn(BITS, runs, keys.size));
+    return index;
+  } catch (thrown) {
     index.dispose();
-    throw new LeastwiseError("file-corrupt", `the index has ${count} vectors and ${nextId} ids, which its ${keys.size} keys are not of`);
+    throw thrown;
   }
-  return index;
 }
 
 function tasksOf(call: string, lw: unknown): Tasks {
@@ -224,7 +224,7 @@ class BitIndexOf implements BitIndex {
   #disposed = false;
 
   constructor(private readonly tasks: Tasks, private readonly handle: number, private readonly backend: string, private readonly keys: Keys | undefined) {
-    whenForgotten(this, () => { tasks.release((native) => native.freeBitIndex(handle)); });
+    tasks.owners.adopt(this, "bits", handle);
   }
 
   get dim(): number { return this.#sizes()[0]!; }
@@ -239,7 +239,7 @@ class BitIndexOf implements BitIndex {
     if (k === undefined) throw new LeastwiseError("invalid-option", "k: say how many neighbours are wanted");
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
     const rows = this.#queries("search(queries): queries", queries), count = rows.length / this.#rowBytes;
-    if (count * k > MOST_HITS) throw new LeastwiseError("limits", `${count} queries × k = ${k} are too many hits for one call: ${MOST_HITS} are the most`);
+    if (count * k > MOST_OF_CALL) throw new LeastwiseError("limits", `${count} queries × k = ${k} are too many hits for one call: ${MOST_OF_CALL} are the most`);
     const each = filters === undefined ? undefined : filtersOf(filters, count);
     return this.#during(async () => {
       const found = await this.#find(rows, k, undefined, each ?? filter, signal);
@@ -282,20 +282,24 @@ class BitIndexOf implements BitIndex {
   /** Hits of all queries; others have their turn in between. Filters are for the vectors that are there when it begins. */
   async #find(rows: Uint8Array, k: number, within: number | undefined, filters: Filter | undefined | readonly (Filter | undefined)[], signal: AbortSignal | undefined): Promise<Found> {
     const each = this.#rowBytes, count = rows.length / each, { nextId } = this, isEach = Array.isArray(filters);
-    const masks = new Map<unknown, Uint8Array | undefined>([[undefined, undefined]]);
-    const maskFor = (filter: Filter | undefined, what: string): Uint8Array | undefined => {
-      if (!masks.has(filter)) masks.set(filter, maskOf(what, filter, nextId, this.keys).slice());
-      return masks.get(filter);
+    const filterOf = (query: number) => (isEach ? (filters as readonly (Filter | undefined)[])[query] : filters as Filter | undefined);
+    // One at a time: it has a byte for each id.
+    let masked: Filter | undefined, mask: Uint8Array | undefined, hits = 0;
+    const maskFor = (query: number): Uint8Array | undefined => {
+      const filter = filterOf(query);
+      if (filter !== masked) mask = filter === undefined ? undefined : maskOf(isEach ? `filters[${query}]` : "filter", filter, nextId, this.keys).slice();
+      masked = filter;
+      return mask;
     };
-    const of = Array.from({ length: isEach ? count : 1 }, (_, query) => (isEach ? maskFor((filters as readonly (Filter | undefined)[])[query], `filters[${query}]`) : maskFor(filters as Filter | undefined, "filter")));
     const together = isEach ? 1 : Math.max(1, Math.floor(SLICE_BYTES / Math.max(1, this.count * each)));
     const parts: Found[] = [];
     let since = performance.now();
     for (let first = 0; first < count; first += together) {
       signal?.throwIfAborted();
-      const index = this.#alive(), some = rows.subarray(first * each, (first + together) * each), mask = of[isEach ? first : 0];
-      const allowed = mask && grown(mask, this.nextId);
+      const index = this.#alive(), some = rows.subarray(first * each, (first + together) * each), may = maskFor(first), allowed = may && grown(may, this.nextId);
       parts.push(unpacked(this.tasks.call((native) => native.searchBitIndex(index, some, k, within, allowed)), some.length / each));
+      hits += parts.at(-1)!.ids.length;
+      if (hits > MOST_OF_CALL) throw new LeastwiseError("limits", `there are more hits than one call may have, ${MOST_OF_CALL}: ask for a smaller distance, or fewer queries at once`);
       if (performance.now() - since < SLICE_MS || first + together >= count) continue;
       await new Promise((resolve) => setTimeout(resolve));
       since = performance.now();
@@ -392,8 +396,7 @@ class BitIndexOf implements BitIndex {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    remember(this);
-    this.tasks.release((native) => native.freeBitIndex(this.handle));
+    this.tasks.owners.dispose(this, "bits", this.handle);
   }
 
   [Symbol.dispose](): void { this.dispose(); }

@@ -7,8 +7,8 @@ import { checked, flag, hasMethods, REPORTING, takesNoMore, type Reporting } fro
 import { NEEDS } from "../parts.js";
 import type { Tasks } from "../tasks.js";
 import type { VectorIndex } from "../vector-index.js";
-import { crc32c, endsInEnvelope, envelopeBytes, mayBeEnvelope, readEnvelope, spaceOf, type Description } from "./envelope.js";
-import { framed, idsIn, putKeys, runsOf, unframed, type Kind } from "./framed.js";
+import { crc32c, endsInEnvelope, envelopeBytes, mayBeEnvelope, nameOf, readEnvelope, spaceOf, type Description } from "./envelope.js";
+import { framed, idsIn, idsOfSection, mustBe, putKeys, runsOf, unframed, type Kind } from "./framed.js";
 import type { Key } from "./keys.js";
 import { VectorIndexOf, type Inside } from "./searchable.js";
 
@@ -76,19 +76,20 @@ export async function mergeIndices(index: VectorIndex, other: VectorIndex, optio
       own?.expectNone();
     }
   };
-  const ids = await (own ? into.inTurn(async () => {
-    await from.settled();
-    return merged();
-  }) : merged());
+  // In one order, whoever takes in whom: two that take in each other would wait for each other.
+  const [first, second] = into.handle() < from.handle() ? [into, from] : [from, into];
+  const ids = await (own ? first.inTurn(() => second.inTurn(merged)) : merged());
   const { graph } = index.info;
   if (graph && ids.length > 0) await index.buildGraph({ degree: graph.degree, effort: graph.effort, ...(signal && { signal }), ...(onProgress && { onProgress }) });
   return ids;
 }
 
+/** Kinds of the engine's sections: ids of new vectors from the first new id on, and ids of those that are gone. */
+const IDS = 5, REMOVED = 32;
 const CHANGES: Kind = { magic: "LWVCHNG\n", name: "a file of changes of an index" };
 
-/** A file as changes name it: the checksums in its header and of its envelope, and what it had. */
-interface Mark { readonly file: number; readonly head: number; readonly count: number; readonly nextId: number }
+/** A file by its name here, and as changes name it: the checksums in its header and of its envelope, and what it had. */
+interface Mark { readonly name: string; readonly file: number; readonly head: number; readonly count: number; readonly nextId: number }
 
 const wordAt = (bytes: Uint8Array, at: number): number => new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(at, true);
 
@@ -114,14 +115,14 @@ function partsOf(file: Uint8Array): { readonly head: number; readonly engine: Ui
 }
 
 function markOf(what: string, file: Uint8Array): Mark {
-  const { head, engine } = partsOf(file), first = firstSection(engine);
+  const { head, engine } = partsOf(file), first = firstSection(engine), name = nameOf(file.subarray(0, file.length - engine.length), engine);
   if (!first) throw new LeastwiseError("file-truncated", `${what}: the file ends too early`);
   const [count, nextId] = isChanges(engine) ? [first.word(4), first.word(5)] : [first.word(2), first.word(3)];
-  return { file: first.file, head, count, nextId };
+  return { name, file: first.file, head, count, nextId };
 }
 
 /**
- * What happens to an index after a file of it was saved or opened: {@link trackChanges} makes it.
+ * Changes of an index after a file of it was saved or opened: {@link trackChanges} makes the log.
  *
  * @example
  * const log: ChangeLog = await trackChanges(index, await index.save());
@@ -139,8 +140,8 @@ export interface ChangeLog extends Disposable {
 }
 
 /**
- * Begins to note what changes in an index, from a file on that has it as it is now: the one that `save()` gave or `openIndex` took, or the last one of its
- * changes. `save()` of the log then gives files of changes, which {@link openWithChanges} takes after it: a large index that grows is not written again.
+ * Begins to note what changes in an index, from a file on that has it as it is now: the one that `save()` gave or `openIndex` took as bytes (of a stream,
+ * save it first), or the last one of its changes. `save()` of the log then gives files of changes, which {@link openWithChanges} takes after it: a large index that grows is not written again.
  *
  * @throws `invalid-option` for a file that is not of the index as it is now; `file-truncated`, `file-format`
  * @example
@@ -159,6 +160,7 @@ export async function trackChanges(index: VectorIndex, file: Uint8Array): Promis
   try {
     const { count, nextId } = inside.sizes();
     if (count !== mark.count || nextId !== mark.nextId) throw new LeastwiseError("invalid-option", `trackChanges(index, file): the file has ${mark.count} vectors and the next id ${mark.nextId}, but the index has ${count} and ${nextId}: give the file that has it as it is now`);
+    if (!inside.files.has(mark.name)) throw new LeastwiseError("invalid-option", "trackChanges(index, file): the file is none that the index was opened from (as bytes, not as a stream) or has written, so that it may be of another index: give what index.save() gives");
     const loading = inside.tasks.parts.need(NEEDS.graph);
     if (loading) await loading;
     const log = new Log(inside, mark, removed, note);
@@ -190,7 +192,7 @@ class Log implements ChangeLog {
     return (await tasks.run(tasks.call((native) => native.saveIndexChanges(this.inside.handle(), file, count, nextId, gone)))).bytes!;
   }
 
-  save(): Promise<U8> {
+  async save(): Promise<U8> {
     takesNoMore("log.save()", 0, arguments);
     const work = () => (this.inside.keys ? this.inside.inTurn(() => this.#save()) : this.#save());
     const turn = this.#last.then(work, work);
@@ -208,7 +210,9 @@ class Log implements ChangeLog {
     if (first.word(3) !== this.#model) throw new LeastwiseError("invalid-option", "log.save(): the index made its clusters and its code anew since the file was saved, as it does while it has fewer than 256 vectors: save it whole");
     const said = { after: head, ...(space.maxNorm !== undefined && { maxNorm: space.maxNorm }), ...(keys && { gone: runsOf(left!), ids: runsOf(coming.map(([id]) => id)), keys: coming.map(([, key]): Key => key) }) };
     const bytes = framed(CHANGES, said, engine);
-    this.mark = { file: first.file, head: wordAt(bytes, 16), ...now };
+    const name = nameOf(bytes.subarray(0, bytes.length - engine.length), engine);
+    this.inside.files.add(name);
+    this.mark = { name, file: first.file, head: wordAt(bytes, 16), ...now };
     this.removed.splice(0, noted);
     return bytes;
   }
@@ -240,7 +244,7 @@ export async function openWithChanges(lw: Engine, files: readonly [index: Uint8A
   const parts = Array.from(given, (file: unknown, k) => {
     const bytes = bytesOf(`openWithChanges(lw, files): files[${k}]`, file);
     if (!bytes) throw new LeastwiseError("invalid-option", `openWithChanges(lw, files): files[${k}] must be the bytes of a file, a Uint8Array, not ${describe(file)}`);
-    return partsOf(bytes);
+    return { bytes, ...partsOf(bytes) };
   });
   const loading = tasks.parts.need(NEEDS.graph);
   if (loading) await loading;
@@ -258,14 +262,20 @@ export async function openWithChanges(lw: Engine, files: readonly [index: Uint8A
       if ((keys === undefined) !== (said.keys === undefined)) throw wrong(keys ? "has no keys, which the index has" : "has keys, which the index has not");
       tasks.call((native) => native.applyIndexChanges(handle, engine, firstSection(previous)?.file ?? 0));
       if (keys) {
-        for (const id of idsIn(CHANGES, said.gone, 2 ** 32)) keys.delete(id);
+        // The engine's part was checked: names must be of the very vectors that came and went.
+        const { word } = firstSection(engine)!, [before, next, added, removed] = [2, 5, 6, 7].map((at) => word(at)) as [number, number, number, number];
+        const gone = removed === 0 ? [] : idsOfSection(engine, REMOVED, removed), coming = idsOfSection(engine, IDS, added).map((id) => before + id);
+        mustBe(CHANGES, gone, idsIn(CHANGES, said.gone, removed));
+        mustBe(CHANGES, coming, idsIn(CHANGES, said.ids, Math.min(added, next)));
+        for (const id of gone) keys.delete(id);
         putKeys(CHANGES, keys, said.ids, said.keys);
       }
       [head, previous] = [own, engine];
     }
     const description = { ...base.description, ...(maxNorm !== undefined && { maxNorm }), ...(keys && { keys }) };
     const space = spaceOf(tasks.call((native) => native.indexSizes(handle)), description);
-    return new VectorIndexOf(tasks, { handle, space, keys, ratio: description.ratio });
+    const last = parts.at(-1)!;
+    return new VectorIndexOf(tasks, { handle, space, keys, ratio: description.ratio, file: nameOf(last.bytes.subarray(0, last.bytes.length - last.engine.length), last.engine) });
   } catch (thrown) {
     tasks.release((native) => native.freeIndex(handle));
     throw thrown;

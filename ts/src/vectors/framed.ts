@@ -79,6 +79,30 @@ export function idsIn(kind: Kind, runs: unknown, most: number): number[] {
   return ids;
 }
 
+/** Ids of the engine's part of a file that it has found sound: `count` of them as runs, in turn of ids that are there and that are not, LEB128; 0, 1, 2… without the section. @internal */
+export function idsOfSection(engine: Uint8Array, kind: number, count: number): number[] {
+  const view = new DataView(engine.buffer, engine.byteOffset, engine.length);
+  const entry = Array.from({ length: view.getUint32(12, true) }, (_, k) => HEADER + 32 * k).find((at) => view.getUint32(at, true) === kind);
+  if (entry === undefined) return Array.from({ length: count }, (_, k) => k);
+  const ids: number[] = [];
+  for (let at = Number(view.getBigUint64(entry + 8, true)), next = 0, isThere = true; ids.length < count; isThere = !isThere) {
+    let run = 0, scale = 1, byte: number;
+    do {
+      byte = view.getUint8(at++);
+      run += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte > 127);
+    if (isThere) for (let k = 0; k < run; k++) ids.push(next + k);
+    next += run;
+  }
+  return ids;
+}
+
+/** Refuses ids of keys that are not those of the vectors. @internal */
+export function mustBe(kind: Kind, expected: readonly number[], ids: readonly number[]): void {
+  if (ids.length !== expected.length || ids.some((id, k) => id !== expected[k])) throw refusal(kind, "its keys are not those of its vectors");
+}
+
 /** Puts keys of a file to their ids. @internal */
 export function putKeys(kind: Kind, into: Keys, runs: unknown, names: unknown): void {
   if (!Array.isArray(names)) throw refusal(kind, "its keys are no list");

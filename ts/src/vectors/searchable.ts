@@ -9,7 +9,7 @@ import { NEEDS } from "../parts.js";
 import { pointsOf, type Points } from "../points.js";
 import type { Tasks } from "../tasks.js";
 import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SaveOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
-import { envelope } from "./envelope.js";
+import { envelope, nameOf } from "./envelope.js";
 import { withoutKeys, type Filter } from "./filter.js";
 import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
 import { metricKind, type Metric, type Space } from "./metric.js";
@@ -32,14 +32,14 @@ export interface Inside {
   readonly tasks: Tasks;
   readonly space: Space;
   readonly keys: Keys | undefined;
-  /** Called with the ids that are removed. */
+  /** Functions that are called with the ids that are removed. */
   readonly removing: Set<(ids: Uint32Array) => void>;
   handle(): number;
   sizes(): { count: number; nextId: number };
   /** Runs what changes or stores keys after all of that which was called before. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when nothing changes keys any more. */
-  settled(): Promise<void>;
+  /** Names of the files that it was opened from or has written. */
+  readonly files: Set<string>;
   remove(ids: Uint32Array): number;
 }
 
@@ -61,19 +61,21 @@ export class VectorIndexOf implements VectorIndex {
   /** The last of what changes or stores keys; undefined when all of it is done. */
   #last: Promise<unknown> | undefined;
   readonly #removing = new Set<(ids: Uint32Array) => void>();
+  readonly #files = new Set<string>();
 
-  constructor(private readonly tasks: Tasks, { handle, space, keys, ratio }: Made, made?: { points: Points; length: number }) {
+  constructor(private readonly tasks: Tasks, { handle, space, keys, ratio, file }: Made, made?: { points: Points; length: number }) {
     tasks.owners.adopt(this, "indices", handle);
     [this.#handle, this.#space, this.#keys, this.#ratio] = [handle, space, keys, ratio];
     this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
     this.#hasGraph = made && false;
+    if (file !== undefined) this.#files.add(file);
   }
 
   /** @internal */
   get inside(): Inside {
     return {
       tasks: this.tasks, space: this.#space, keys: this.#keys, removing: this.#removing, handle: () => this.#alive(), sizes: () => this.#sizes(), inTurn: (work) => this.#inTurn(work),
-      settled: async () => { while (this.#last) await this.#last; }, remove: (ids) => this.#removeIds(ids),
+      files: this.#files, remove: (ids) => this.#removeIds(ids),
     };
   }
 
@@ -137,7 +139,7 @@ export class VectorIndexOf implements VectorIndex {
   }
 
   #searchable(): Searchable {
-    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks(), byBits: this.#sketches === "bits" };
+    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks(), byBits: () => this.#sketches === "bits" };
   }
 
   /** Loads what walks need, if there is a graph, and searches by one-bit sketches. */
@@ -304,11 +306,15 @@ export class VectorIndexOf implements VectorIndex {
     const { lazy = false } = checked("save(options): options", options, SAVE);
     const loading = lazy ? this.#walks() : undefined;
     if (loading) await loading;
-    const stored = async () => (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive(), lazy)))).bytes as U8;
-    if (!this.#hasEnvelope) return stored();
+    const stored = async (head: Uint8Array) => {
+      const bytes = (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive(), lazy)))).bytes as U8;
+      this.#files.add(nameOf(head, bytes));
+      return bytes;
+    };
+    if (!this.#hasEnvelope) return stored(new Uint8Array(0));
     return this.#inTurn(async () => {
       for (;;) {
-        const head = this.#envelope(), bytes = await stored();
+        const head = this.#envelope(), bytes = await stored(head);
         // Something was removed meanwhile.
         if (head !== this.#envelope()) continue;
         const file = new Uint8Array(head.length + bytes.length);
