@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { indexBits, openBits } from "leastwise/vectors";
+import { reframed } from "../problems/framing.mjs";
 import { Random } from "../problems/random.mjs";
 import { BACKENDS, open, rejects } from "./support.mjs";
 
@@ -71,6 +72,24 @@ test("keys, as indices by other metrics have them", async (t) => {
   assert.throws(() => again.idsOf(["v4"]), { code: "index-out-of-range" });
   const range = await again.searchRange(rows.subarray(0, 5), { maxDistance: 0 });
   assert.deepEqual([range.keys[0], range.distances[0]], ["v0", 0]);
+});
+
+test("an engine counts indices of bits, and frees them with their owner", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), before = lw.memory().indices, index = await indexBits(lw, packed(10, 12, 1), { dim: 12 });
+  assert.equal(lw.memory().indices, before + 1);
+  index.dispose();
+  index.dispose();
+  assert.equal(lw.memory().indices, before);
+});
+
+test("keys in a file must be of its vectors", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), rows = packed(4, 32, 2), index = await indexBits(lw, rows, { dim: 32, keys: ["a", "b", "c", "d"] });
+  index.remove([1]);
+  const file = await index.save(), length = new DataView(file.buffer).getUint32(12, true), start = 64 + Math.ceil(length / 64) * 64;
+  const said = JSON.parse(new TextDecoder().decode(file.subarray(64, 64 + length)));
+  assert.deepEqual(said.ids, [[0, 1], [2, 2]]);
+  assert.equal((await openBits(lw, reframed(file, said, start))).count, 3);
+  for (const ids of [[[0, 2], [3, 1]], [[0, 3]], [[1, 3]], [[0, 1], [2, 1], [4, 1]]]) await rejects(openBits(lw, reframed(file, { ...said, ids }, start)), "file-format", /keys/);
 });
 
 test("mistakes are named, and files that are none refused", async (t) => {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { exactSearch, mergeIndices, openWithChanges, trackChanges } from "leastwise/vectors";
+import { reframed } from "../problems/framing.mjs";
 import { Random } from "../problems/random.mjs";
 import { decaying } from "../problems/vectors.mjs";
 import { BACKENDS, FULL, open, rejects } from "./support.mjs";
@@ -10,6 +11,12 @@ const DIM = 32, COUNT = 3000, K = 10;
 const points = decaying(COUNT, DIM), queries = decaying(20, DIM, { seed: 2 }), one = queries.subarray(0, DIM);
 const OPTIONS = { dim: DIM, bits: 6, clusters: 24 };
 const rows = (from, to) => points.subarray(from * DIM, to * DIM);
+/** Bytes of a file without its envelope. */
+async function engineBytes(index) {
+  const file = await index.save(), isEnvelope = file[2] === 86;
+  return file.length - (isEnvelope ? 64 + Math.ceil(new DataView(file.buffer, file.byteOffset).getUint32(12, true) / 64) * 64 : 0);
+}
+
 const names = (from, to) => Array.from({ length: to - from }, (_, k) => `v${from + k}`);
 
 for (const backend of BACKENDS) {
@@ -34,6 +41,20 @@ for (const backend of BACKENDS) {
     }
   });
 }
+
+test("two indices with keys that take in each other do not wait for each other", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const file = await (await lw.compress(rows(0, 400), { ...OPTIONS, keys: names(0, 400) })).save();
+  const [a, b] = [await lw.openIndex(file), await lw.openIndex(file)];
+  // Loads what merging needs, so that both take their turns at once.
+  await mergeIndices(a, await lw.openIndex(file), { replace: true });
+  const outcomes = await Promise.all([
+    a.add(rows(400, 700), { keys: names(400, 700) }), b.add(rows(700, 1000), { keys: names(700, 1000) }),
+    mergeIndices(a, b, { replace: true }), mergeIndices(b, a, { replace: true }),
+  ]);
+  assert.deepEqual([outcomes[2].length, a.count, b.count], [700, 1000, 1000]);
+  assert.equal((await lw.openIndex(await a.save())).count, 1000);
+});
 
 test("keys come along, and equal ones are refused by name or replaced", async (t) => {
   const lw = await open(t, { backend: "cpu" });
@@ -132,6 +153,14 @@ test("a file and its changes are the index that changed; each file has what is n
     const stranger = await lw.compress(rows(0, 2000), { ...OPTIONS, metric, ...keys(0, 2000), seed: 5 });
     await rejects(openWithChanges(lw, [await stranger.save(), files[1]]), "file-format", /./);
     await rejects(trackChanges(stranger, files[3]), "invalid-option", /as it is now/);
+    // As many vectors and ids, and another index.
+    await rejects(trackChanges(stranger, files[0]), "invalid-option", /another index/);
+    const damaged = files[0].slice();
+    damaged[damaged.length - await engineBytes(stranger) + 70] ^= 1;
+    await rejects(trackChanges(await lw.openIndex(files[0]), damaged), "invalid-option", /another index/);
+    const opened = await lw.openIndex(files[0]), ofOpened = await trackChanges(opened, files[0]);
+    await opened.add(rows(2400, 2401), keys(2400, 2401));
+    assert.equal((await openWithChanges(lw, [files[0], await ofOpened.save()])).count, 2001);
     await rejects(trackChanges(index, files[0].subarray(0, 50)), "file-truncated", /./);
     if (keyed) {
       // The same vectors under other names.
@@ -156,7 +185,17 @@ test("files of changes that are cut or damaged are refused", async (t) => {
   const file = await index.save(), log = await trackChanges(index, file);
   await index.add(rows(1000, 1050), { keys: names(1000, 1050) });
   index.remove([3]);
-  const changes = await log.save(), codes = new Set();
+  const changes = await log.save(), codes = new Set(), words = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const start = 64 + Math.ceil(words(changes).getUint32(12, true) / 64) * 64, said = JSON.parse(new TextDecoder().decode(changes.subarray(64, 64 + words(changes).getUint32(12, true))));
+  assert.deepEqual([said.gone, said.ids], [[[3, 1]], [[1000, 50]]]);
+  // Descriptions that say something else, with checksums that hold.
+  const others = [
+    { gone: [[0, 4294967294]] }, { gone: [[4, 1]] }, { gone: [] }, { gone: [[3, 2]] }, { gone: [[3, 1], [5, 1]] }, { gone: 7 },
+    { ids: [[1001, 50]] }, { ids: [[999, 50]] }, { ids: [[0, 50]] }, { ids: [[1000, 49]] }, { ids: [[1000, 49]], keys: said.keys.slice(1) }, { keys: said.keys.slice(1) },
+    { gone: [[3, 1]], ids: [[3, 1], [1001, 49]] },
+  ];
+  for (const other of others) await rejects(openWithChanges(lw, [file, reframed(changes, { ...said, ...other }, start)]), "file-format", /./);
+  assert.equal((await openWithChanges(lw, [file, reframed(changes, said, start)])).count, 1049);
   for (const length of [0, 5, 8, 63, 64, 200, changes.length - 64, changes.length - 1]) await assert.rejects(openWithChanges(lw, [file, changes.subarray(0, length)]), ({ code }) => /file-(truncated|format)/.test(code));
   for (let round = 0; round < 80; round++) {
     const damaged = changes.slice();
@@ -169,6 +208,8 @@ test("files of changes that are cut or damaged are refused", async (t) => {
 test("one-bit sketches without a graph: nearly the hits of all codes, in an eighth of the memory", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(points, OPTIONS);
+  // Its own engine is on a device where the suite is of one.
+  index.searching = "cpu";
   const exact = await index.search(queries, { k: K });
   const ofBytes = index.info.memory;
   index.sketches = "bits";
@@ -193,3 +234,42 @@ test("one-bit sketches without a graph: nearly the hits of all codes, in an eigh
   const truth = await exactSearch(points, queries, { dim: DIM, k: K });
   assert.equal(truth.ids.length, hits.ids.length);
 });
+
+test("an effort is refused where one-bit sketches are not used", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  for (const [index, k] of [[await lw.compress(points, { dim: 16, bits: 6, clusters: 8 }), 3], [await lw.compress(rows(0, 100), { ...OPTIONS, clusters: 8 }), 30]]) {
+    index.sketches = "bits";
+    const asked = queries.subarray(0, index.dim);
+    await rejects(index.search(asked, { k, effort: 50 }), "invalid-option", /don't pay/);
+    await rejects(index.evaluate(asked, { k, effort: 50 }), "invalid-option", /don't pay/);
+    assert.equal((await index.search(asked, { k })).ids.length, k);
+  }
+});
+
+test("ranges have all vectors, whatever sketches there are", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), random = new Random(11), dim = 64, count = 12000;
+  const many = Float32Array.from({ length: count * dim }, () => random.normal()), asked = Float32Array.from({ length: 8 * dim }, () => random.normal());
+  const index = await lw.compress(many, { dim, bits: 3, clusters: 8 });
+  index.searching = "cpu";
+  index.sketches = false;
+  const { distances } = await index.search(asked, { k: 60 }), maxDistance = distances[59], even = { maxDistance, filter: (id) => id % 2 === 0 };
+  const [all, some] = [await index.searchRange(asked, { maxDistance }), await index.searchRange(asked, even)];
+  index.sketches = "bits";
+  const before = await index.search(asked, { k: K });
+  assert.deepEqual(await index.searchRange(asked, { maxDistance }), all);
+  assert.deepEqual(await index.searchRange(asked, even), some);
+  // Beside searches that go by sketches.
+  const [beside, range] = await Promise.all([index.search(asked, { k: K }), index.searchRange(asked, { maxDistance })]);
+  assert.deepEqual([beside, range, index.sketches], [before, all, "bits"]);
+});
+
+for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
+  test(`${backend}: a batch on the device goes by codes, not by one-bit sketches`, async (t) => {
+    const lw = await open(t, { backend }), index = await lw.compress(points, OPTIONS);
+    index.searching = "device";
+    const hits = await index.search(queries, { k: K });
+    index.sketches = "bits";
+    assert.equal(hits.searchedBy, backend);
+    assert.deepEqual(await index.search(queries, { k: K }), hits);
+  });
+}

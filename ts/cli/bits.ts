@@ -71,7 +71,7 @@ export async function openBitsFile(lw: Engine, path: string): Promise<BitIndex> 
   }
 }
 
-/** What an index of bits says of itself. */
+/** Description of an index of bits. */
 export const infoOf = ({ dim, count, nextId, keyed, memory, metric }: BitIndex) => ({ metric, dim, count, nextId, keyed, memory });
 
 /** `leastwise query` of an index of bits. */

@@ -41,10 +41,10 @@ pub struct BitIndex {
     next_id: u32,
 }
 
-/// What was found for some queries.
+/// Hits of some queries.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct BitHits {
-    /// Where the hits of each query begin, and where those of the last end.
+    /// Begin of each query's hits, and end of the last one's.
     pub offsets: Vec<u32>,
     /// Ids of the hits, the nearest first; of equally near ones the lower id.
     pub ids: Vec<u32>,
@@ -64,7 +64,7 @@ pub enum Wanted {
 /// Distance and slot, in the order of hits.
 type Found = (u32, u32);
 
-/// What a query has found so far.
+/// Findings of a query so far.
 struct Finding {
     most: usize,
     /// Distances beyond are of no use.
@@ -241,7 +241,7 @@ impl BitIndex {
         packed.extend(words.iter().flat_map(|word| word.to_le_bytes()).take(self.row_bytes()));
     }
 
-    /// What is wanted of every packed query among the ids whose byte in `filter` isn't 0.
+    /// Hits of every packed query, as wanted, among the ids whose byte in `filter` isn't 0.
     ///
     /// # Errors
     /// Whatever is wrong with the call.

@@ -14,7 +14,7 @@ pub const INDEX_OF_LISTS: Format = Format { version: 2, ..INDEX };
 /// The same with codes in order of lists, each with a checksum, so that they can be read when searches need them. All versions up to it are read.
 pub const INDEX_BY_LISTS: Format = Format { version: 4, ..INDEX };
 
-/// What was added to an index and taken out of it since a file of it was written.
+/// Changes of an index since a file of it was written: vectors that were added and taken out.
 pub const CHANGES: Format = Format { magic: *b"LWCHANG\n", oldest: 1, version: 1, name: "a file of an index's changes" };
 
 /// An index of vectors of bits.

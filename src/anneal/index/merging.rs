@@ -32,7 +32,7 @@ impl Index {
         sum
     }
 
-    /// Why vectors of another index have no place here; none where they have.
+    /// Reason that vectors of another index have no place here; none where they have one.
     fn differs_from(&self, other: &Self) -> Option<String> {
         if other.dim() != self.dim() {
             return Some(format!("its vectors have {} components, those of this one {}", other.dim(), self.dim()));

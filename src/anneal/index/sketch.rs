@@ -73,7 +73,7 @@ impl Index {
         self.sketched
     }
 
-    /// Which sketches searches through lists may keep. Others that there are are freed, but for those that walks in a graph go by.
+    /// Sets the sketches that searches through lists may keep. Others that there are are freed, but for those that walks in a graph go by.
     pub fn set_sketching(&mut self, sketching: impl Into<Sketching>) {
         self.sketching = sketching.into();
         if self.sketching != Sketching::Bytes {

@@ -35,7 +35,7 @@ export interface BitOptions {
 export interface BitSearchOptions {
   /** Neighbours wanted of each query. */
   readonly k: number;
-  /** Which vectors may be found. @defaultValue all */
+  /** Vectors that may be found. @defaultValue all */
   readonly filter?: Filter;
   /** A filter for each query, instead of one for all; undefined for those without. @defaultValue none */
   readonly filters?: readonly (Filter | undefined)[];
@@ -63,7 +63,7 @@ export interface BitRangeOptions extends Omit<BitSearchOptions, "k" | "filters">
  */
 export interface BitSearched {
   readonly searchedBy: "cpu";
-  /** Why it was the CPU, where the engine has another device; absent otherwise. */
+  /** Reason that it was the CPU, where the engine has another device; absent otherwise. */
   readonly reason?: string;
 }
 
@@ -93,7 +93,7 @@ export interface BitHits extends BitSearched {
  * const ofFirst = ids.subarray(offsets[0], offsets[1]);
  */
 export interface BitRangeHits extends BitSearched {
-  /** Where hits of each query begin, and where those of the last end: one more than queries. */
+  /** Begin of each query's hits, and end of the last one's: one more than queries. */
   readonly offsets: Uint32Array;
   readonly ids: Uint32Array;
   readonly keys?: readonly Key[];

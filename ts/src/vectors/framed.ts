@@ -29,7 +29,7 @@ export function framed(kind: Kind, said: object, rest: Uint8Array): U8 {
 /** True for a file that begins as this kind does. @internal */
 export const isFramed = (kind: Kind, file: Uint8Array): boolean => file.length >= 8 && magicOf(kind).every((letter, k) => letter === file[k]);
 
-/** What a head says, its checksum, and the engine's part. @internal */
+/** Description in a head, its checksum, and the engine's part. @internal */
 export function unframed(kind: Kind, file: Uint8Array): { readonly said: { readonly [name: string]: unknown }; readonly sum: number; readonly rest: Uint8Array } {
   if (file.length < 8) throw new LeastwiseError("file-truncated", `the file ends too early: its header needs ${HEADER} bytes, but there are ${file.length}; copy it again`);
   if (!isFramed(kind, file)) throw refusal(kind, `it doesn't begin with ${kind.magic.trim()}`);

@@ -123,6 +123,7 @@ export class VectorIndexOf implements VectorIndex {
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
     if (effort !== undefined && probes !== undefined && this.#sketches !== "bits") throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
+    this.#mustPay(k, probes, effort);
     const floats = pointsOf("search(queries): queries", queries, this.dim);
     const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
     return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, effort, filter, filters: each, signal });
@@ -136,6 +137,14 @@ export class VectorIndexOf implements VectorIndex {
     const limit = rangeLimit(this.#space, maxDistance, minScore);
     const floats = pointsOf("searchRange(queries): queries", queries, this.dim);
     return searchRange(this.#searchable(), this.#space.ask("searchRange(queries)", floats), limit, { probes: probes ?? this.info.clusters, filter, signal });
+  }
+
+  /** Refuses an effort where one-bit sketches do not pay, so that searches go by all codes: the engine's own bounds. */
+  #mustPay(k: number, probes: number | undefined, effort: number | undefined): void {
+    if (effort === undefined || this.#sketches !== "bits") return;
+    const { graph, count, rowBytes } = this.info, { width } = this.#space;
+    if ((graph && probes === undefined) || (rowBytes > 0 && width >= 32 && 16 * k <= count)) return;
+    throw new LeastwiseError("invalid-option", `effort: one-bit sketches are not used for k = ${k} of ${count} vectors of ${width} components, since they don't pay (from 32 components and 16 · k vectors on), so that all codes are compared: leave it out`);
   }
 
   #searchable(): Searchable {
@@ -269,6 +278,7 @@ export class VectorIndexOf implements VectorIndex {
     this.#alive();
     const { k, probes, effort, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
     mustBeThere(k);
+    this.#mustPay(k, probes, effort);
     const { nextId } = this.#sizes(), { dim } = this;
     const asked = this.#space.ask("evaluate(queries)", pointsOf("evaluate(queries): queries", queries, dim)).rows;
     const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
