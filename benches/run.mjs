@@ -1,4 +1,5 @@
 // `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `streaming`, `threads`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bits`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `threads`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -76,6 +77,7 @@ const [first, ...rest] = process.argv.slice(2);
 try {
   if (first === "armadillo") await (await import("./armadillo.mjs")).armadillo(rest);
   else if (first === "autograd") await import("./autograd.mjs");
+  else if (first === "bits") await (await import("./bits.mjs")).bits();
   else if (first === "scaling") await (await import("./scaling.mjs")).scaling();
   else if (first === "fits") await (await import("./fits.mjs")).fits(rest);
   else if (first === "graphs") await (await import("./graphs.mjs")).graphs(rest);

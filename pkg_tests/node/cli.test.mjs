@@ -453,3 +453,36 @@ test("bench: a ratio that does not fit is told in its row, and the others are me
   assert.equal(code, 1);
   assert.match(stderr, /^leastwise: no code could be measured: .*don't fit into a ratio of 0.01/);
 });
+
+test("vectors of bits: packed files in, exact neighbours by Hamming distance out", async (t) => {
+  const path = await mkdtemp(join(tmpdir(), "leastwise-bits-"));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  const random = new Random(8), rows = Uint8Array.from({ length: 300 * 5 }, () => random.below(256)), asked = rows.subarray(10 * 5, 13 * 5);
+  const at = (name) => join(path, name), ones = (byte) => byte.toString(2).replaceAll("0", "").length;
+  await writeFile(at("rows.npy"), encodeNpy(rows, [300, 5]));
+  await writeFile(at("asked.npy"), encodeNpy(asked, [3, 5]));
+  await writeFile(at("floats.npy"), encodeNpy(new Float32Array(10), [2, 5]));
+  // The same as .bvecs: the number of bytes before each row.
+  await writeFile(at("rows.bvecs"), Buffer.concat(Array.from({ length: 300 }, (_, row) => Buffer.concat([Buffer.of(5, 0, 0, 0), rows.subarray(row * 5, row * 5 + 5)]))));
+  await writeFile(at("keys.txt"), Array.from({ length: 300 }, (_, row) => `k${row}\n`).join(""));
+  await writeFile(at("only.txt"), "k10\nk20\nk30\n");
+  assert.match((await succeeds(["compress", at("rows.npy"), at("one.lwi"), "--metric", "hamming"])).stdout, /300 vectors of 40 bits/);
+  await succeeds(["compress", at("rows.bvecs"), at("two.lwi"), "--metric", "hamming", "--keys", at("keys.txt")]);
+  const info = JSON.parse((await succeeds(["info", at("one.lwi"), "--json"])).stdout);
+  assert.deepEqual([info.metric, info.dim, info.count, info.keyed], ["hamming", 40, 300, false]);
+  const expected = [10, 11, 12].flatMap((row) => Array.from({ length: 300 }, (_, id) => [id, Array.from({ length: 5 }, (_, k) => ones(rows[row * 5 + k] ^ rows[id * 5 + k])).reduce((a, b) => a + b)])
+    .sort((a, b) => a[1] - b[1] || a[0] - b[0]).slice(0, 4).map(([id, distance], rank) => [row - 10, rank, id, distance]));
+  const { stdout } = await succeeds(["query", at("one.lwi"), at("asked.npy"), "-k", "4", "--metric", "hamming", "--quiet"]);
+  assert.equal(stdout, expected.map((line) => `${line.join("\t")}\n`).join(""));
+  const keyed = await succeeds(["query", at("two.lwi"), at("asked.npy"), "-k", "1", "--only", at("only.txt"), "--json", "--quiet"]);
+  assert.deepEqual(keyed.stdout.trim().split("\n").map((line) => JSON.parse(line)).map(({ query, keys }) => [query, keys.length])[0], [0, 1]);
+  assert.deepEqual(JSON.parse(keyed.stdout.split("\n")[0]).keys, ["k10"]);
+  await succeeds(["query", at("one.lwi"), at("asked.npy"), "-k", "4", "--ids", at("ids.npy"), "--distances", at("distances.npy"), "--quiet"]);
+  const ids = await (await openVectors(await readFile(at("ids.npy")))).elements();
+  assert.deepEqual([...ids], expected.map(([, , id]) => id));
+  const MISUSED = 2;
+  await fails(["compress", at("floats.npy"), at("no.lwi"), "--metric", "hamming"], MISUSED, /float32.*uint8.*packbits/);
+  await fails(["compress", at("rows.npy"), at("no.lwi"), "--metric", "hamming", "--ratio", "0.5"], MISUSED, /--ratio is not for --metric hamming/);
+  await fails(["query", at("one.lwi"), at("asked.npy"), "--probes", "3"], MISUSED, /--probes is not for --metric hamming/);
+  await fails(["query", at("one.lwi"), at("asked.npy"), "--metric", "dot"], MISUSED, /made for hamming/);
+});

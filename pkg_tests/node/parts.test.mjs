@@ -18,7 +18,7 @@ const LOADS = {
   cost: ["rare", "seldom"], ragged: ["seldom"], evaluate: ["direct", "rare", "seldom", "single"], check: ["direct", "rare", "seldom", "single"], covariance: ["direct", "seldom"], backward: ["direct", "rare", "seldom", "single"],
   graduated: ["descent", "direct", "levels", "rare", "reduced", "seldom", "single"], save: ["direct", "rare", "seldom", "single"], tune: ["direct", "rare", "seldom", "single"],
   energies: ["seldom"], curved: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], single: ["single"], doubles: ["doubles"], normals: ["normals"], fits: ["fits", "single"],
-  tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], graph: ["graph", "seldom", "single", "vectors"], lazy: ["graph", "seldom", "single", "vectors"], saved: ["seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
+  tensors: ["single", "tensors"], gradients: ["single", "tensors"], cluster: ["seldom", "single", "vectors"], index: ["seldom", "single", "vectors"], graph: ["graph", "seldom", "single", "vectors"], lazy: ["graph", "seldom", "single", "vectors"], merged: ["graph", "seldom", "single", "vectors"], bits: ["graph", "seldom", "single", "vectors"], sketches: ["graph", "seldom", "single", "vectors"], saved: ["seldom", "single", "vectors"], open: ["seldom", "single", "vectors"],
 };
 /** What those on WebGPU load besides: a GPU eliminates by itself. */
 const ON_GPUS = { eliminated: ["reduced"] };
@@ -27,7 +27,7 @@ const ONLY = { doubles: "webgpu" };
 /** Those of them that load while the caller waits, who has no promise to wait for. */
 const AT_ONCE = { bundle: ["seldom"], constrained: ["seldom"], ragged: ["seldom"], traced: ["seldom"], tuned: ["rare", "seldom"], energies: ["seldom"], curved: ["seldom"], tensors: ["tensors", "single"], gradients: ["tensors", "single"] };
 /** What computes on the CPU beside a GPU. */
-const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "graph", "lazy", "saved", "open"];
+const BESIDE = ["fits", "constrained", "single", "evaluate", "check", "covariance", "backward", "graduated", "save", "tune", "tensors", "gradients", "cluster", "index", "graph", "lazy", "merged", "bits", "sketches", "saved", "open"];
 
 /** What a quick run does on WebGPU as well: gates are the same there, but for what is beside it on the CPU. */
 const ON_WEBGPU = ["pcg", "complement", "eliminated", "bundle", "auto", "constrained", "doubles", "normals", "fits", "tensors", "index"];

@@ -1,7 +1,7 @@
 // Compiled, never run: `lw.cluster`, `lw.compress` and indices.
 import { half, init } from "leastwise";
 import type { ClusterIteration, Clustering, ClusterOptions, CodeOptions, CompressOptions, Engine, F32, F64, Filter, Hits, Key, Metric, Points, RangeHits, VectorIndex } from "leastwise";
-import { clusterBatches, exactSearch, predict, type BatchClustering } from "leastwise/vectors";
+import { clusterBatches, exactSearch, indexBits, mergeIndices, openBits, openWithChanges, predict, trackChanges, type BatchClustering, type BitHits, type BitIndex } from "leastwise/vectors";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -145,4 +145,51 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   // @ts-expect-error an index is as long as it is
   index.count = 3;
   return { recall, msSingle, opened };
+}
+
+export async function merging(lw: Engine, index: VectorIndex, other: VectorIndex, file: Uint8Array, controller: AbortController) {
+  const ids = await mergeIndices(index, other, { replace: true, signal: controller.signal, onProgress: (done, of) => void (done / of) });
+  is<Same<typeof ids, Uint32Array>>();
+  // @ts-expect-error two indices
+  await mergeIndices(index);
+  // @ts-expect-error an index, not its file
+  await mergeIndices(index, file);
+  // @ts-expect-error yes or no
+  await mergeIndices(index, other, { replace: "keys" });
+  using log = await trackChanges(index, file);
+  const changes: Uint8Array = await log.save();
+  const again: VectorIndex = await openWithChanges(lw, [file, changes, changes]);
+  // @ts-expect-error the file that the changes follow on
+  await trackChanges(index);
+  // @ts-expect-error at least the file of the index
+  await openWithChanges(lw, []);
+  // @ts-expect-error files in an array
+  await openWithChanges(lw, file);
+  index.sketches = "bits";
+  // @ts-expect-error one bit or a byte
+  index.sketches = "bytes";
+  return again;
+}
+
+export async function bits(lw: Engine, packed: Uint8Array, floats: Float32Array) {
+  using index: BitIndex = await indexBits(lw, packed, { dim: 256, keys: ["a"] });
+  const hits: BitHits = await index.search(packed, { k: 3, filter: (id) => id > 2 });
+  is<Same<typeof hits.distances, Uint32Array>>();
+  is<Same<typeof index.metric, "hamming">>();
+  await index.searchRange(packed, { maxDistance: 12, filter: { ids: [1] } });
+  index.upsert(packed, { keys: ["b"] });
+  const file: Uint8Array = await index.save();
+  await openBits(lw, file);
+  // @ts-expect-error bits are packed in bytes
+  await indexBits(lw, floats, { dim: 256 });
+  // @ts-expect-error how many bits?
+  await indexBits(lw, packed, {});
+  // @ts-expect-error queries are packed as well
+  await index.search(floats, { k: 3 });
+  // @ts-expect-error all vectors are compared: there are no clusters to probe
+  await index.search(packed, { k: 3, probes: 2 });
+  // @ts-expect-error a distance, not a score
+  await index.searchRange(packed, { minScore: 3 });
+  // @ts-expect-error keys are needed to replace by them
+  index.upsert(packed);
 }

@@ -12,6 +12,7 @@
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
+pub mod bits;
 mod buffers;
 pub mod cluster;
 pub mod code;

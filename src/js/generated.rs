@@ -541,10 +541,10 @@ impl Engine {
         self.call(|session| session.set_index_searching(index, place))
     }
 
-    /// True if searches may keep a byte for every component.
+    /// Bits a component of the sketches that searches through lists may keep: 0, 1 or 8.
     #[wasm_bindgen(js_name = setIndexSketching)]
-    pub fn set_index_sketching(&mut self, index: u32, sketching: bool) -> Result<(), JsValue> {
-        self.call(|session| session.set_index_sketching(index, sketching))
+    pub fn set_index_sketching(&mut self, index: u32, bits: u32) -> Result<(), JsValue> {
+        self.call(|session| session.set_index_sketching(index, bits))
     }
 
     /// A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph.
@@ -681,6 +681,82 @@ impl Engine {
     #[wasm_bindgen(js_name = freeLazyIndex)]
     pub fn free_lazy_index(&mut self, index: u32) {
         self.post(|session| session.free_lazy_index(index));
+    }
+
+    /// A task whose `done` carries the new ids of the other index's vectors, in order of their ids there.
+    #[wasm_bindgen(js_name = mergeIndex)]
+    pub fn merge_index(&mut self, index: u32, other: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.merge_index(index, other))
+    }
+
+    /// A task whose `done` carries a file of what changed since another: that one's checksum, number of vectors and next id; `removed` are ids that were taken out.
+    #[wasm_bindgen(js_name = saveIndexChanges)]
+    pub fn save_index_changes(&mut self, index: u32, file: u32, count: u32, next_id: u32, removed: &[u32]) -> Result<u32, JsValue> {
+        self.call(|session| session.save_index_changes(index, file, count, next_id, removed))
+    }
+
+    /// Makes the changes of a file that follows on the one with this checksum.
+    #[wasm_bindgen(js_name = applyIndexChanges)]
+    pub fn apply_index_changes(&mut self, index: u32, changes: &[u8], follows: u32) -> Result<(), JsValue> {
+        self.call(|session| session.apply_index_changes(index, changes, follows))
+    }
+
+    /// Vectors of bits, packed in bytes.
+    #[wasm_bindgen(js_name = newBitIndex)]
+    pub fn new_bit_index(&mut self, dim: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.new_bit_index(dim))
+    }
+
+    #[wasm_bindgen(js_name = openBitIndex)]
+    pub fn open_bit_index(&mut self, file: &[u8]) -> Result<u32, JsValue> {
+        self.call(|session| session.open_bit_index(file))
+    }
+
+    /// Bits of a vector, vectors, the id that comes next, and bytes of memory.
+    #[wasm_bindgen(js_name = bitIndexSizes)]
+    pub fn bit_index_sizes(&mut self, index: u32) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| session.bit_index_sizes(index))
+    }
+
+    /// The id of the first; the others follow.
+    #[wasm_bindgen(js_name = addToBitIndex)]
+    pub fn add_to_bit_index(&mut self, index: u32, vectors: &[u8]) -> Result<u32, JsValue> {
+        self.call(|session| session.add_to_bit_index(index, vectors))
+    }
+
+    #[wasm_bindgen(js_name = removeFromBitIndex)]
+    pub fn remove_from_bit_index(&mut self, index: u32, ids: &[u32]) -> Result<u32, JsValue> {
+        self.call(|session| session.remove_from_bit_index(index, ids))
+    }
+
+    /// Hits of each query, where they begin and where the last end; then ids, then distances. With `within` all that are so near, and not `k`.
+    #[wasm_bindgen(js_name = searchBitIndex)]
+    pub fn search_bit_index(
+        &mut self,
+        index: u32,
+        queries: &[u8],
+        k: u32,
+        within: Option<u32>,
+        filter: Option<Vec<u8>>,
+    ) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| session.search_bit_index(index, queries, k, within, filter))
+    }
+
+    /// A task whose `done` carries the packed vectors of ids.
+    #[wasm_bindgen(js_name = bitIndexVectors)]
+    pub fn bit_index_vectors(&mut self, index: u32, ids: &[u32]) -> Result<u32, JsValue> {
+        self.call(|session| session.bit_index_vectors(index, ids))
+    }
+
+    /// A task whose `done` carries the file's bytes.
+    #[wasm_bindgen(js_name = saveBitIndex)]
+    pub fn save_bit_index(&mut self, index: u32) -> Result<u32, JsValue> {
+        self.call(|session| session.save_bit_index(index))
+    }
+
+    #[wasm_bindgen(js_name = freeBitIndex)]
+    pub fn free_bit_index(&mut self, index: u32) {
+        self.post(|session| session.free_bit_index(index));
     }
 
     /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64

@@ -1,16 +1,18 @@
 //! Indices whose codes are read when searches need them: whoever holds the file reads, and gives a search the lists that it asks for.
 
 use super::Session;
-use super::indices::IndexJob;
+use super::indices::{Answer, IndexJob};
+use leastwise_anneal::bits::BitIndex;
 use leastwise_anneal::index::fetched::{Fetched, Search, place_of_codes};
 use leastwise_error::Error;
 use std::collections::HashMap;
 
-/// Indices without codes, and their searches, each with its index.
+/// Indices without codes, and their searches, each with its index; and indices of bits.
 #[derive(Default)]
 pub(super) struct Fetching {
     indices: HashMap<u32, Fetched>,
     searches: HashMap<u32, (u32, Search)>,
+    pub bits: HashMap<u32, BitIndex>,
 }
 
 impl Fetching {
@@ -93,7 +95,7 @@ impl Session {
     pub fn end_lazy_search(&mut self, search: u32) -> Result<u32, Error> {
         let (index, search) = self.indices.fetching().searches.remove(&search).ok_or(Error::Disposed("search"))?;
         let hits = self.indices.fetching().index(index)?.hits(search)?;
-        Ok(self.add_task(IndexJob::Found { hits: Some(hits) }))
+        Ok(self.add_task(IndexJob::Found { answer: Some(Answer::Hits(hits)) }))
     }
 
     /// Frees a search.

@@ -8,7 +8,7 @@ use super::searches::{Resident, Search};
 use leastwise_anneal::code::Code;
 use leastwise_anneal::file::published::Files;
 use leastwise_anneal::index::graphed::{Building, draw};
-use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, rows_together};
+use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, Sketching, rows_together};
 use leastwise_base::clock::now_ms;
 use leastwise_base::memory::{self, OutOfMemory};
 use leastwise_error::Error;
@@ -53,9 +53,9 @@ pub(super) enum IndexJob {
         index: u32,
         by_lists: bool,
     },
-    /// Hits that are there already.
+    /// An answer that is there already.
     Found {
-        hits: Option<Hits>,
+        answer: Option<Answer>,
     },
     BuildGraph {
         index: u32,
@@ -82,10 +82,10 @@ pub(super) struct Kept {
     /// The index on the device, if it is there.
     pub resident: Option<Resident>,
     /// Options for making its model of the first vectors, where there were none; and those, while they are few.
-    blank: Option<CompressOptions>,
+    pub(super) blank: Option<CompressOptions>,
     first: Vec<f32>,
     /// The turns of those that add to it, in the order in which they were asked to.
-    adding: VecDeque<u32>,
+    pub(super) adding: VecDeque<u32>,
 }
 
 impl Kept {
@@ -209,10 +209,7 @@ impl Session {
             }
             IndexJob::Save { index, by_lists: false } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
             IndexJob::Save { index, .. } => self.resume_saving(*index, deadline),
-            IndexJob::Found { hits } => {
-                let hits = hits.take().ok_or(Error::Internal("hits were taken twice"))?;
-                Ok(Progress::Answer(Answer::Hits(hits)))
-            }
+            IndexJob::Found { answer } => Ok(Progress::Answer(answer.take().ok_or(Error::Internal("an answer was taken twice"))?)),
         }
     }
 
@@ -342,9 +339,13 @@ impl Session {
         Ok(self.indices.get(index)?.bytes())
     }
 
-    /// Sets if searches may keep sketches, which take a byte a number.
-    pub fn set_index_sketching(&mut self, index: u32, sketching: bool) -> Result<(), Error> {
-        self.indices.get_mut(index)?.set_sketching(sketching);
+    /// Sets which sketches searches through lists may keep: none, of 8 bits a number, or of 1.
+    pub fn set_index_sketching(&mut self, index: u32, bits: u32) -> Result<(), Error> {
+        self.indices.get_mut(index)?.set_sketching(match bits {
+            0 => Sketching::Off,
+            1 => Sketching::Bits,
+            _ => Sketching::Bytes,
+        });
         Ok(())
     }
 
@@ -422,6 +423,7 @@ impl Session {
         if let Some(effort) = search.effort() {
             evaluating.walk(self.indices.get(index)?, effort);
         }
+        search.beam_of_bits().into_iter().for_each(|beam| evaluating.by_bits(beam));
         let search = match search.on_cpu() {
             Some(by) => {
                 evaluating.searches_itself(by);

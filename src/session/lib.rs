@@ -18,6 +18,7 @@
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
+mod bits;
 mod calibration;
 mod checkpoints;
 mod clusters;
@@ -29,6 +30,7 @@ mod fetched;
 mod fits;
 mod indices;
 mod job;
+mod merging;
 mod normals;
 mod reach;
 mod reads;

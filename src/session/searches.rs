@@ -7,7 +7,7 @@ use super::Session;
 use super::indices::{Answer, Kept, Place};
 use super::job::Progress;
 use leastwise_anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
-use leastwise_anneal::index::{Hits, Index, SearchedBy, Through, graphed};
+use leastwise_anneal::index::{Hits, Index, SearchedBy, Sketching, Through, by_bits, graphed};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, DeviceError, Play, Playing, Profile};
 use leastwise_error::Error;
@@ -57,6 +57,8 @@ enum Path {
     Undecided(Option<u32>),
     /// Through the graph with this beam.
     Graph(usize),
+    /// By one-bit sketches of lists, of which so many vectors are decoded.
+    Bits(usize),
 }
 
 impl Search {
@@ -67,6 +69,11 @@ impl Search {
     /// The beam that is asked for, of a search that may go through the graph.
     pub fn effort(&self) -> Option<Option<u32>> {
         if let Stage::Host { path: Path::Undecided(effort), .. } = self.stage { Some(effort) } else { None }
+    }
+
+    /// Vectors that are decoded for a query, of a search by one-bit sketches.
+    pub fn beam_of_bits(&self) -> Option<usize> {
+        if let Stage::Host { path: Path::Bits(beam), .. } = self.stage { Some(beam) } else { None }
     }
 
     /// The CPU and the reason for it, if it searches there from the first.
@@ -102,7 +109,11 @@ impl Session {
     ) -> Result<Search, Error> {
         let Kept { index: of, place, .. } = self.indices.kept(index)?;
         effort.map_or(Ok(()), |effort| check_effort(of, effort, probes))?;
-        let path = if of.graph().is_some() && probes.is_none() { Path::Undecided(effort) } else { Path::Lists };
+        let path = match of.beam_of_bits(k, effort) {
+            _ if of.graph().is_some() && probes.is_none() => Path::Undecided(effort),
+            Some(beam) => Path::Bits(beam),
+            None => Path::Lists,
+        };
         let (count, probes) = of.check_search(&queries, k, probes, filter.as_deref())?;
         let place = *place;
         let reason = if !self.devices.main.is_queue() || place == Place::Cpu || effort.is_some() {
@@ -147,7 +158,8 @@ impl Session {
                             }
                         };
                     }
-                    let is_ready = if let Path::Graph(_) = path { graphed::draw(index, deadline) } else { index.sketch(*k, deadline) };
+                    let is_ready =
+                        if let Path::Graph(_) | Path::Bits(_) = path { graphed::draw(index, deadline) } else { index.sketch(*k, deadline) };
                     if !is_ready {
                         return Ok(Progress::Yielded);
                     }
@@ -156,6 +168,7 @@ impl Session {
                         let (some, filter) = (&queries[*searched..end], filter.as_deref());
                         let found = match *path {
                             Path::Graph(effort) => graphed::search(index, some, *k, effort, filter)?,
+                            Path::Bits(beam) => by_bits::search(index, some, *k, beam, *probes, filter)?,
                             _ => index.search(some, *k, Some(*probes as u32), filter)?,
                         };
                         hits.ids.extend(found.ids);
@@ -259,7 +272,12 @@ impl Session {
 /// Refuses a beam where there is no graph to walk in.
 pub(super) fn check_effort(index: &Index, effort: u32, probes: Option<u32>) -> Result<(), Error> {
     let Range { start, end } = graphed::EFFORTS;
-    let refused = if probes.is_some() {
+    let refused = if index.sketching() == Sketching::Bits && (probes.is_some() || index.graph().is_none()) {
+        if effort >= start && effort < end {
+            return Ok(());
+        }
+        format!("effort must be from {start} to {}, not {effort}", end - 1)
+    } else if probes.is_some() {
         "effort and probes: a search goes through the graph or through lists, so give one of them".into()
     } else if index.graph().is_none() {
         "effort: the index has no graph; index.buildGraph() makes one".into()

@@ -1,6 +1,9 @@
 //! Compressed vectors: codes, search, and files.
 
 use crate::support;
+mod bits;
+mod by_bits;
+mod changes;
 mod codes;
 mod data;
 mod device;

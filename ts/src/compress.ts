@@ -8,7 +8,7 @@ import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
 import type { Tasks } from "./tasks.js";
 import type { BuildGraphOptions } from "./vector-index.js";
-import { endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, readEnvelope, spaceOf, type Description } from "./vectors/envelope.js";
+import { type Description, endsInEnvelope, envelope, envelopeBytes, mayBeEnvelope, nameOf, readEnvelope, spaceOf } from "./vectors/envelope.js";
 import { Keys, keysOf, type KeyList } from "./vectors/keys.js";
 import { maxNormKind, metricKind, Space, type Metric } from "./vectors/metric.js";
 
@@ -144,7 +144,7 @@ function compressOptions(options: CompressOptions) {
 }
 
 /** An index of the engine's, and what the engine does not know of it. @internal */
-export interface Made { readonly handle: number; readonly space: Space; readonly keys?: Keys | undefined; readonly ratio?: number | undefined }
+export interface Made { readonly handle: number; readonly space: Space; readonly keys?: Keys | undefined; readonly ratio?: number | undefined; readonly file?: string }
 
 /** A new index, and how many numbers its vectors had. @internal */
 export async function compress(tasks: Tasks, points: Points, options: CompressOptions): Promise<Made & { length: number; graph: BuildGraphOptions | undefined }> {
@@ -224,7 +224,8 @@ function described(tasks: Tasks, handle: number, description: Description): Made
 
 function openBytes(tasks: Tasks, bytes: Uint8Array): Made {
   const [description, start] = bytes.length > 0 && mayBeEnvelope(bytes) ? opened(bytes) : [{ metric: "l2" } as const, 0];
-  return described(tasks, tasks.call((engine) => engine.openIndex(bytes.subarray(start))), description);
+  const own = bytes.subarray(start);
+  return { ...described(tasks, tasks.call((engine) => engine.openIndex(own)), description), file: nameOf(bytes.subarray(0, start), own) };
 }
 
 /** What an envelope says, and where it ends. */

@@ -314,10 +314,10 @@ export class EngineOf implements Engine {
 
   memory(): Memory {
     const counters = this.counters(), { pooled, hits } = this.tensorStatistics();
-    const { live, finalized, tensors } = this.#tasks.owners, { problems, solvers, indices } = live;
+    const { live, finalized, tensors } = this.#tasks.owners, { problems, solvers, indices, bits } = live;
     return {
       live: counters.bytesLive, peak: counters.bytesPeak, objects: counters.buffersCreated - counters.buffersDestroyed, pooled, hits,
-      tensors, problems: problems.size, solvers: solvers.size, indices: indices.size, finalized,
+      tensors, problems: problems.size, solvers: solvers.size, indices: indices.size + bits.size, finalized,
     };
   }
 

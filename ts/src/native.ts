@@ -624,8 +624,8 @@ export interface NativeEngine {
   indexSizes(index: number): Uint32Array;
   indexBytes(index: number): number;
   setIndexSearching(index: number, place: string): void;
-  /** True if searches may keep a byte for every component. */
-  setIndexSketching(index: number, sketching: boolean): void;
+  /** Bits a component of the sketches that searches through lists may keep: 0, 1 or 8. */
+  setIndexSketching(index: number, bits: number): void;
   /** A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph. */
   searchIndex(index: number, queries: Float64Array | Float32Array, k: number, probes: number | undefined, effort: number | undefined, filter: Uint8Array | undefined): number;
   /** A task that makes the graph, or goes on with it: neighbours of a vector, and the beam of the searches for them. */
@@ -657,6 +657,27 @@ export interface NativeEngine {
   endLazySearch(search: number): number;
   freeLazySearch(search: number): void;
   freeLazyIndex(index: number): void;
+  /** A task whose `done` carries the new ids of the other index's vectors, in order of their ids there. */
+  mergeIndex(index: number, other: number): number;
+  /** A task whose `done` carries a file of what changed since another: that one's checksum, number of vectors and next id; `removed` are ids that were taken out. */
+  saveIndexChanges(index: number, file: number, count: number, nextId: number, removed: Uint32Array): number;
+  /** Makes the changes of a file that follows on the one with this checksum. */
+  applyIndexChanges(index: number, changes: Uint8Array, follows: number): void;
+  /** Vectors of bits, packed in bytes. */
+  newBitIndex(dim: number): number;
+  openBitIndex(file: Uint8Array): number;
+  /** Bits of a vector, vectors, the id that comes next, and bytes of memory. */
+  bitIndexSizes(index: number): Uint32Array;
+  /** The id of the first; the others follow. */
+  addToBitIndex(index: number, vectors: Uint8Array): number;
+  removeFromBitIndex(index: number, ids: Uint32Array): number;
+  /** Hits of each query, where they begin and where the last end; then ids, then distances. With `within` all that are so near, and not `k`. */
+  searchBitIndex(index: number, queries: Uint8Array, k: number, within: number | undefined, filter: Uint8Array | undefined): Uint32Array;
+  /** A task whose `done` carries the packed vectors of ids. */
+  bitIndexVectors(index: number, ids: Uint32Array): number;
+  /** A task whose `done` carries the file's bytes. */
+  saveBitIndex(index: number): number;
+  freeBitIndex(index: number): void;
   /**
    * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
    * (CPU and CUDA), else f32.

@@ -8,6 +8,7 @@ const FREE = {
   indices: (native: NativeEngine, handle: number) => native.freeIndex(handle),
   covariances: (native: NativeEngine, handle: number) => native.freeCovariance(handle),
   fits: (native: NativeEngine, handle: number) => native.freeFits(handle),
+  bits: (native: NativeEngine, handle: number) => native.freeBitIndex(handle),
 };
 
 /** @internal */
@@ -29,7 +30,7 @@ export function remember(owner: object): void {
 /** The handles of one engine that have owners. @internal */
 export class Owners {
   /** Handles by kind, in the order in which they were made. */
-  readonly live: { readonly [kind in Owned]: Set<number> } = { tensors: new Set(), problems: new Set(), solvers: new Set(), indices: new Set(), covariances: new Set(), fits: new Set() };
+  readonly live: { readonly [kind in Owned]: Set<number> } = { tensors: new Set(), problems: new Set(), solvers: new Set(), indices: new Set(), covariances: new Set(), fits: new Set(), bits: new Set() };
   /** Further owners of tensors that are live already: what changes nothing, such as a reshape to the same shape, gives the same tensor, which the engine counts. */
   readonly #further = new Map<number, number>();
   /** The solvers of each problem, which the engine frees with it. */

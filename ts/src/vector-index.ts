@@ -74,10 +74,10 @@ export interface SearchOptions {
   /** Clusters to search, the nearest first: not through the graph. @defaultValue all up to 256, and an eighth of those beyond */
   readonly probes?: number;
   /**
-   * Beam of the walk in the graph ({@link VectorIndex.buildGraph}), from `k` to 8192: more of it finds more and takes longer. Refused by an index
-   * without one.
+   * Beam of the walk in the graph ({@link VectorIndex.buildGraph}), from `k` to 8192: more of it finds more and takes longer. With {@link VectorIndex.sketches}
+   * `"bits"` and without a walk, the vectors that are decoded. Refused by an index with neither, and where sketches don't pay: of fewer than 32 components or 16 · `k` vectors.
    *
-   * @defaultValue 64, or three times `k` where that is more
+   * @defaultValue 64, or three times `k` where that is more; with such sketches 128, or four times `k`
    */
   readonly effort?: number;
   /**
@@ -288,9 +288,11 @@ export interface VectorIndex extends Disposable {
   /**
    * Whether searches may keep, from the first one on, what codes decode to, a byte a component: `dim` bytes of memory a vector, with which a
    * query decodes only those few vectors that can be among its nearest. Hits are the same to the bit, with sketches or without.
+   * `"bits"` keeps one bit a component and 4 bytes a vector instead, with which a query decodes the `effort` vectors of the least estimated distances
+   * (default: 128, or four times `k`): nearly the same hits, in an eighth of the memory. {@link VectorIndex.searchRange} compares all codes, whatever sketches there are.
    * `true` unless set; setting it to `false` frees them.
    */
-  sketches: boolean;
+  sketches: boolean | "bits";
   /**
    * Device that searches. `"auto"`, the default: batches of 16 queries and more on a GPU, everything else on the CPU, and on software adapters,
    * which take longer, all of it. `"cpu"`: on the CPU. `"device"`: on the engine's device whatever is possible there. {@link Hits.searchedBy}

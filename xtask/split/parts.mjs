@@ -23,14 +23,14 @@ const RULES = [
   // The self-check of double-floats, which any engine but one of f32 makes, and what writes programs in them.
   ["webgpu", /leastwise_kernels::(doubles|arithmetic)::/],
   // The engine's own interface, which has the names of its calls.
-  ["graph", /^engine_\w*[lL]azy\w*/],
+  ["graph", /^engine_(\w*[lL]azy\w*|mergeIndex|\w+IndexChanges|\w*[bB]itIndex\w*)/],
   ["vectors", /^engine_(cluster|compress|openPublished|\w+Index\w*|index\w+)( .*)?$/],
   ["direct", /^engine_covariance\w*/],
   ["rare", /^engine_(graduated|backward|tune|tuning|setTuning|termCosts|measure\w*|traffic|evaluateTerm|checkTerm|multipliers|saveSolver|restoreSolver)\b/],
   ["tensors", /^engine_tensor\w+/],
   ["normals", /^engine_(normals|\w+Normals)\b/],
   ["fits", /^engine_(newFits?|fitCapacity|\w+Fits?)\b/],
-  ["graph", /leastwise_session::fetched\b|leastwise_anneal::(index::(graphed|fetched)|graph::(bits|build|walk|whole))\b/],
+  ["graph", /leastwise_session::(fetched|merging|bits)\b|leastwise_anneal::(bits|index::(graphed|fetched|merging|changes|by_bits)|graph::(bits|build|walk|whole))\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches|wire::progress::(found|measured|Evaluated|Searched))\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|tensors)\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["fits", /leastwise_fits::|leastwise_session::(fits|wire::term::fit)\b|leastwise_program::(wgsl::)?fit\b|leastwise_cpu::(block::fit|wasm::(fit|exponential)|twins::(fits|(of|in_single)::Fits\w+))\b|\bModule>?::of_sums\b/],

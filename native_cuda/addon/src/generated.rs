@@ -589,10 +589,10 @@ impl Engine {
         self.call(env, |session| session.set_index_searching(index, place))
     }
 
-    /// True if searches may keep a byte for every component.
+    /// Bits a component of the sketches that searches through lists may keep: 0, 1 or 8.
     #[napi]
-    pub fn set_index_sketching(&self, env: &Env, index: u32, sketching: bool) -> Result<()> {
-        self.call(env, |session| session.set_index_sketching(index, sketching))
+    pub fn set_index_sketching(&self, env: &Env, index: u32, bits: u32) -> Result<()> {
+        self.call(env, |session| session.set_index_sketching(index, bits))
     }
 
     /// A task whose `done` carries hits. `filter` has a byte for each id; `effort` is the beam of a walk in the graph.
@@ -734,6 +734,84 @@ impl Engine {
     #[napi]
     pub fn free_lazy_index(&self, index: u32) {
         self.post(move |session| session.free_lazy_index(index));
+    }
+
+    /// A task whose `done` carries the new ids of the other index's vectors, in order of their ids there.
+    #[napi]
+    pub fn merge_index(&self, env: &Env, index: u32, other: u32) -> Result<u32> {
+        self.call(env, |session| session.merge_index(index, other))
+    }
+
+    /// A task whose `done` carries a file of what changed since another: that one's checksum, number of vectors and next id; `removed` are ids that were taken out.
+    #[napi]
+    pub fn save_index_changes(&self, env: &Env, index: u32, file: u32, count: u32, next_id: u32, removed: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.save_index_changes(index, file, count, next_id, removed))
+    }
+
+    /// Makes the changes of a file that follows on the one with this checksum.
+    #[napi]
+    pub fn apply_index_changes(&self, env: &Env, index: u32, changes: &[u8], follows: u32) -> Result<()> {
+        self.call(env, |session| session.apply_index_changes(index, changes, follows))
+    }
+
+    /// Vectors of bits, packed in bytes.
+    #[napi]
+    pub fn new_bit_index(&self, env: &Env, dim: u32) -> Result<u32> {
+        self.call(env, |session| session.new_bit_index(dim))
+    }
+
+    #[napi]
+    pub fn open_bit_index(&self, env: &Env, file: &[u8]) -> Result<u32> {
+        self.call(env, |session| session.open_bit_index(file))
+    }
+
+    /// Bits of a vector, vectors, the id that comes next, and bytes of memory.
+    #[napi]
+    pub fn bit_index_sizes<'env>(&self, env: &'env Env, index: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.bit_index_sizes(index))?)
+    }
+
+    /// The id of the first; the others follow.
+    #[napi]
+    pub fn add_to_bit_index(&self, env: &Env, index: u32, vectors: &[u8]) -> Result<u32> {
+        self.call(env, |session| session.add_to_bit_index(index, vectors))
+    }
+
+    #[napi]
+    pub fn remove_from_bit_index(&self, env: &Env, index: u32, ids: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.remove_from_bit_index(index, ids))
+    }
+
+    /// Hits of each query, where they begin and where the last end; then ids, then distances. With `within` all that are so near, and not `k`.
+    #[napi]
+    pub fn search_bit_index<'env>(
+        &self,
+        env: &'env Env,
+        index: u32,
+        queries: &[u8],
+        k: u32,
+        within: Option<u32>,
+        filter: Option<Uint8ArraySlice>,
+    ) -> Result<Uint32ArraySlice<'env>> {
+        let filter = filter.map(|filter| filter.to_vec());
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.search_bit_index(index, queries, k, within, filter))?)
+    }
+
+    /// A task whose `done` carries the packed vectors of ids.
+    #[napi]
+    pub fn bit_index_vectors(&self, env: &Env, index: u32, ids: &[u32]) -> Result<u32> {
+        self.call(env, |session| session.bit_index_vectors(index, ids))
+    }
+
+    /// A task whose `done` carries the file's bytes.
+    #[napi]
+    pub fn save_bit_index(&self, env: &Env, index: u32) -> Result<u32> {
+        self.call(env, |session| session.save_bit_index(index))
+    }
+
+    #[napi]
+    pub fn free_bit_index(&self, index: u32) {
+        self.post(move |session| session.free_bit_index(index));
     }
 
     /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64

@@ -16,7 +16,7 @@ for (const [holder, name, into] of [[files.promises, "readFile", read], [files, 
 syncBuiltinESMExports();
 const { bundle, randomBundle } = await import("../../problems/bundle.mjs");
 const { normalTable } = await import("leastwise/mesh");
-const { openLazily } = await import("leastwise/vectors");
+const { indexBits, mergeIndices, openBits, openLazily, openWithChanges, trackChanges } = await import("leastwise/vectors");
 const { init, cauchy, grad, log1p, loss, preload } = await import("leastwise");
 
 const line = (lw, count = 40) => {
@@ -208,6 +208,22 @@ const WORK = {
     const index = await lw.compress(points, { dim: 4, clusters: 5, code: "int8", graph: { degree: 6 } });
     const lazy = await openLazily(lw, await index.save({ lazy: true }));
     return [...(await lazy.search(points.subarray(0, 12), { k: 3, effort: 9 })).ids, ...(await lazy.search(points.subarray(0, 4), { k: 3, probes: 2 })).ids];
+  },
+  async merged(lw) {
+    const file = await (await lw.compress(points, { dim: 4, clusters: 5, code: "int8" })).save();
+    const [index, other] = [await lw.openIndex(file), await lw.openIndex(file)], log = await trackChanges(index, file);
+    await mergeIndices(index, other);
+    const again = await openWithChanges(lw, [file, await log.save()]);
+    return [...(await again.search(points.subarray(0, 12), { k: 3 })).ids];
+  },
+  async bits(lw) {
+    const index = await indexBits(lw, Uint8Array.from({ length: 64 }, (_, k) => 37 * k), { dim: 32 }), again = await openBits(lw, await index.save());
+    return [...(await again.search(Uint8Array.of(1, 2, 3, 4), { k: 5 })).distances, ...(await again.vectors([3]))];
+  },
+  async sketches(lw) {
+    const wide = Float32Array.from({ length: 200 * 32 }, (_, k) => Math.sin(k * k)), index = await lw.compress(wide, { dim: 32, clusters: 5, code: "int8" });
+    index.sketches = "bits";
+    return [...(await index.search(wide.subarray(0, 64), { k: 3 })).ids];
   },
   // What an engine with no graph needs to save and to open whole.
   async saved(lw) {

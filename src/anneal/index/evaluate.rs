@@ -1,6 +1,7 @@
 //! How good an index is, measured: against the vectors that it was made from, as long as the caller has them.
 
 use super::Index;
+use super::by_bits;
 use super::exact::compare;
 use super::graphed;
 use super::nearest::Nearest;
@@ -65,6 +66,8 @@ pub struct Evaluating<P> {
     probes: Option<u32>,
     /// Beam of walks in the graph, of searches that go through it.
     effort: Option<usize>,
+    /// Vectors that are decoded for a query, of searches by one-bit sketches.
+    beam: Option<usize>,
     /// Of the index.
     revision: u64,
     /// By id, whether it is in the index.
@@ -133,6 +136,7 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
             k,
             probes,
             effort: None,
+            beam: None,
             revision: index.revision,
             present,
             ids: Vec::new(),
@@ -154,13 +158,22 @@ impl<P: AsRef<[f32]>> Evaluating<P> {
         self.effort = graphed::route(index, self.k, effort, None).ok();
     }
 
+    /// Searches go by one-bit sketches, and decode so many vectors.
+    pub fn by_bits(&mut self, beam: usize) {
+        self.beam = Some(beam);
+    }
+
     /// Makes what searches go by, or goes on with it until the time is up; true when it is there.
     pub fn prepare(&self, index: &mut Index, k: usize, deadline: f64) -> bool {
-        if self.effort.is_some() { graphed::draw(index, deadline) } else { index.sketch(k, deadline) }
+        if self.effort.or(self.beam).is_some() { graphed::draw(index, deadline) } else { index.sketch(k, deadline) }
     }
 
     fn find(&self, index: &Index, queries: Range<usize>) -> Result<Hits, Error> {
         let queries = &self.queries.as_ref()[queries.start * index.dim()..queries.end * index.dim()];
+        if let Some(beam) = self.beam {
+            let (_, probes) = index.check_search(queries, self.k, self.probes, None)?;
+            return by_bits::search(index, queries, self.k, beam, probes, None);
+        }
         match self.effort {
             Some(effort) if index.graph.is_some() => graphed::search(index, queries, self.k, effort, None),
             _ => index.search(queries, self.k, self.probes, None),

@@ -49,10 +49,10 @@ const BLOCKS: usize = 16;
 
 /// One-bit sketches of the vectors, in order of their slots.
 pub struct Drawn {
-    mixer: Mixer,
+    pub(super) mixer: Mixer,
     /// Turned anchors, rotated: while sketches are made.
     anchors: Vec<f32>,
-    bits: Bits,
+    pub(super) bits: Bits,
 }
 
 impl Drawn {

@@ -5,15 +5,18 @@
 //! changes and is never used again.
 
 mod build;
+pub mod by_bits;
 mod by_lists;
+pub mod changes;
 pub mod device;
 mod evaluate;
 mod exact;
 pub mod fetched;
 pub mod graphed;
-mod ids;
+pub(crate) mod ids;
 mod lists;
 mod memory;
+mod merging;
 mod nearest;
 pub mod sample;
 mod search;
@@ -21,6 +24,7 @@ mod sketch;
 mod storage;
 
 pub use build::{Coarse, Options, clusters_for};
+pub use by_bits::Sketching;
 pub use evaluate::{Evaluating, Evaluation};
 pub use exact::exact;
 pub use fetched::Fetched;
@@ -64,10 +68,10 @@ pub struct Index {
     turned_columns: Vec<f32>,
     /// The slots of every anchor, as long as searches go through them.
     lists: OnceLock<Lists>,
-    /// By list; whether there are those of all vectors, and whether there may be any.
+    /// By list; whether there are those of all vectors, and which there may be.
     sketches: Vec<Sketch>,
     sketched: bool,
-    sketching: bool,
+    sketching: Sketching,
     /// Proximity graph, and the sketches that queries walk by.
     graph: Option<Graph>,
     drawn: Option<graphed::Drawn>,
@@ -126,7 +130,7 @@ impl Index {
             lists: OnceLock::new(),
             sketches: Vec::new(),
             sketched: false,
-            sketching: true,
+            sketching: Sketching::default(),
             graph: None,
             drawn: None,
             revision: 0,

@@ -10,7 +10,7 @@ use super::fetched::Codes;
 use super::lists::Lists;
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Blocks};
-use super::{Index, retain_rows};
+use super::{Index, Sketching, retain_rows};
 use crate::code::columns::{dot, paired_products, squared_lengths};
 use leastwise_base::clock::now_ms;
 use leastwise_cpu::block::{Instructions, SimdKernel};
@@ -52,7 +52,7 @@ impl Index {
     /// Makes the sketches that searches for k go by, or goes on with it until the time is up: false while there are some to be made. They
     /// are kept, [`sketch_bytes`](Self::sketch_bytes) of them, unless [told otherwise](Self::set_sketching).
     pub fn sketch(&mut self, k: usize, deadline: f64) -> bool {
-        if self.sketched || !self.sketching || !self.suits_sketches(k) {
+        if self.sketched || self.sketching != Sketching::Bytes || !self.suits_sketches(k) {
             return true;
         }
         let mut sketches = std::mem::take(&mut self.sketches);
@@ -73,16 +73,19 @@ impl Index {
         self.sketched
     }
 
-    /// Whether sketches may be made. Without, those that there are are freed.
-    pub fn set_sketching(&mut self, sketching: bool) {
-        self.sketching = sketching;
-        if !sketching {
+    /// Sets the sketches that searches through lists may keep. Others that there are are freed, but for those that walks in a graph go by.
+    pub fn set_sketching(&mut self, sketching: impl Into<Sketching>) {
+        self.sketching = sketching.into();
+        if self.sketching != Sketching::Bytes {
             self.drop_sketches();
+        }
+        if self.sketching != Sketching::Bits && self.graph.is_none() {
+            self.drawn = None;
         }
     }
 
-    /// True if sketches may be made.
-    pub fn is_sketching(&self) -> bool {
+    /// Sketches that searches through lists may keep.
+    pub fn sketching(&self) -> Sketching {
         self.sketching
     }
 
@@ -112,7 +115,7 @@ impl Index {
     }
 
     /// Whether a search for k would be faster by sketches.
-    fn suits_sketches(&self, k: usize) -> bool {
+    pub(super) fn suits_sketches(&self, k: usize) -> bool {
         self.stored.coder.row_bytes() > 0 && self.stored.dim >= FEWEST_DIMENSIONS && k.saturating_mul(FEWEST_VECTORS) <= self.count()
     }
 

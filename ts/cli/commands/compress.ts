@@ -3,6 +3,7 @@ import { LeastwiseError, type CodeOptions, type CompressOptions, type F32 } from
 import { UsageError, type Arguments, type Command, type Option } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
 import { linesOf, mustBeReadable, mustBeWritable, openVectorFile, report, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
+import { compressBits } from "../bits.js";
 import { Progress } from "../progress.js";
 import { counted, percent, size, time } from "../text.js";
 
@@ -65,7 +66,7 @@ export const compress: Command = {
     code: { value: "CODE", help: "bits (the default), int8, int4, pq or none" },
     bits: { value: "B", help: "bits a component, on average (codes bits and pq)" },
     ratio: { value: "R", help: "size of the index over that of the vectors in f32, such as 0.125 (codes bits and pq)" },
-    metric: METRIC,
+    metric: { ...METRIC, help: `${METRIC.help}; hamming for vectors of bits, packed in uint8` },
     "max-norm": { value: "L", help: "greatest length that a vector may have (--metric dot); 2 to 4 times that of VECTORS\nunless given" },
     keys: { value: "FILE", help: "names of the vectors, one a line, which queries then show" },
     ...BUILD_OPTIONS,
@@ -77,6 +78,7 @@ export const compress: Command = {
     ...COMMON_OPTIONS,
   },
   notes: `VECTORS is a .npy file (f2, f4, f8 or integers), .fvecs, .bvecs, or raw numbers; - is standard input. Vector i gets the id i.
+With --metric hamming eight bits are a number of VECTORS (uint8), as numpy.packbits(x, axis=1) packs them, and INDEX has them as they are.
 With --metric cosine zero vectors are refused, as they have no direction.
 INDEX is written under another name first, and appears when it is complete; - is standard output.
 
@@ -84,6 +86,11 @@ INDEX is written under another name first, and appears when it is complete; - is
 
   async run(args, signal) {
     const [input, output] = args.positionals as [string, string];
+    if (args.text("metric") === "hamming") {
+      mustBeReadable([input, args.text("keys")]);
+      const packed = await openVectorFile(input, args);
+      return compressBits(args, packed, signal).finally(() => packed.close());
+    }
     const asked = { ...codeOptions(args), ...buildOptions(args), ...metricOptions(args) }, sample = args.count("sample"), names = args.text("keys");
     const degree = args.count("degree");
     if (degree !== undefined && !args.has("graph")) throw new UsageError("--degree is for --graph");

@@ -1,6 +1,7 @@
 /** `leastwise info`: what an index says of itself. */
 import { columns, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, withEngine } from "../engine.js";
+import { infoOf, isBits, openBitsFile } from "../bits.js";
 import { openIndexFile } from "../files.js";
 import { percent, short, size } from "../text.js";
 
@@ -15,6 +16,11 @@ The whole file is read and its checksums are compared.`,
   async run(args) {
     const [path] = args.positionals as [string];
     await withEngine(args, async (lw) => {
+      if (await isBits(path)) {
+        using bits = await openBitsFile(lw, path);
+        const info = infoOf(bits);
+        return console.log(args.has("json") ? JSON.stringify(info, null, 2) : `${path}\n${columns(flat(info))}`);
+      }
       using index = await openIndexFile(lw, path);
       const { info } = index;
       if (args.has("json")) return console.log(JSON.stringify(info, null, 2));

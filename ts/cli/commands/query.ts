@@ -5,6 +5,7 @@ import type { Filter, Hits, VectorIndex } from "leastwise";
 import { UsageError, type Arguments, type Command } from "../arguments.js";
 import { COMMON_OPTIONS, remark, withEngine } from "../engine.js";
 import { linesOf, mustBeReadable, mustBeWritable, named, openIndexFile, openLazyFile, openVectorFile, VECTOR_OPTIONS, writeAtomically, type VectorFile } from "../files.js";
+import { isBits, queryBits } from "../bits.js";
 import { Progress } from "../progress.js";
 import { counted, size, time } from "../text.js";
 import { METRICS } from "./compress.js";
@@ -34,7 +35,7 @@ export const query: Command = {
     distances: { value: "FILE", help: "write the distances as .npy (float32, queries × k)" },
     scores: { value: "FILE", help: "write the scores as .npy (float32, queries × k)" },
     only: { value: "FILE", help: "ids (or keys, if INDEX has them) that may be found, one a line; all unless given" },
-    metric: { value: "NAME", help: "l2, cosine or dot: refuses an INDEX that was made for another" },
+    metric: { value: "NAME", help: "l2, cosine, dot or hamming: refuses an INDEX that was made for another" },
     ...VECTOR_OPTIONS,
     ...COMMON_OPTIONS,
   },
@@ -50,10 +51,11 @@ the distance infinity and the score -infinity.`,
     const wanted = args.count("k") ?? 10, probes = args.count("probes"), effort = args.count("effort");
     if (probes !== undefined && effort !== undefined) throw new UsageError("--probes and --effort: a search goes through clusters or through the graph, so give one of them");
     const files = { ids: args.text("ids"), distances: args.text("distances"), scores: args.text("scores") };
-    const toFiles = Object.values(files).some((file) => file !== undefined), only = args.text("only"), metric = args.choice("metric", METRICS);
+    const toFiles = Object.values(files).some((file) => file !== undefined), only = args.text("only"), metric = args.choice("metric", [...METRICS, "hamming"] as const);
     mustBeReadable([path, queries, only]);
     const allowed = only === undefined ? undefined : await linesOf(only);
     const asked = await openVectorFile(queries, args);
+    if (await isBits(path)) return queryBits(args, asked, allowed, signal).finally(() => asked.close());
     // A bar would stand among the lines.
     const progress = new Progress({ quiet: args.has("quiet") || (!toFiles && process.stdout.isTTY === true) });
     try {

@@ -38,6 +38,12 @@ export function crc32c(bytes: Uint8Array, before = 0): number {
 
 const checksumOf = (head: Uint8Array) => crc32c(head.subarray(HEADER), crc32c(head.subarray(0, CHECKSUM_AT)));
 
+/** Name of a file's content: of its envelope, if there is one, and of the engine's header, whose table has the checksums of all sections. @internal */
+export function nameOf(head: Uint8Array, engine: Uint8Array): string {
+  const sections = engine.length < HEADER ? 0 : new DataView(engine.buffer, engine.byteOffset, engine.length).getUint32(12, true);
+  return [crc32c(head), crc32c(engine.subarray(0, HEADER + 32 * sections)), engine.subarray(0, HEADER)].join();
+}
+
 /** Everything before the engine's file. @internal */
 export function envelope({ keys, ...rest }: Description): U8 {
   const runs: [first: number, count: number][] = [], names: Key[] = [];

@@ -22,6 +22,8 @@ export interface Searchable {
   clusters(): number;
   /** Loads what walks in a graph need, if there is one; undefined where nothing is to be waited for. */
   walks(): Promise<void> | undefined;
+  /** True if searches through lists go by one-bit sketches. */
+  readonly byBits?: () => boolean;
   /** Search of an index whose codes are in its file. */
   readonly lazily?: (query: LazyQuery) => Promise<NativeHits>;
 }
@@ -29,7 +31,14 @@ export interface Searchable {
 /** Queries as the engine takes them; `allowed` has a byte for each id. @internal */
 export interface LazyQuery extends Search { readonly rows: Floats; readonly allowed: Uint8Array | undefined }
 
-interface Search { readonly k: number; readonly probes: number | undefined; readonly effort?: number | undefined; readonly signal: AbortSignal | undefined }
+interface Search {
+  readonly k: number;
+  readonly probes: number | undefined;
+  readonly effort?: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** True for all codes of the lists, not those alone that one-bit sketches choose: the engine then makes its sketches anew for searches that go by them. */
+  readonly exact?: boolean;
+}
 
 /** One filter for all queries, or one for each. */
 interface Filters { readonly filter?: Filter | undefined; readonly filters?: readonly (Filter | undefined)[] | undefined }
@@ -109,14 +118,24 @@ function scatter(hits: NativeHits, queries: readonly number[], k: number, ids: U
 }
 
 /** The nearest of those that a filter lets pass: k, or all of them. The filter is for `nextId` ids. */
-async function find(index: Searchable, rows: Floats, { k, probes, effort, signal }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
+async function find(index: Searchable, rows: Floats, { k, probes, effort, signal, exact = false }: Search, filter: Filter | undefined, what: string, nextId = index.sizes().nextId): Promise<NativeHits> {
   const run = async (asked: Floats, most: number | undefined, allowed: Uint8Array | undefined) => {
     if (index.lazily) return index.lazily({ rows: asked, k, probes: most, effort: most === undefined ? effort : undefined, allowed, signal });
-    const loading = most === undefined ? index.walks() : undefined;
+    const byBits = index.byBits?.() ?? false, loading = most === undefined || byBits ? index.walks() : undefined, beam = most === undefined || byBits ? effort : undefined;
     // Callers may write to their arrays meanwhile.
     if (loading) [asked, allowed] = [asked.slice(), allowed?.slice()];
     if (loading) await loading;
-    const handle = index.handle(), task = index.tasks.call((native) => native.searchIndex(handle, asked, k, most, most === undefined ? effort : undefined, allowed && grown(allowed, index)));
+    const handle = index.handle(), task = index.tasks.call((native) => {
+      const begin = () => native.searchIndex(handle, asked, k, most, beam, allowed && grown(allowed, index));
+      if (!exact || !index.byBits?.()) return begin();
+      // What a search goes by is settled when it begins.
+      native.setIndexSketching(handle, 0);
+      try {
+        return begin();
+      } finally {
+        native.setIndexSketching(handle, 1);
+      }
+    });
     return (await index.tasks.run(task, { signal, onAbort: "reject" })).hits!;
   };
   if (filter === undefined) return run(rows, probes, undefined);
@@ -178,7 +197,7 @@ async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: nu
     for (let first = 0; first < open.length; first += step) {
       const some = open.slice(first, first + step);
       const lengths = norms && Float64Array.from(some, (query) => norms[query]!);
-      const hits = await search(index, { rows: gathered(own, some, width), ...(lengths && { norms: lengths }) }, { ...options, k: most, filter: mask && grown(mask, index) });
+      const hits = await search(index, { rows: gathered(own, some, width), ...(lengths && { norms: lengths }) }, { ...options, k: most, exact: true, filter: mask && grown(mask, index) });
       by = searched(hits);
       some.forEach((query, row) => {
         const from = row * most;

@@ -9,7 +9,7 @@ import { NEEDS } from "../parts.js";
 import { pointsOf, type Points } from "../points.js";
 import type { Tasks } from "../tasks.js";
 import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SaveOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
-import { envelope } from "./envelope.js";
+import { envelope, nameOf } from "./envelope.js";
 import { withoutKeys, type Filter } from "./filter.js";
 import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
 import { metricKind, type Metric, type Space } from "./metric.js";
@@ -27,10 +27,26 @@ const REMOVE = { keys: given() } as const;
 /** Vectors that an index was given, for as long as their owner keeps them, and the id of the first. */
 interface Given { readonly points: WeakRef<Points>; readonly length: number; readonly first: number }
 
+/** What functions of `leastwise/vectors` need of an index. @internal */
+export interface Inside {
+  readonly tasks: Tasks;
+  readonly space: Space;
+  readonly keys: Keys | undefined;
+  /** Functions that are called with the ids that are removed. */
+  readonly removing: Set<(ids: Uint32Array) => void>;
+  handle(): number;
+  sizes(): { count: number; nextId: number };
+  /** Runs what changes or stores keys after all of that which was called before. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  /** Names of the files that it was opened from or has written. */
+  readonly files: Set<string>;
+  remove(ids: Uint32Array): number;
+}
+
 /** @internal */
 export class VectorIndexOf implements VectorIndex {
   #disposed = false;
-  #sketches = true;
+  #sketches: boolean | "bits" = true;
   #searching: "auto" | "cpu" | "device" = "auto";
   /** Undefined of an index from a file, as long as nobody asked. */
   #hasGraph: boolean | undefined;
@@ -44,12 +60,23 @@ export class VectorIndexOf implements VectorIndex {
   #head: { bytes: U8; revision: number; maxNorm: number | undefined } | undefined;
   /** The last of what changes or stores keys; undefined when all of it is done. */
   #last: Promise<unknown> | undefined;
+  readonly #removing = new Set<(ids: Uint32Array) => void>();
+  readonly #files = new Set<string>();
 
-  constructor(private readonly tasks: Tasks, { handle, space, keys, ratio }: Made, made?: { points: Points; length: number }) {
+  constructor(private readonly tasks: Tasks, { handle, space, keys, ratio, file }: Made, made?: { points: Points; length: number }) {
     tasks.owners.adopt(this, "indices", handle);
     [this.#handle, this.#space, this.#keys, this.#ratio] = [handle, space, keys, ratio];
     this.#given = made && (made.length > 0 ? [{ points: new WeakRef(made.points), length: made.length, first: 0 }] : []);
     this.#hasGraph = made && false;
+    if (file !== undefined) this.#files.add(file);
+  }
+
+  /** @internal */
+  get inside(): Inside {
+    return {
+      tasks: this.tasks, space: this.#space, keys: this.#keys, removing: this.#removing, handle: () => this.#alive(), sizes: () => this.#sizes(), inTurn: (work) => this.#inTurn(work),
+      files: this.#files, remove: (ids) => this.#removeIds(ids),
+    };
   }
 
   get dim(): number {
@@ -72,11 +99,11 @@ export class VectorIndexOf implements VectorIndex {
     };
   }
 
-  get sketches(): boolean { return this.#sketches; }
-  set sketches(may: boolean) {
+  get sketches(): boolean | "bits" { return this.#sketches; }
+  set sketches(may: boolean | "bits") {
     const index = this.#alive();
-    flag("sketches", may, {});
-    this.tasks.call((native) => native.setIndexSketching(index, may));
+    if (may !== "bits") flag("sketches", may, {});
+    this.tasks.call((native) => native.setIndexSketching(index, may === "bits" ? 1 : may ? 8 : 0));
     this.#sketches = may;
   }
 
@@ -95,7 +122,8 @@ export class VectorIndexOf implements VectorIndex {
     mustBeThere(k);
     this.#mustBe(metric);
     if (filter !== undefined && filters !== undefined) throw new LeastwiseError("invalid-option", "filter and filters: give one filter for all queries, or one for each");
-    if (effort !== undefined && probes !== undefined) throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
+    if (effort !== undefined && probes !== undefined && this.#sketches !== "bits") throw new LeastwiseError("invalid-option", "effort and probes: a search goes through the graph or through lists, so give one of them");
+    this.#mustPay(k, probes, effort);
     const floats = pointsOf("search(queries): queries", queries, this.dim);
     const each = filters === undefined ? undefined : filtersOf(filters, floats.length / this.dim);
     return search(this.#searchable(), this.#space.ask("search(queries)", floats), { k, probes, effort, filter, filters: each, signal });
@@ -111,14 +139,22 @@ export class VectorIndexOf implements VectorIndex {
     return searchRange(this.#searchable(), this.#space.ask("searchRange(queries)", floats), limit, { probes: probes ?? this.info.clusters, filter, signal });
   }
 
-  #searchable(): Searchable {
-    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks() };
+  /** Refuses an effort where one-bit sketches do not pay, so that searches go by all codes: the engine's own bounds. */
+  #mustPay(k: number, probes: number | undefined, effort: number | undefined): void {
+    if (effort === undefined || this.#sketches !== "bits") return;
+    const { graph, count, rowBytes } = this.info, { width } = this.#space;
+    if ((graph && probes === undefined) || (rowBytes > 0 && width >= 32 && 16 * k <= count)) return;
+    throw new LeastwiseError("invalid-option", `effort: one-bit sketches are not used for k = ${k} of ${count} vectors of ${width} components, since they don't pay (from 32 components and 16 · k vectors on), so that all codes are compared: leave it out`);
   }
 
-  /** Loads what walks need, if there is a graph. */
+  #searchable(): Searchable {
+    return { tasks: this.tasks, space: this.#space, keys: this.#keys, handle: () => this.#alive(), sizes: () => this.#sizes(), clusters: () => this.info.clusters, walks: () => this.#walks(), byBits: () => this.#sketches === "bits" };
+  }
+
+  /** Loads what walks need, if there is a graph, and searches by one-bit sketches. */
   #walks(): Promise<void> | undefined {
     this.#hasGraph ??= this.info.graph !== undefined;
-    return this.#hasGraph ? this.tasks.parts.need(NEEDS.graph) : undefined;
+    return this.#hasGraph || this.#sketches === "bits" ? this.tasks.parts.need(NEEDS.graph) : undefined;
   }
 
   async buildGraph(options: BuildGraphOptions = {}): Promise<void> {
@@ -208,6 +244,7 @@ export class VectorIndexOf implements VectorIndex {
   #removeIds(ids: Uint32Array): number {
     const removed = this.tasks.call((native) => native.removeFromIndex(this.#alive(), ids));
     for (const id of ids) this.#keys?.delete(id);
+    for (const note of this.#removing) note(ids);
     return removed;
   }
 
@@ -241,12 +278,13 @@ export class VectorIndexOf implements VectorIndex {
     this.#alive();
     const { k, probes, effort, points: given, signal, onProgress } = checked("evaluate(queries, options): options", options, EVALUATE);
     mustBeThere(k);
+    this.#mustPay(k, probes, effort);
     const { nextId } = this.#sizes(), { dim } = this;
     const asked = this.#space.ask("evaluate(queries)", pointsOf("evaluate(queries): queries", queries, dim)).rows;
     const points = pointsOf("evaluate(queries, { points }): points", given ?? this.#originals(), dim);
     if (points.length !== nextId * dim) throw new LeastwiseError("data-length", `evaluate(queries, { points }): points has ${points.length / dim} vectors, but the index has given ${nextId} ids; row i must be the vector of id i`);
     const stored = this.#space.enter("evaluate(queries, { points })", points);
-    const loading = probes === undefined ? this.#walks() : undefined;
+    const loading = probes === undefined || this.#sketches === "bits" ? this.#walks() : undefined;
     const [own, rows] = loading ? [asked.slice(), stored.slice()] : [asked, stored];
     if (loading) await loading;
     const task = this.tasks.call((native) => native.evaluateIndex(this.#alive(), own, rows, k, probes, effort));
@@ -278,11 +316,15 @@ export class VectorIndexOf implements VectorIndex {
     const { lazy = false } = checked("save(options): options", options, SAVE);
     const loading = lazy ? this.#walks() : undefined;
     if (loading) await loading;
-    const stored = async () => (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive(), lazy)))).bytes as U8;
-    if (!this.#hasEnvelope) return stored();
+    const stored = async (head: Uint8Array) => {
+      const bytes = (await this.tasks.run(this.tasks.call((native) => native.saveIndex(this.#alive(), lazy)))).bytes as U8;
+      this.#files.add(nameOf(head, bytes));
+      return bytes;
+    };
+    if (!this.#hasEnvelope) return stored(new Uint8Array(0));
     return this.#inTurn(async () => {
       for (;;) {
-        const head = this.#envelope(), bytes = await stored();
+        const head = this.#envelope(), bytes = await stored(head);
         // Something was removed meanwhile.
         if (head !== this.#envelope()) continue;
         const file = new Uint8Array(head.length + bytes.length);
