@@ -300,6 +300,9 @@ pub fn refusal(devices: &mut Devices, problem: &Problem, solver: &Solver, report
     if report.feasibility.is_some() {
         return refused("constrained", "solves with constraints stay in f32");
     }
+    if problem.has_unknown_data() {
+        return refused("tensors", "solves with data that a tensor has on the device stay in f32");
+    }
     if let Some((termination, reason)) = limit {
         return refused(termination.name(), &reason);
     }

@@ -29,6 +29,7 @@ mod fetched;
 mod fits;
 mod indices;
 mod job;
+mod lending;
 mod normals;
 mod reach;
 mod reads;
@@ -69,6 +70,8 @@ struct Entry {
     running: Option<u32>,
     /// Reads in turn; others may come while they wait.
     reads: Vec<u32>,
+    /// Counts what moved the variables.
+    moves: u64,
 }
 
 impl Entry {
@@ -166,7 +169,7 @@ impl Session {
 
     /// An empty problem; returns its handle.
     pub fn problem(&mut self) -> u32 {
-        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new() }))
+        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new(), moves: 0 }))
     }
 
     /// Counts of structures that were compiled, and of those that were known.
@@ -200,7 +203,11 @@ impl Session {
         let solvers: Vec<u32> = self.solvers.iter().filter(|(_, entry)| entry.problem == problem).map(|(solver, _)| solver).collect();
         solvers.into_iter().for_each(|solver| self.free_solver(solver));
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
+        let lenders = if entry.problem.is_lending() { entry.problem.take_lenders() } else { Vec::new() };
         entry.problem.dispose(&mut self.devices.main);
+        if !lenders.is_empty() {
+            self.release_tensors(&lenders);
+        }
         let normals: Vec<u32> = self.normals.iter().filter(|(_, entry)| entry.problem == problem).map(|(normals, _)| normals).collect();
         normals.into_iter().for_each(|normals| self.free_normals(normals));
         self.covariances.retain(|_, entry| entry.problem != problem);

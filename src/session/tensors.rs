@@ -106,11 +106,11 @@ pub struct TensorStatistics {
     pub pool: PoolStatistics,
 }
 
-fn parts(id: u32) -> (bool, Node) {
+pub(super) fn parts(id: u32) -> (bool, Node) {
     (id & DOUBLE != 0, Node(id & !DOUBLE))
 }
 
-fn id(double: bool, node: Node) -> u32 {
+pub(super) fn id(double: bool, node: Node) -> u32 {
     if double { node.0 | DOUBLE } else { node.0 }
 }
 
@@ -154,12 +154,12 @@ impl Session {
         self.tensor_context(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
-    fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
+    pub(super) fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
         self.tensor_context(double).map(|(tensors, ..)| tensors)
     }
 
     /// The precision that all of some tensors have.
-    fn nodes(ids: &[u32], double: bool) -> Result<(bool, Vec<Node>), Error> {
+    pub(super) fn nodes(ids: &[u32], double: bool) -> Result<(bool, Vec<Node>), Error> {
         let double = ids.first().map_or(double, |&id| parts(id).0);
         if ids.iter().any(|&id| parts(id).0 != double) {
             return Err(Error::Shape {
@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Ids and shapes, one after the other: id, axes, sizes.
-    fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
+    pub(super) fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
         let graph = &self.tensors(double)?.graph;
         let mut packed = Vec::new();
         for &node in nodes {
@@ -299,6 +299,9 @@ impl Session {
         let graph = &mut tensors.graph;
         if nodes.iter().any(|&node| graph.get(node).is_none()) {
             return Err(Error::Disposed("tensor"));
+        }
+        if !graph.pulls(&nodes).is_empty() {
+            return Err(Error::Internal("gradients through a solve were not computed first"));
         }
         let elements: u64 = nodes[outputs.len()..].iter().map(|&node| u64::from(graph.size(node))).sum();
         if elements > MOST_READ {
