@@ -735,50 +735,13 @@ impl Engine {
         self.call(|session| session.evaluate_tensors(outputs, read))
     }
 
-    /// A copy of a tensor as part of a problem takes it. `what`: 0 and a table, 1 and a term and a column, or 2 and a term for its weight.
-    #[wasm_bindgen(js_name = tensorBorrow)]
-    pub fn tensor_borrow(&mut self, problem: u32, what: &[u32], tensor: u32) -> Result<Vec<u32>, JsValue> {
-        self.call(|session| session.borrow_tensor(problem, what, tensor))
-    }
-
-    /// Gives it that copy, once it was evaluated, on the device.
-    #[wasm_bindgen(js_name = tensorLend)]
-    pub fn tensor_lend(&mut self, problem: u32, what: &[u32], tensor: u32) -> Result<(), JsValue> {
-        self.call(|session| session.lend_tensor(problem, what, tensor))
-    }
-
-    /// Tensors whose elements a problem has and the host does not know; and what these are, one after the other.
-    #[wasm_bindgen(js_name = tensorLenders)]
-    pub fn tensor_lenders(&mut self, problem: u32) -> Result<Vec<u32>, JsValue> {
-        self.call(|session| session.tensor_lenders(problem))
-    }
-
-    #[wasm_bindgen(js_name = tensorLearn)]
-    pub fn tensor_learn(&mut self, problem: u32, values: &[f64]) -> Result<(), JsValue> {
-        self.call(|session| session.learn_tensors(problem, values))
-    }
-
-    /// All variables as a tensor through which gradients go to `data`; then table, first element and count of each.
-    #[wasm_bindgen(js_name = tensorSolution)]
-    pub fn tensor_solution(&mut self, problem: u32, data: &[u32], double: bool, solve: u32) -> Result<Vec<u32>, JsValue> {
-        self.call(|session| session.tensor_solution(problem, data, double, solve))
-    }
-
-    /// Counts of edits of a problem, and of what moved its variables.
-    #[wasm_bindgen(js_name = tensorEpoch)]
-    pub fn tensor_epoch(&mut self, problem: u32) -> Result<Vec<f64>, JsValue> {
-        self.call(|session| session.tensor_epoch(problem))
-    }
-
-    /// Gradients through solves that tensors need: tensor to fill, cotangent, problem and solve.
-    #[wasm_bindgen(js_name = tensorPulls)]
-    pub fn tensor_pulls(&mut self, outputs: &[u32]) -> Result<Vec<u32>, JsValue> {
-        self.call(|session| session.tensor_pulls(outputs))
-    }
-
-    #[wasm_bindgen(js_name = tensorFill)]
-    pub fn tensor_fill(&mut self, tensor: u32, values: &[f64]) -> Result<(), JsValue> {
-        self.call(|session| session.fill_tensor(tensor, values))
+    /// What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives.
+    #[wasm_bindgen(js_name = tensorMeet)]
+    pub fn tensor_meet(&mut self, step: &str, problem: u32, words: &[u32], values: &[f64]) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| {
+            let step = wire::meeting(step)?;
+            session.meet(step, problem, words, values)
+        })
     }
 
     #[wasm_bindgen(js_name = tensorSettings)]

@@ -85,8 +85,9 @@ pub(super) struct Lending {
     lent: Vec<Lent>,
     /// Recipients whose elements are being computed, with the number of their lender.
     awaited: Vec<(Recipient, u32)>,
-    /// Lenders that are not needed any more.
+    /// Lenders that are not needed any more; and those that are not once uploads were played.
     returned: Vec<u32>,
+    written: Vec<u32>,
 }
 
 impl Lending {
@@ -137,7 +138,9 @@ impl Problem {
             return Err(Error::InvalidOption(format!("{what}: a term that sums over rows (sumOver) takes arrays, not tensors")));
         }
         if column.is_none() && of.constraint.is_some() {
-            return Err(Error::InvalidOption(format!("{what}: that of a constraint scales its penalty, on the host: give numbers, not a tensor")));
+            return Err(Error::InvalidOption(format!(
+                "{what}: that of a constraint scales its penalty, on the host: give numbers, not a tensor"
+            )));
         }
         let (width, per) = match column {
             Some(column) => (of.columns[column as usize].width, of.columns[column as usize].per),
@@ -172,6 +175,7 @@ impl Problem {
 
     /// Notes that a recipient is to get elements of this lender.
     pub fn await_lender(&mut self, recipient: Recipient, lender: u32) {
+        self.revision += 1;
         self.lending.awaited.retain(|(known, _)| *known != recipient);
         self.lending.awaited.push((recipient, lender));
     }
@@ -198,7 +202,7 @@ impl Problem {
             if !table.moving {
                 self.uploads.push(Command::Copy { from: slice, to: part(trial) });
             }
-            self.lending.returned.push(lender);
+            self.lending.written.push(lender);
         } else {
             let (term, column) = self.column_of(recipient)?;
             self.unlend(term, column);
@@ -207,7 +211,7 @@ impl Problem {
                 self.copy_lent(number, Some((term, column)));
             }
         }
-        self.flush(device)
+        Ok(())
     }
 
     /// Gives a recipient elements that the host has in the order that was asked for.
@@ -237,7 +241,9 @@ impl Problem {
             if is_known {
                 continue;
             }
-            let Some((own, others)) = rest.split_at_checked(slice.len as usize) else { return Err(Error::Internal("elements on loan are missing")) };
+            let Some((own, others)) = rest.split_at_checked(slice.len as usize) else {
+                return Err(Error::Internal("elements on loan are missing"));
+            };
             rest = others;
             for (run, values) in self.scalars(term, column, own)? {
                 let contents = &mut self.term_mut(term)?.parts[run.part].contents;
@@ -253,18 +259,29 @@ impl Problem {
 
     /// Lenders that are needed no more.
     pub fn take_returned(&mut self) -> Vec<u32> {
+        if self.uploads.is_empty() {
+            self.lending.returned.append(&mut self.lending.written);
+        }
         std::mem::take(&mut self.lending.returned)
+    }
+
+    /// Has the host's data in place of all that was lent.
+    pub fn stop_lending(&mut self, device: &mut Device) {
+        self.lending.awaited.clear();
+        let lent: Vec<_> = self.lending.lent.iter().map(|lent| (lent.term, lent.column)).collect();
+        lent.into_iter().for_each(|(term, column)| self.unlend(term, column));
+        self.forget_batches(device);
     }
 
     /// All lenders, of a problem that is about to go.
     pub fn take_lenders(&mut self) -> Vec<u32> {
-        let super::lending::Lending { lent, returned, .. } = std::mem::take(&mut self.lending);
-        lent.into_iter().map(|lent| lent.lender).chain(returned).collect()
+        let Lending { lent, returned, written, .. } = std::mem::take(&mut self.lending);
+        lent.into_iter().map(|lent| lent.lender).chain(returned).chain(written).collect()
     }
 
     /// True if it has elements of lenders, or has not let go of them.
     pub fn is_lending(&self) -> bool {
-        self.lending.is_active() || !self.lending.returned.is_empty()
+        self.lending.is_active() || !self.lending.returned.is_empty() || !self.lending.written.is_empty()
     }
 
     /// True if a column or a weight has elements that the host does not know.

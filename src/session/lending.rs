@@ -8,10 +8,32 @@ use leastwise_problem::{Order, Recipient, Request};
 use leastwise_tensor::graph::{Data, Graph, Node, Solve};
 use leastwise_tensor::operations::shown;
 use leastwise_tensor::routing::Place;
+use leastwise_tensor::solution::Pull;
 use std::sync::Arc;
 
 /// Whole numbers that f32 tells apart.
 const MOST_PICKED: u32 = 1 << 24;
+
+/// Step by which tensors and problems meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// Of a tensor (the last word) a copy as a recipient (the words before) takes it.
+    Borrow,
+    /// Gives a recipient that copy, which was evaluated.
+    Lend,
+    /// Tensors whose elements the problem has, and the host does not know.
+    Lenders,
+    /// Tells the host the elements of all of these, one after the other.
+    Learn,
+    /// Of a solve's number, how many tables, and these, and tensors of data: the accepted values as tensors.
+    Solution,
+    /// Counts of edits, and of what moved the variables, modulo 2³².
+    Epoch,
+    /// Of tensors, gradients through solves that they need: tensor to fill, cotangent, problem, solve and table of each.
+    Pulls,
+    /// Fills a tensor with gradients of all data, one after the other.
+    Fill,
+}
 
 /// Where the elements of a tensor are.
 enum Elements {
@@ -65,7 +87,10 @@ fn ordered(graph: &mut Graph, node: Node, request: &Request) -> Result<Node, Err
         }
         Order::Picked(numbers) => {
             if request.len() >= MOST_PICKED {
-                return Err(Error::Limits(format!("{}: a tensor of more than 2²⁴ elements can't be dealt out to rows of different lengths", request.what)));
+                return Err(Error::Limits(format!(
+                    "{}: a tensor of more than 2²⁴ elements can't be dealt out to rows of different lengths",
+                    request.what
+                )));
             }
             let flat = graph.operation("reshape", &[own], &[len])?;
             let zero = graph.operation("constant", &[], &[0.0, 1.0])?;
@@ -77,6 +102,27 @@ fn ordered(graph: &mut Graph, node: Node, request: &Request) -> Result<Node, Err
 }
 
 impl Session {
+    /// Does a step; tensors that are given are packed.
+    ///
+    /// # Errors
+    /// Those of the step.
+    pub fn meet(&mut self, step: Meeting, problem: u32, words: &[u32], values: &[f64]) -> Result<Vec<u32>, Error> {
+        match (step, words) {
+            (Meeting::Borrow, [what @ .., tensor]) => self.borrow_tensor(problem, what, *tensor),
+            (Meeting::Lend, [what @ .., tensor]) => self.lend_tensor(problem, what, *tensor).map(|()| Vec::new()),
+            (Meeting::Lenders, []) => self.tensor_lenders(problem),
+            (Meeting::Learn, []) => self.learn_tensors(problem, values).map(|()| Vec::new()),
+            (Meeting::Solution, [solve, count, rest @ ..]) if *count as usize <= rest.len() => {
+                let (tables, data) = rest.split_at(*count as usize);
+                self.tensor_solution(problem, tables, data, *solve)
+            }
+            (Meeting::Epoch, []) => self.tensor_epoch(problem),
+            (Meeting::Pulls, tensors) => self.tensor_pulls(tensors),
+            (Meeting::Fill, [tensor]) => self.fill_tensor(*tensor, values).map(|()| Vec::new()),
+            _ => Err(Error::Internal("a step of tensors and problems crossed incompletely")),
+        }
+    }
+
     /// Whether tensors of a precision lie on the device of problems, and are what its reals are.
     fn shares(&self, double: bool) -> bool {
         match self.devices.main.precision_name() {
@@ -130,9 +176,7 @@ impl Session {
                 of.lend(&mut devices.main, recipient, slice, tensor)?;
             }
             Elements::Beside(values) => {
-                let (devices, of) = self.site(problem)?;
-                of.settle(recipient, &values)?;
-                of.flush(&mut devices.main)?;
+                self.site(problem)?.1.settle(recipient, &values)?;
             }
         }
         self.return_lenders()
@@ -171,64 +215,71 @@ impl Session {
         Ok(())
     }
 
-    /// The accepted values of all variables of a problem, table after table, as a tensor through which gradients go to data; then of each
-    /// table its number, its first element, and how many it has. `solve` tells solves apart.
+    /// The accepted values of tables of variables as tensors [count, width], through which gradients go to data. `solve` tells solves apart.
     ///
     /// # Errors
     /// [`Error::Dtype`] where the problem's reals are no tensors', [`Error::Busy`] while something runs on the problem.
-    pub fn tensor_solution(&mut self, problem: u32, data: &[u32], double: bool, solve: u32) -> Result<Vec<u32>, Error> {
-        let (double, data) = Self::nodes(data, double)?;
+    pub fn tensor_solution(&mut self, problem: u32, tables: &[u32], data: &[u32], solve: u32) -> Result<Vec<u32>, Error> {
+        let (double, data) = Self::nodes(data, false)?;
         let (entry, devices) = self.idle(problem)?;
         entry.problem.lay_out_values(&mut devices.main)?;
         entry.problem.flush(&mut devices.main)?;
-        let point = entry.problem.arenas()?.0.buffer;
-        let (mut places, mut slices, mut first) = (Vec::new(), Vec::new(), 0);
-        for (number, table) in (0..).zip(entry.problem.tables()).filter(|(_, table)| table.moving) {
-            places.extend([number, first, table.elements()]);
-            slices.push(Slice { buffer: point, offset: table.arena, len: table.elements() });
-            first += table.elements();
+        let buffer = entry.problem.arenas()?.0.buffer;
+        let mut places = Vec::new();
+        for &number in tables {
+            let table = entry.problem.table(number)?;
+            places.push((number, Slice { buffer, offset: table.arena, len: table.elements() }, vec![table.count, table.width]));
         }
-        let node = if self.shares(double) {
+        let graph = &self.tensors(double)?.graph;
+        if data.iter().any(|&node| graph.get(node).is_none()) {
+            return Err(Error::Disposed("tensor"));
+        }
+        let mut made = Vec::new();
+        for (table, slice, shape) in places {
+            let node = self.accepted(double, slice, shape)?;
+            let graph = &mut self.tensors(double)?.graph;
+            graph.hold(node);
+            graph.set_solution(node, Solve { problem, number: solve, table }, data.clone());
+            made.push(node);
+        }
+        self.packed(double, &made)
+    }
+
+    /// A tensor of values of the problem's device.
+    fn accepted(&mut self, double: bool, slice: Slice, shape: Vec<u32>) -> Result<Node, Error> {
+        if self.shares(double) {
             let (tensors, mut devices) = self.tensor_devices(double)?;
-            tensors.copied(&mut devices, &slices)?
-        } else if matches!(self.devices.main, Device::Cpu(_)) {
-            let mut values = Vec::new();
-            for slice in slices {
-                values.extend(read_here(&mut self.devices.main, slice)?);
-            }
-            let data = match double {
-                true => Data::Doubles(values),
-                false => Data::Singles(Arc::new(values.iter().map(|&value| value as f32).collect())),
-            };
-            self.tensors(double)?.graph.stored(data, vec![first])
-        } else {
-            let (own, dtype) = (self.devices.main.precision_name(), if double { "f64" } else { "f32" });
-            return Err(Error::Dtype(format!("the solution is in {own}, and no tensor of {dtype}: give data of {own}, or read() the variables")));
-        };
-        let graph = &mut self.tensors(double)?.graph;
-        if !data.is_empty() {
-            graph.set_solution(node, Solve { problem, number: solve }, data);
+            return tensors.copied(&mut devices, slice, shape);
         }
-        graph.hold(node);
-        let mut packed = self.packed(double, &[node])?;
-        packed.extend(places);
-        Ok(packed)
+        if !matches!(self.devices.main, Device::Cpu(_)) {
+            let (own, dtype) = (self.devices.main.precision_name(), if double { "f64" } else { "f32" });
+            let message =
+                format!("the solution is in {own}, and no tensor of {dtype}: read() the variables, and make a tensor of the values");
+            return Err(Error::Dtype(message));
+        }
+        let values = read_here(&mut self.devices.main, slice)?;
+        let data = match double {
+            true => Data::Doubles(values),
+            false => Data::Singles(Arc::new(values.iter().map(|&value| value as f32).collect())),
+        };
+        Ok(self.tensors(double)?.graph.stored(data, shape))
     }
 
     /// Counts of a problem's edits, and of what moved its variables: as long as both stay, so does the solution.
-    pub fn tensor_epoch(&mut self, problem: u32) -> Result<Vec<f64>, Error> {
+    pub fn tensor_epoch(&mut self, problem: u32) -> Result<Vec<u32>, Error> {
         let entry = self.entry(problem)?.0;
-        Ok(vec![entry.problem.revision as f64, entry.moves as f64])
+        Ok([entry.problem.revision, entry.moves].map(|count| count as u32).into())
     }
 
     /// Gradients through solves that tensors need, in the order in which they can be computed: of each the tensor to be filled, the
-    /// cotangent of the solution, the problem and the solve.
+    /// cotangent of the values, and their problem, solve and table.
     pub fn tensor_pulls(&mut self, outputs: &[u32]) -> Result<Vec<u32>, Error> {
         let (double, nodes) = Self::nodes(outputs, false)?;
         let graph = &self.tensors(double)?.graph;
         let known: Vec<Node> = nodes.into_iter().filter(|&node| graph.get(node).is_some()).collect();
         let pulls = graph.pulls(&known).into_iter();
-        Ok(pulls.flat_map(|pull| [id(double, pull.node), id(double, pull.cotangent), pull.solve.problem, pull.solve.number]).collect())
+        let words = |Pull { node, cotangent, solve }| [id(double, node), id(double, cotangent), solve.problem, solve.number, solve.table];
+        Ok(pulls.flat_map(words).collect())
     }
 
     /// Fills one of them with the gradients of all data, one after the other.

@@ -50,6 +50,7 @@ pub use job::Progress;
 pub use leastwise_outer::{
     Advanced, BackwardOptions, Gradients, Graduated, HessianForm, Measured, OfTable, OfTerm, SolveMode, Suspect, Traffic,
 };
+pub use lending::Meeting;
 pub use tensors::{TensorSettings, TensorStatistics};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};

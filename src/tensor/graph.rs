@@ -165,13 +165,15 @@ impl Data {
     }
 }
 
-/// A solve of a problem: the problem's number, and the solve's.
+/// Values that a solve found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Solve {
     /// Number of the problem.
     pub problem: u32,
     /// Number of the solve, which no other has.
     pub number: u32,
+    /// Number of the table of variables.
+    pub table: u32,
 }
 
 /// A shorter way to a gradient than through the operations that a result is made of.

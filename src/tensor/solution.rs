@@ -68,20 +68,14 @@ impl Sweep<'_> {
 }
 
 impl Tensors {
-    /// A tensor of elements that lie on the main device, one slice after the other, which are copied there.
+    /// A tensor of elements that lie on the main device, where they are copied.
     ///
     /// # Errors
     /// [`Error::Device`] where there is no room for it.
-    pub fn copied(&mut self, devices: &mut Devices, slices: &[Slice]) -> Result<Node, Error> {
-        let len = slices.iter().map(|slice| slice.len).sum();
-        let block = self.take(devices, Kind::Real, len)?;
-        let mut recording = Recording::new();
-        let mut offset = 0;
-        for &from in slices {
-            recording.push(Command::Copy { from, to: Slice { buffer: block.buffer, offset, len: from.len } });
-            offset += from.len;
-        }
-        devices.main.interject(recording)?;
-        Ok(self.keep_block(block, len))
+    pub fn copied(&mut self, devices: &mut Devices, from: Slice, shape: Vec<u32>) -> Result<Node, Error> {
+        let block = self.take(devices, Kind::Real, from.len)?;
+        let to = Slice { buffer: block.buffer, offset: 0, len: from.len };
+        devices.main.interject(Recording { commands: vec![Command::Copy { from, to }] })?;
+        Ok(self.keep_block(block, from.len, shape))
     }
 }

@@ -16,6 +16,9 @@ export type Mode = "solve" | "step";
 /** Form of Hessians. */
 export type Hessian = "exact" | "psd";
 
+/** Step by which tensors and problems meet. */
+export type Meeting = "borrow" | "lend" | "lenders" | "learn" | "solution" | "epoch" | "pulls" | "fill";
+
 /** Subject of a measurement. */
 export type Measured = "evaluation" | "product";
 
@@ -668,20 +671,8 @@ export interface NativeEngine {
   tensorRelease(ids: Uint32Array): void;
   /** A task: its `values` are all that were read, one after the other (in one submission and one readback). */
   tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
-  /** A copy of a tensor as part of a problem takes it. `what`: 0 and a table, 1 and a term and a column, or 2 and a term for its weight. */
-  tensorBorrow(problem: number, what: Uint32Array, tensor: number): Uint32Array;
-  /** Gives it that copy, once it was evaluated, on the device. */
-  tensorLend(problem: number, what: Uint32Array, tensor: number): void;
-  /** Tensors whose elements a problem has and the host does not know; and what these are, one after the other. */
-  tensorLenders(problem: number): Uint32Array;
-  tensorLearn(problem: number, values: Float64Array): void;
-  /** All variables as a tensor through which gradients go to `data`; then table, first element and count of each. */
-  tensorSolution(problem: number, data: Uint32Array, double: boolean, solve: number): Uint32Array;
-  /** Counts of edits of a problem, and of what moved its variables. */
-  tensorEpoch(problem: number): Float64Array;
-  /** Gradients through solves that tensors need: tensor to fill, cotangent, problem and solve. */
-  tensorPulls(outputs: Uint32Array): Uint32Array;
-  tensorFill(tensor: number, values: Float64Array): void;
+  /** What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives. */
+  tensorMeet(step: Meeting, problem: number, words: Uint32Array, values: Float64Array): Uint32Array;
   /** Where an evaluated tensor is on the GPU. */
   tensorView(id: number): NativeView | null | undefined;
   tensorSettings(settings: NativeTensorSettings): void;

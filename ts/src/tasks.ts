@@ -28,6 +28,8 @@ export class Tasks {
   onDeath: ((error: LeastwiseError) => void) | undefined;
   /** Tasks that run, by problem: of those that began here. */
   readonly #running = new Map<number, number>();
+  /** By problem, what it has of tensors: what to wait for until all has come, and until the host knows it. */
+  readonly lent = new Map<number, (onHost: boolean) => Promise<unknown> | undefined>();
   /** Problems of which a call waits for parts. */
   readonly #held = new Set<number>();
   /** True within a call of `onIteration`. */
@@ -47,7 +49,7 @@ export class Tasks {
   async begin(problem: number | undefined, parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
     // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
     if (this.#isTelling) this.parts.mustHave(parts);
-    const loading = this.parts.need(parts);
+    const loading = this.#need(problem, parts);
     if (problem === undefined) {
       if (loading) await loading;
       return this.run(this.call(begin), watch);
@@ -62,6 +64,12 @@ export class Tasks {
       if (left > 0) this.#running.set(problem, left);
       else this.#running.delete(problem);
     }
+  }
+
+  /** What to wait for before a task: parts, and tensors on their way into its problem. Parts of the CPU compute with what the host knows. */
+  #need(problem: number | undefined, parts: readonly Part[]): Promise<void> | undefined {
+    const loading = this.parts.need(parts), coming = this.lent.get(problem!)?.(parts.includes("cpu"));
+    return coming ? Promise.all([loading, coming]).then(() => undefined) : loading;
   }
 
   /** Waits for parts that a call needs. The problem is as busy as it will be when the call runs. */
@@ -145,7 +153,7 @@ export class Tasks {
 
   /** What to wait for before a solve of a problem with such options, so that all is there that it may come to; undefined if it is. */
   solving(problem: number, options: NativeOptions): Promise<void> | undefined {
-    return this.parts.need(this.partsOfSolve(problem, options));
+    return this.#need(problem, this.partsOfSolve(problem, options));
   }
 
   partsOfSolve(problem: number, options: NativeOptions): readonly Part[] {

@@ -798,57 +798,23 @@ impl Engine {
         self.call(env, |session| session.evaluate_tensors(outputs, read))
     }
 
-    /// A copy of a tensor as part of a problem takes it. `what`: 0 and a table, 1 and a term and a column, or 2 and a term for its weight.
+    /// What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives.
     #[napi]
-    pub fn tensor_borrow<'env>(&self, env: &'env Env, problem: u32, what: &[u32], tensor: u32) -> Result<Uint32ArraySlice<'env>> {
-        Uint32ArraySlice::from_data(env, self.call(env, |session| session.borrow_tensor(problem, what, tensor))?)
-    }
-
-    /// Gives it that copy, once it was evaluated, on the device.
-    #[napi]
-    pub fn tensor_lend(&self, env: &Env, problem: u32, what: &[u32], tensor: u32) -> Result<()> {
-        self.call(env, |session| session.lend_tensor(problem, what, tensor))
-    }
-
-    /// Tensors whose elements a problem has and the host does not know; and what these are, one after the other.
-    #[napi]
-    pub fn tensor_lenders<'env>(&self, env: &'env Env, problem: u32) -> Result<Uint32ArraySlice<'env>> {
-        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_lenders(problem))?)
-    }
-
-    #[napi]
-    pub fn tensor_learn(&self, env: &Env, problem: u32, values: &[f64]) -> Result<()> {
-        self.call(env, |session| session.learn_tensors(problem, values))
-    }
-
-    /// All variables as a tensor through which gradients go to `data`; then table, first element and count of each.
-    #[napi]
-    pub fn tensor_solution<'env>(
+    pub fn tensor_meet<'env>(
         &self,
         env: &'env Env,
+        step: String,
         problem: u32,
-        data: &[u32],
-        double: bool,
-        solve: u32,
+        words: &[u32],
+        values: &[f64],
     ) -> Result<Uint32ArraySlice<'env>> {
-        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_solution(problem, data, double, solve))?)
-    }
-
-    /// Counts of edits of a problem, and of what moved its variables.
-    #[napi]
-    pub fn tensor_epoch<'env>(&self, env: &'env Env, problem: u32) -> Result<Float64ArraySlice<'env>> {
-        Float64ArraySlice::from_data(env, self.call(env, |session| session.tensor_epoch(problem))?)
-    }
-
-    /// Gradients through solves that tensors need: tensor to fill, cotangent, problem and solve.
-    #[napi]
-    pub fn tensor_pulls<'env>(&self, env: &'env Env, outputs: &[u32]) -> Result<Uint32ArraySlice<'env>> {
-        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_pulls(outputs))?)
-    }
-
-    #[napi]
-    pub fn tensor_fill(&self, env: &Env, tensor: u32, values: &[f64]) -> Result<()> {
-        self.call(env, |session| session.fill_tensor(tensor, values))
+        Uint32ArraySlice::from_data(
+            env,
+            self.call(env, |session| {
+                let step = wire::meeting(&step)?;
+                session.meet(step, problem, words, values)
+            })?,
+        )
     }
 
     #[napi]

@@ -233,11 +233,11 @@ impl Tensors {
     }
 
     /// A tensor of what is in a buffer of the main device.
-    pub(crate) fn keep_block(&mut self, block: Block, len: u32) -> Node {
+    pub(crate) fn keep_block(&mut self, block: Block, len: u32, shape: Vec<u32>) -> Node {
         self.next += 1;
         let storage = Storage(self.next);
         self.storages.insert(storage, Stored { blocks: [Some(block), None], len, users: 1 });
-        let node = self.graph.add(Op::Stored, Vec::new(), vec![len]);
+        let node = self.graph.add(Op::Stored, Vec::new(), shape);
         self.graph.change(node, |entry| entry.storage = Some(storage));
         node
     }

@@ -27,6 +27,8 @@ export class Evaluations {
   readonly #alone: (() => Promise<void>)[] = [];
   /** What has to be done before the next evaluation; if that fails, so does the evaluation. */
   before: (() => Promise<void>) | undefined;
+  /** What computes gradients through solves that an evaluation needs, once there was a solution with gradients. */
+  pull: ((ids: Uint32Array) => Promise<void>) | undefined;
   /** How many open wishes read a tensor; it is freed after these, where it was disposed meanwhile. */
   readonly #wanted = new Map<AnyTensor, number>();
   readonly #deferred = new Set<AnyTensor>();
@@ -98,6 +100,7 @@ export class Evaluations {
     const read = [...new Set(batch.flatMap((wish) => wish.read))];
     const outputs = [...new Set(batch.flatMap((wish) => wish.outputs))];
     const ids = (tensors: readonly AnyTensor[]) => Uint32Array.from(tensors, (tensor) => tensor.id);
+    if (this.pull) await this.pull(ids([...outputs, ...read]));
     const { values = new Float64Array(0) } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(ids(outputs), ids(read)));
     const found = new Map<AnyTensor, Float64Array>();
     let first = 0;
