@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cauchy, column, concat, grad, perEntry, quaternion, solveAsTensors } from "leastwise";
-import { BACKENDS, closeTo, open, refuses, rejects } from "./support.mjs";
+import { BACKENDS, closeTo, ON_CUDA, open, refuses, rejects } from "./support.mjs";
 
 /** Every precision of every backend, with the tensors' dtype. */
 const ENGINES = BACKENDS.flatMap((backend) => (backend === "webgpu" ? [[{ backend, precision: "f32" }, "f32"]] : [[{ backend, precision: "f64" }, "f64"], [{ backend, precision: "f32" }, "f32"]]));
@@ -163,6 +163,27 @@ for (const [options, dtype] of ENGINES) {
     await rejects(late.read(), "invalid-option", /edited or solved again/);
   });
 
+  test(`${name}: two variables of one solve, read before their gradients`, async (t) => {
+    const lw = await open(t, options);
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 1, values: [1, 1] }), y = problem.variables("y", { shape: 1, values: [1, 1] });
+    const sum = problem.residuals("sum", { of: [x, y], data: { a: new Float64Array(2) } }, ([x, y], { a }) => x.add(y).sub(a));
+    const difference = problem.residuals("difference", { of: [x, y], data: { b: new Float64Array(2) } }, ([x, y], { b }) => x.sub(y).sub(b));
+    const a = lw.tensor(arrayOf(dtype, [3, 5]), [2], { dtype }), b = lw.tensor(arrayOf(dtype, [1, 2]), [2], { dtype });
+    const { tensors: [u, v] } = await solveAsTensors(problem, { variables: [x, y], data: [[sum, { a }], [difference, { b }]] });
+    // x = (a + b) / 2 and y = (a − b) / 2: xy = (a² − b²) / 4.
+    [[await u.read(), [2, 3.5]], [await v.read(), [1, 1.5]]].forEach(([found, expected]) => found.forEach((value, k) => closeTo(value, expected[k], 1e-5, `${k}`)));
+    const before = lw.counters();
+    const [da, db] = grad(u.mul(v).sum(), [a, b]);
+    const [atA, atB] = await Promise.all([da.read(), db.read()]);
+    [[atA, [1.5, 2.5]], [atB, [-0.5, -1]]].forEach(([found, expected]) => found.forEach((value, k) => closeTo(value, expected[k], 1e-5, `${k}`)));
+    // A readback of both cotangents, of the data that the host did not know, of the point, and of the result; on the CPU also those of its derivatives.
+    if (options.backend === "webgpu") assert.equal(lw.counters().readbacks - before.readbacks, 4);
+    // What is known stays: another loss of the same solution.
+    const [again] = grad(u.sum(), [a]);
+    (await again.read()).forEach((value) => closeTo(value, 0.5, 1e-5, "dx/da"));
+  });
+
   test(`${name}: what does not fit`, async (t) => {
     const lw = await open(t, options), foreign = await open(t, { backend: "cpu" }, { fresh: true });
     const { target, weight, near: places, start } = given();
@@ -206,6 +227,8 @@ test("an engine in f64 on the CPU takes tensors of f32, which are exact there", 
   const arrays = scene(lw, { target: column(target, 2), gain: 1.5, weight, near, start });
   const lent = scene(lw, { target: column(target, 2), gain: 1.5, weight, near, start });
   const tensor = lw.tensor(Float32Array.from(target), [COUNT, 2]);
+  // On a GPU they are on another device.
+  if (ON_CUDA) return refuses(() => lent.term.set({ target: tensor }), "dtype", /the tensor is of f32, and this engine solves in f64/);
   const { tensors: [x] } = await solveAsTensors(lent.problem, { variables: [lent.x], data: [[lent.term, { target: tensor }]], costTolerance: 1e-14 });
   await arrays.problem.solve({ costTolerance: 1e-14 });
   const values = await arrays.x.read();
