@@ -1,6 +1,6 @@
 //! Values of tables: their places in the arenas, writes, and what a caller gets of them.
 
-use super::{Problem, Reals, Recipient, Registry, Shape, Table};
+use super::{Problem, Reals, Registry, Shape, Table};
 use leastwise_device::{BufferId, Command, Device, Limits, Slice};
 use leastwise_error::Error;
 
@@ -89,8 +89,8 @@ impl Problem {
     /// Overwrites the instances in `at`, or all.
     pub fn write_table(&mut self, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
         let arena = self.arena;
-        if at.is_none() && self.lending.is_active() {
-            self.withdraw(Recipient::Table(table));
+        if self.lending.is_active() {
+            self.overtake(table, at.is_some())?;
         }
         let entry = self.tables.get_mut(table as usize).ok_or(Error::Internal("a handle names no variable"))?;
         let writes = entry.writes(values, at)?;

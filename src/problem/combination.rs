@@ -66,6 +66,10 @@ impl Problem {
                 ));
             }
         }
+        if self.lending.is_active() {
+            sources.iter().try_for_each(|&source| self.overtake(source, true))?;
+            self.overtake(table, false)?;
+        }
         // Values are there before terms are.
         self.lay_out_values(device)?;
         let combining = match self.combining.take() {

@@ -297,6 +297,20 @@ impl Problem {
         }
     }
 
+    /// Values are about to be written to a table. All of them count in place of a tensor that is on its way; some, or what is made of those
+    /// that there are, would be written too early.
+    pub(super) fn overtake(&mut self, table: u32, is_part: bool) -> Result<(), Error> {
+        let recipient = Recipient::Table(table);
+        if is_part && self.lending.awaited.iter().any(|(known, _)| *known == recipient) {
+            return Err(Error::InvalidOption(format!(
+                "\"{}\" is to get the values of a tensor that is still being computed: read() it first, and then write some of them",
+                self.table(table)?.name
+            )));
+        }
+        self.withdraw(recipient);
+        Ok(())
+    }
+
     /// A term is gone.
     pub(super) fn withdraw_term(&mut self, term: u32) {
         let is_its = |recipient: &Recipient| match *recipient {

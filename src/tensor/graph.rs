@@ -270,6 +270,8 @@ pub struct Graph {
     formulas: HashMap<String, Arc<Formula>>,
     /// True for f64, false for f32.
     is_double: bool,
+    /// True once gradients went through a solve.
+    pub(crate) has_solves: bool,
 }
 
 impl Graph {

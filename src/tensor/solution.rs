@@ -27,6 +27,9 @@ impl Graph {
 
     /// Gradients through solves that some nodes need, in the order in which they can be computed.
     pub fn pulls(&self, outputs: &[Node]) -> Vec<Pull> {
+        if !self.has_solves {
+            return Vec::new();
+        }
         let of = |node: Node| match (&self.entry(node).op, &self.entry(node).inputs[..]) {
             (Op::Implicit(solve), &[cotangent]) => Some(Pull { node, cotangent, solve: *solve }),
             _ => None,
@@ -52,6 +55,7 @@ impl Sweep<'_> {
     /// Hands the adjoint of a solution on to the data: parts of what is to be computed of it.
     pub(super) fn pass_solution(&mut self, solve: Solve, data: &[Node], g: Node) -> Result<(), Error> {
         let total = data.iter().map(|&node| self.graph.size(node)).sum();
+        self.graph.has_solves = true;
         let all = self.graph.add(Op::Implicit(solve), vec![g], vec![total]);
         let mut start = 0;
         for &node in data {

@@ -21,7 +21,7 @@ export function lend(tasks: Tasks, problem: number, loans: readonly Loan[]): voi
     if (tensor.context.tasks !== tasks) throw new LeastwiseError("foreign-tensor", `${what} must be one of its engine: read() it, and give the values`);
     return new context.Tensor(context, context.call((native) => native.tensorMeet("borrow", problem, words(to, tensor), NO_VALUES))[0]!, computedWith(tensor.dtype));
   })));
-  const coming = context.evaluations.ask(copies, []).then(() => copies.forEach((copy, k) => {
+  const coming = Promise.all(copies.map((copy) => context.evaluations.ask([copy], []))).then(() => copies.forEach((copy, k) => {
     tasks.release((native) => { native.tensorMeet("lend", problem, words(loans[k]![0], copy), NO_VALUES); });
   })).finally(() => { for (const copy of copies) copy.dispose(); });
   let left: Promise<unknown> | undefined = Promise.all([coming, tasks.lent.get(problem)?.(false)]), failed = false;
@@ -30,14 +30,17 @@ export function lend(tasks: Tasks, problem: number, loans: readonly Loan[]): voi
     const now = left;
     // What failed, one call tells.
     if (failed) left = undefined;
-    return onHost ? Promise.resolve(now).then(() => learn(tasks, problem)) : now;
+    return onHost && (now || lenders(tasks, problem).length) ? Promise.resolve(now).then(() => learn(tasks, problem)) : now;
   });
 }
 
-/** Tells the host what a problem has of tensors, for what is computed there. */
+/** What a problem has of tensors, and the host does not know. */
+const lenders = (tasks: Tasks, problem: number) => tasks.call((native) => native.tensorMeet("lenders", problem, NO_WORDS, NO_VALUES));
+
+/** Tells the host, for what is computed there. */
 async function learn(tasks: Tasks, problem: number): Promise<void> {
-  const lenders = tasks.call((native) => native.tensorMeet("lenders", problem, NO_WORDS, NO_VALUES));
-  if (lenders.length === 0) return;
-  const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(NO_WORDS, lenders));
+  const all = lenders(tasks, problem);
+  if (all.length === 0) return;
+  const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(NO_WORDS, all));
   tasks.call((native) => native.tensorMeet("learn", problem, NO_WORDS, values!));
 }
