@@ -45,8 +45,10 @@ pub enum Order {
 /// Elements that a recipient takes, and how.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Name of the recipient, for messages.
-    pub what: String,
+    /// Name of the table or term, for messages.
+    pub name: String,
+    /// The part of it.
+    pub part: String,
     /// Instances (or entries), unless all share the elements; and components of each.
     pub shape: (Option<u32>, u32),
     /// Order in which they are taken.
@@ -117,23 +119,25 @@ impl Problem {
     pub fn borrows(&self, recipient: Recipient) -> Result<Request, Error> {
         if let Recipient::Table(table) = recipient {
             let table = self.table(table)?;
-            let what = format!("\"{}\": values", table.name);
             if table.manifold.is_some() {
                 return Err(Error::InvalidOption(format!(
-                    "{what} lie on a manifold, which the host brings them onto: read() the tensor, and write that"
+                    "\"{}\" lies on a manifold, which the host brings values onto: read() the tensor, and write that",
+                    table.name
                 )));
             }
-            return Ok(Request { what, shape: (Some(table.count), table.width), order: Order::Rows });
+            let shape = (Some(table.count), table.width);
+            return Ok(Request { name: table.name.clone(), part: "values".into(), shape, order: Order::Rows });
         }
         let (term, column) = self.column_of(recipient)?;
         let of = self.term(term)?;
-        let what = match column {
+        let part = match column {
             Some(column) => match of.columns.get(column as usize) {
-                Some(column) => format!("term \"{}\": data column \"{}\"", of.name, column.name),
+                Some(column) => format!("data column \"{}\"", column.name),
                 None => return Err(Error::InvalidOption(format!("term \"{}\" has no data column {column}", of.name))),
             },
-            None => format!("term \"{}\": weight", of.name),
+            None => "weight".into(),
         };
+        let what = format!("term \"{}\": {part}", of.name);
         if of.entries.is_some() {
             return Err(Error::InvalidOption(format!("{what}: a term that sums over rows (sumOver) takes arrays, not tensors")));
         }
@@ -170,7 +174,7 @@ impl Problem {
                 Order::Picked(picked.collect())
             }
         };
-        Ok(Request { what, shape: (count, width), order })
+        Ok(Request { name: of.name.clone(), part, shape: (count, width), order })
     }
 
     /// Notes that a recipient is to get elements of this lender.

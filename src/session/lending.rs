@@ -65,8 +65,8 @@ fn must_fit(request: &Request, shape: &[u32]) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Shape {
-        name: request.what.clone(),
-        message: format!("the tensor is {}, but {} is needed ({words})", shown(shape), shown(&needed[0])),
+        name: request.name.clone(),
+        message: format!("{}: the tensor is {}, but {} is needed ({words})", request.part, shown(shape), shown(&needed[0])),
     })
 }
 
@@ -89,7 +89,7 @@ fn ordered(graph: &mut Graph, node: Node, request: &Request) -> Result<Node, Err
             if request.len() >= MOST_PICKED {
                 return Err(Error::Limits(format!(
                     "{}: a tensor of more than 2²⁴ elements can't be dealt out to rows of different lengths",
-                    request.what
+                    request.part
                 )));
             }
             let flat = graph.operation("reshape", &[own], &[len])?;
@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// Refuses tensors whose elements a problem can't take as they are.
-    fn must_share(&self, what: &str, double: bool) -> Result<(), Error> {
+    fn must_share(&self, Request { name, part, .. }: &Request, double: bool) -> Result<(), Error> {
         let own = self.devices.main.precision_name();
         // On the CPU what is beside lies in the same memory, and f32 is exact in f64.
         if self.shares(double) || own == "f64" && matches!(self.devices.main, Device::Cpu(_)) {
@@ -141,7 +141,7 @@ impl Session {
         }
         let dtype = if double { "f64" } else { "f32" };
         Err(Error::Dtype(format!(
-            "{what}: the tensor is of {dtype}, and this engine solves in {own}, so the problem can't have its buffer: read() it, and give the values"
+            "\"{name}\": {part}: the tensor is of {dtype}, and this engine solves in {own}, so the problem can't have its buffer: read() it, and give the values"
         )))
     }
 
@@ -154,7 +154,7 @@ impl Session {
         self.return_lenders()?;
         let (recipient, (double, node)) = (recipient(what)?, parts(tensor));
         let request = self.entry(problem)?.0.problem.borrows(recipient)?;
-        self.must_share(&request.what, double)?;
+        self.must_share(&request, double)?;
         let graph = &mut self.tensors(double)?.graph;
         must_fit(&request, &graph.get(node).ok_or(Error::Disposed("tensor"))?.shape)?;
         let made = graph.made(|graph| ordered(graph, node, &request).map(|node| vec![node]))?;
