@@ -123,6 +123,7 @@ fn tensors_give_the_bits_of_arrays_and_never_pass_the_host() {
             let whole = session.tensor_operation("mul", &[half, two], &[], double).unwrap()[0];
             let task = session.evaluate_tensors(&[whole], &[]).unwrap();
             self::values(&mut session, task);
+            session.release_tensors(&[half]);
             tensors.push(whole);
         }
         // Laid out before, or when it is solved.
