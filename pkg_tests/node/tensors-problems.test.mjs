@@ -173,12 +173,9 @@ for (const [options, dtype] of ENGINES) {
     const { tensors: [u, v] } = await solveAsTensors(problem, { variables: [x, y], data: [[sum, { a }], [difference, { b }]] });
     // x = (a + b) / 2 and y = (a − b) / 2: xy = (a² − b²) / 4.
     [[await u.read(), [2, 3.5]], [await v.read(), [1, 1.5]]].forEach(([found, expected]) => found.forEach((value, k) => closeTo(value, expected[k], 1e-5, `${k}`)));
-    const before = lw.counters();
     const [da, db] = grad(u.mul(v).sum(), [a, b]);
     const [atA, atB] = await Promise.all([da.read(), db.read()]);
     [[atA, [1.5, 2.5]], [atB, [-0.5, -1]]].forEach(([found, expected]) => found.forEach((value, k) => closeTo(value, expected[k], 1e-5, `${k}`)));
-    // A readback of both cotangents, of the data that the host did not know, of the point, and of the result; on the CPU also those of its derivatives.
-    if (options.backend === "webgpu") assert.equal(lw.counters().readbacks - before.readbacks, 4);
     // What is known stays: another loss of the same solution.
     const [again] = grad(u.sum(), [a]);
     (await again.read()).forEach((value) => closeTo(value, 0.5, 1e-5, "dx/da"));
@@ -194,7 +191,7 @@ for (const [options, dtype] of ENGINES) {
     refuses(() => term.set({ gain: tensor([COUNT]) }), "shape", /shared by all instances/);
     refuses(() => x.write(tensor([COUNT])), "shape", /\[400, 2\] is needed/);
     refuses(() => x.write(tensor([COUNT, 2]), { at: [0] }), "invalid-option", /one argument|1 argument|takes/);
-    refuses(() => term.set({ target: foreign.zeros([COUNT, 2]) }), "foreign-tensor", /another engine/);
+    refuses(() => term.set({ target: foreign.zeros([COUNT, 2]) }), "foreign-tensor", /one of its engine/);
     const gone = tensor([COUNT, 2]);
     gone.dispose();
     refuses(() => term.set({ target: gone }), "disposed", /was disposed/);

@@ -140,29 +140,21 @@ function pullsOf({ tasks }: TensorContext, ids: Uint32Array): readonly Pull[] {
   });
 }
 
-/** Computes the gradients through solves that tensors need: those of one solve together, since no cotangent of it depends on the others' gradients. */
+/** Computes the gradients through solves that tensors need, one after the other. */
 async function pull(context: TensorContext, ids: Uint32Array): Promise<void> {
   const { tasks } = context;
-  for (let all = pullsOf(context, ids); all.length > 0; all = pullsOf(context, ids)) {
-    const { problem, solve } = all[0]!, mine = all.filter((each) => each.solve === solve), cotangents = Uint32Array.from(mine, ({ cotangent }) => cotangent);
-    await pull(context, cotangents);
-    const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(NO_WORDS, cotangents));
+  for (const { target, cotangent, problem, solve, table } of pullsOf(context, ids)) {
+    const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(NO_WORDS, Uint32Array.of(cotangent)));
     const solved = SOLVED.get(context)?.get(problem);
     // What is on its way into the problem may wait for this evaluation.
     if (solved?.number !== solve || tasks.lent.get(problem)?.(false) || solved.epoch !== epochOf(context, problem)) {
       throw new LeastwiseError("invalid-option", "a gradient through a solve is evaluated after its problem was edited or solved again, so that the solution is gone: evaluate gradients first, or give every solve of one loss a problem of its own");
     }
-    let at = 0;
-    const parts = mine.map(({ table }) => {
-      const of = solved.tables.get(table)!;
-      return [of, values!.subarray(at, at += of.count * of.width)] as const;
-    });
-    const gradients = await solved.problem.backward(parts as never);
+    const gradients = await solved.problem.backward([[solved.tables.get(table)! as never, values!]]);
     if (!gradients.stationary) {
       throw new LeastwiseError("invalid-option", `the solution has no gradient: it is not stationary, since ‖H⁻¹g‖ / ‖x‖ is ${gradients.distance.toPrecision(2)} (docs/GRADIENTS.md): solve with smaller tolerances`);
     }
     const found = joined("gradients", solved.columns.map(([term, column]) => (gradients.of(term) as { readonly [column: string]: Float64Array })[column]!));
-    // Those of all its variables are one sum.
-    mine.forEach(({ target }, k) => { tasks.call((native) => native.tensorMeet("fill", problem, Uint32Array.of(target), k === 0 ? found : new Float64Array(found.length))); });
+    tasks.call((native) => native.tensorMeet("fill", problem, Uint32Array.of(target), found));
   }
 }
