@@ -735,7 +735,7 @@ impl Engine {
         self.call(|session| session.evaluate_tensors(outputs, read))
     }
 
-    /// What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives.
+    /// Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives.
     #[wasm_bindgen(js_name = tensorMeet)]
     pub fn tensor_meet(&mut self, step: &str, problem: u32, words: &[u32], values: &[f64]) -> Result<Vec<u32>, JsValue> {
         self.call(|session| {

@@ -350,7 +350,7 @@ impl Frame<'_> {
         }
     }
 
-    /// Whether all instances share a scalar of data (or the weight), and its place.
+    /// Sharing of a scalar of data (or the weight) by all instances, and its place.
     fn cell_of(&self, scalar: Option<usize>) -> (bool, u32) {
         match scalar {
             Some(scalar) => (self.signature.columns[scalar].shared, self.signature.columns[scalar].offset),

@@ -360,7 +360,7 @@ impl Filling {
             None => {
                 let member = &members[self.next % members.len()];
                 let scalar = (self.next / members.len()).checked_sub(1);
-                // It is copied on the device.
+                // Elements on loan are copied on the device.
                 if origin.lending.is_active() && origin.lending.has(origin.term(member.term), (member.term, member.part), scalar) {
                     (self.next, self.done) = (self.next + 1, 0);
                     return Some(1);

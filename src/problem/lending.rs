@@ -1,6 +1,6 @@
 //! Data, weights and values that lie on the device already: they are copied from buffer to buffer, and the host need not know them.
 //!
-//! What a column is lent stays with its lender for as long as the column has it: a batch that is made anew is filled from there.
+//! Elements of a column stay with their lender for as long as the column has them: a batch that is made anew is filled from there.
 
 use super::batch::{Batch, frame};
 use super::term::{Per, Values};
@@ -8,7 +8,7 @@ use super::{Problem, Term};
 use leastwise_device::{Command, Device, Recording, Slice};
 use leastwise_error::Error;
 
-/// What is given elements: a table, or a column or the weight of a term.
+/// Recipient of elements: a table, or a column or the weight of a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Recipient {
     /// The values of a table.
@@ -81,11 +81,12 @@ pub(super) struct Lent {
     lender: u32,
 }
 
-/// What is still to come, and what has come.
+/// Loans of a problem: those on their way, those that it has, and those that it is done with.
 #[derive(Default)]
 pub(super) struct Lending {
     lent: Vec<Lent>,
-    /// Recipients whose elements are being computed, with the number of their lender.
+    /// Recipients whose elements are being computed, with the number of their lender. Where that failed, they await it until they are given
+    /// something else.
     awaited: Vec<(Recipient, u32)>,
     /// Lenders that are not needed any more; and those that are not once uploads were played.
     returned: Vec<u32>,
@@ -112,7 +113,7 @@ impl Lending {
 }
 
 impl Problem {
-    /// What a recipient takes.
+    /// Elements that a recipient takes.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] for what only the host can give, [`Error::Disposed`] for a term that was removed.
@@ -184,7 +185,12 @@ impl Problem {
         self.lending.awaited.push((recipient, lender));
     }
 
-    /// True if nothing else was given to the recipient since; it is awaited no more.
+    /// True if the recipient awaits this lender: nothing else was given to it since.
+    pub fn awaits(&self, recipient: Recipient, lender: u32) -> bool {
+        self.lending.awaited.contains(&(recipient, lender))
+    }
+
+    /// The same; it is awaited no more.
     pub fn take_awaited(&mut self, recipient: Recipient, lender: u32) -> bool {
         let before = self.lending.awaited.len();
         self.lending.awaited.retain(|known| *known != (recipient, lender));
@@ -221,7 +227,7 @@ impl Problem {
     /// Gives a recipient elements that the host has in the order that was asked for.
     pub fn settle(&mut self, recipient: Recipient, values: &[f64]) -> Result<(), Error> {
         if let Recipient::Table(table) = recipient {
-            return self.write_table(table, super::Reals::F64(values), None);
+            return self.store_table(table, vec![(0, values.to_vec())], true);
         }
         let (term, column) = self.column_of(recipient)?;
         self.unlend(term, column);
@@ -232,23 +238,23 @@ impl Problem {
         Ok(())
     }
 
-    /// Lenders of elements that the host does not know.
-    pub fn unknown_lenders(&self) -> Vec<u32> {
-        self.lending.lent.iter().filter(|lent| !lent.is_known).map(|lent| lent.lender).collect()
+    /// Lenders of elements that the host does not know, and how many elements each has.
+    pub fn unknown_lenders(&self) -> Vec<(u32, u32)> {
+        self.lending.lent.iter().filter(|lent| !lent.is_known).map(|lent| (lent.lender, lent.slice.len)).collect()
     }
 
-    /// Tells the host elements of all those lenders, one after the other.
-    pub fn learn_lent(&mut self, values: &[f64]) -> Result<(), Error> {
+    /// Tells the host elements of these lenders, one after the other. A column that was given something else meanwhile needs them no more.
+    pub fn learn_lent(&mut self, lenders: &[(u32, u32)], values: &[f64]) -> Result<(), Error> {
+        if lenders.iter().map(|(_, len)| *len as usize).sum::<usize>() != values.len() {
+            return Err(Error::Internal("elements on loan are missing, or too many"));
+        }
         let mut rest = values;
-        for number in 0..self.lending.lent.len() {
-            let Lent { term, column, slice, is_known, .. } = self.lending.lent[number];
-            if is_known {
-                continue;
-            }
-            let Some((own, others)) = rest.split_at_checked(slice.len as usize) else {
-                return Err(Error::Internal("elements on loan are missing"));
-            };
+        for &(lender, len) in lenders {
+            let (own, others) = rest.split_at(len as usize);
             rest = others;
+            let is_its = |lent: &Lent| (lent.lender, lent.slice.len, lent.is_known) == (lender, len, false);
+            let Some(number) = self.lending.lent.iter().position(is_its) else { continue };
+            let Lent { term, column, .. } = self.lending.lent[number];
             for (run, values) in self.scalars(term, column, own)? {
                 let contents = &mut self.term_mut(term)?.parts[run.part].contents;
                 match run.scalar {
@@ -261,7 +267,7 @@ impl Problem {
         Ok(())
     }
 
-    /// Lenders that are needed no more.
+    /// Lenders that are needed no more. Only while nothing plays what the problem had to upload.
     pub fn take_returned(&mut self) -> Vec<u32> {
         if self.uploads.is_empty() {
             self.lending.returned.append(&mut self.lending.written);
@@ -284,16 +290,18 @@ impl Problem {
     }
 
     /// True if it has elements of lenders, or has not let go of them.
+    #[inline(always)]
     pub fn is_lending(&self) -> bool {
         self.lending.is_active() || !self.lending.returned.is_empty() || !self.lending.written.is_empty()
     }
 
     /// True if a column or a weight has elements that the host does not know.
+    #[inline(always)]
     pub fn has_unknown_data(&self) -> bool {
         self.lending.lent.iter().any(|lent| !lent.is_known)
     }
 
-    /// Something else was given to a recipient: what it was lent, or would be, counts no more.
+    /// Drops what a recipient was lent, or would be, since it was given something else.
     pub(super) fn withdraw(&mut self, recipient: Recipient) {
         self.lending.awaited.retain(|(known, _)| *known != recipient);
         if let (false, Ok((term, column))) = (matches!(recipient, Recipient::Table(_)), self.column_of(recipient)) {
@@ -301,21 +309,18 @@ impl Problem {
         }
     }
 
-    /// Values are about to be written to a table. All of them count in place of a tensor that is on its way; some, or what is made of those
-    /// that there are, would be written too early.
-    pub(super) fn overtake(&mut self, table: u32, is_part: bool) -> Result<(), Error> {
-        let recipient = Recipient::Table(table);
-        if is_part && self.lending.awaited.iter().any(|(known, _)| *known == recipient) {
+    /// Refuses writes of parts of a table, and values that are made of it, while a tensor is on its way there: they would come too early.
+    pub(super) fn must_not_await(&self, table: u32) -> Result<(), Error> {
+        if self.lending.awaited.iter().any(|(known, _)| *known == Recipient::Table(table)) {
             return Err(Error::InvalidOption(format!(
-                "\"{}\" is to get the values of a tensor that is still being computed: read() it first, and then write some of them",
+                "\"{}\" is to get the values of a tensor, which is still being computed, or failed: read() it first, and then write some of them",
                 self.table(table)?.name
             )));
         }
-        self.withdraw(recipient);
         Ok(())
     }
 
-    /// A term is gone.
+    /// Drops the loans of a term that is gone.
     pub(super) fn withdraw_term(&mut self, term: u32) {
         let is_its = |recipient: &Recipient| match *recipient {
             Recipient::Column { term: of, .. } | Recipient::Weight(of) => of == term,
@@ -408,7 +413,7 @@ fn runs(term: &Term, column: Option<u32>) -> Vec<Run> {
     let mut all = Vec::new();
     for (number, part) in term.parts.iter().enumerate() {
         let mut run = |scalar: Option<usize>, component: u32| {
-            // Of one part, all components are there, used or not.
+            // All components of a single part are there, used or not.
             let first = if is_one && !is_entries { component * part.count } else { next };
             next += part.count;
             all.push(Run { part: number, scalar, first });

@@ -17,19 +17,25 @@ const MOST_PICKED: u32 = 1 << 24;
 /// Step by which tensors and problems meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meeting {
-    /// Of a tensor (the last word) a copy as a recipient (the words before) takes it.
+    /// Makes a copy of a tensor (the last word) as a recipient (the words before) takes it.
     Borrow,
+    /// Has a recipient await that copy.
+    Await,
+    /// Tells whether it still does: 1, or 0 once it was given something else.
+    Awaits,
     /// Gives a recipient that copy, which was evaluated.
     Lend,
-    /// Tensors whose elements the problem has, and the host does not know.
+    /// Tensors whose elements the problem has, and the host does not know, and their lengths, in pairs.
     Lenders,
-    /// Tells the host the elements of all of these, one after the other.
+    /// Tells the host the elements of such pairs, one after the other.
     Learn,
-    /// Of a solve's number, how many tables, and these, and tensors of data: the accepted values as tensors.
+    /// Makes tensors of the accepted values: words are a solve's number, how many tables, and these, and tensors of data.
     Solution,
+    /// Numbers of the solves that gradients can still go through.
+    Solves,
     /// Counts of edits, and of what moved the variables, modulo 2³².
     Epoch,
-    /// Of tensors, gradients through solves that they need: tensor to fill, cotangent, problem, solve and table of each.
+    /// Gradients through solves that tensors need: tensor to fill, cotangent, problem, solve and table of each.
     Pulls,
     /// Fills a tensor with gradients of all data, one after the other.
     Fill,
@@ -109,9 +115,18 @@ impl Session {
     pub fn meet(&mut self, step: Meeting, problem: u32, words: &[u32], values: &[f64]) -> Result<Vec<u32>, Error> {
         match (step, words) {
             (Meeting::Borrow, [what @ .., tensor]) => self.borrow_tensor(problem, what, *tensor),
+            (Meeting::Await, [what @ .., tensor]) => self.await_tensor(problem, what, *tensor).map(|()| Vec::new()),
+            (Meeting::Awaits, [what @ .., tensor]) => {
+                let recipient = recipient(what)?;
+                Ok(vec![u32::from(self.entry(problem)?.0.problem.awaits(recipient, *tensor))])
+            }
             (Meeting::Lend, [what @ .., tensor]) => self.lend_tensor(problem, what, *tensor).map(|()| Vec::new()),
-            (Meeting::Lenders, []) => self.tensor_lenders(problem),
-            (Meeting::Learn, []) => self.learn_tensors(problem, values).map(|()| Vec::new()),
+            (Meeting::Lenders, []) => Ok(self.tensor_lenders(problem)?.into_iter().flat_map(|(lender, len)| [lender, len]).collect()),
+            (Meeting::Learn, pairs) => {
+                let lenders: Vec<(u32, u32)> = pairs.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+                self.learn_tensors(problem, &lenders, values).map(|()| Vec::new())
+            }
+            (Meeting::Solves, []) => Ok(self.tensor_contexts.iter().flatten().flat_map(|context| context.tensors.graph.solves()).collect()),
             (Meeting::Solution, [solve, count, rest @ ..]) if *count as usize <= rest.len() => {
                 let (tables, data) = rest.split_at(*count as usize);
                 self.tensor_solution(problem, tables, data, *solve)
@@ -145,21 +160,27 @@ impl Session {
         )))
     }
 
-    /// A copy of a tensor as a recipient of a problem takes it, which is given to it by [`lend`](Self::lend_tensor) once it was evaluated:
-    /// of a table (0), of a term's column (1) or of its weight (2).
+    /// A copy of a tensor as a recipient of a problem takes it: a table (0), a term's column (1) or its weight (2). The recipient is
+    /// to [await](Self::await_tensor) it, and gets it by [`lend_tensor`](Self::lend_tensor) once it was evaluated.
     ///
     /// # Errors
     /// [`Error::Dtype`] and [`Error::Shape`] for tensors that do not fit, [`Error::InvalidOption`] for what only the host can give.
     pub fn borrow_tensor(&mut self, problem: u32, what: &[u32], tensor: u32) -> Result<Vec<u32>, Error> {
-        self.return_lenders()?;
+        self.return_lenders();
         let (recipient, (double, node)) = (recipient(what)?, parts(tensor));
         let request = self.entry(problem)?.0.problem.borrows(recipient)?;
         self.must_share(&request, double)?;
         let graph = &mut self.tensors(double)?.graph;
         must_fit(&request, &graph.get(node).ok_or(Error::Disposed("tensor"))?.shape)?;
         let made = graph.made(|graph| ordered(graph, node, &request).map(|node| vec![node]))?;
-        self.entry(problem)?.0.problem.await_lender(recipient, id(double, made[0]));
         self.packed(double, &made)
+    }
+
+    /// Has a recipient await a copy that was [borrowed](Self::borrow_tensor) for it.
+    pub fn await_tensor(&mut self, problem: u32, what: &[u32], copy: u32) -> Result<(), Error> {
+        let recipient = recipient(what)?;
+        self.entry(problem)?.0.problem.await_lender(recipient, copy);
+        Ok(())
     }
 
     /// Gives a recipient the tensor that was [borrowed](Self::borrow_tensor) for it and is evaluated, unless something else was given since.
@@ -179,7 +200,8 @@ impl Session {
                 self.site(problem)?.1.settle(recipient, &values)?;
             }
         }
-        self.return_lenders()
+        self.return_lenders();
+        Ok(())
     }
 
     fn elements_of(&mut self, double: bool, node: Node) -> Result<Elements, Error> {
@@ -198,21 +220,28 @@ impl Session {
         Err(Error::Internal("a tensor was not evaluated before it was lent"))
     }
 
-    /// Tensors whose elements columns and weights of a problem have, and the host does not know.
-    pub fn tensor_lenders(&mut self, problem: u32) -> Result<Vec<u32>, Error> {
+    /// Tensors whose elements columns and weights of a problem have, and the host does not know; and how many each has.
+    pub fn tensor_lenders(&mut self, problem: u32) -> Result<Vec<(u32, u32)>, Error> {
         Ok(self.entry(problem)?.0.problem.unknown_lenders())
     }
 
-    /// Tells the host the elements of all of these, one after the other.
-    pub fn learn_tensors(&mut self, problem: u32, values: &[f64]) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.learn_lent(values)
+    /// Tells the host the elements of these, one after the other.
+    pub fn learn_tensors(&mut self, problem: u32, lenders: &[(u32, u32)], values: &[f64]) -> Result<(), Error> {
+        self.entry(problem)?.0.problem.learn_lent(lenders, values)
     }
 
-    /// Lets go of what problems had of tensors and have no more.
-    fn return_lenders(&mut self) -> Result<(), Error> {
-        let returned: Vec<u32> = self.problems.values_mut().flat_map(|entry| entry.problem.take_returned()).collect();
-        self.release_tensors(&returned);
-        Ok(())
+    /// Lets go of what problems had of tensors and have no more. A problem that is worked on may have copies in recordings that are not
+    /// begun, or not over: its lenders wait.
+    pub(super) fn return_lenders(&mut self) {
+        let mut returned = Vec::new();
+        for handle in self.problems.handles() {
+            let is_live = self.solvers.iter().any(|(_, solver)| solver.problem == handle && solver.driven.is_live());
+            let Some(entry) = self.problems.get_mut(handle).filter(|entry| !is_live && !entry.is_busy()) else { continue };
+            returned.append(&mut entry.problem.take_returned());
+        }
+        if !returned.is_empty() {
+            self.release_tensors(&returned);
+        }
     }
 
     /// The accepted values of tables of variables as tensors [count, width], through which gradients go to data. `solve` tells solves apart.

@@ -237,8 +237,16 @@ impl Session {
     /// # Errors
     /// [`Error`] for another number of values, rows that are not there, and values that are not finite or not on the manifold.
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
-        let (entry, ..) = self.entry(problem)?;
-        entry.problem.write_table(table, values, at)
+        self.entry(problem)?.0.problem.write_table(table, values, at)?;
+        self.let_go(problem);
+        Ok(())
+    }
+
+    /// Lets go of what a problem had of tensors and has no more.
+    fn let_go(&mut self, problem: u32) {
+        if self.problems.get_mut(problem).is_some_and(|entry| entry.problem.is_lending()) {
+            self.return_lenders();
+        }
     }
 
     /// Overwrites a table by Σ factor · source, on the device, behind all that was begun.
@@ -330,12 +338,16 @@ impl Session {
 
     /// Replaces the values of a term's data column; possible during a solve ([`Problem::set_column`]).
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_column(term, column, values)
+        self.entry(problem)?.0.problem.set_column(term, column, values)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Replaces a term's weight; possible during a solve ([`Problem::set_weight`]).
     pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_weight(term, weight)
+        self.entry(problem)?.0.problem.set_weight(term, weight)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Replaces the parameters of a term's loss; possible during a solve ([`Problem::set_loss`]).
@@ -351,7 +363,9 @@ impl Session {
     /// Removes a term and what it has on the device.
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
         let (entry, devices) = self.idle(problem)?;
-        entry.problem.remove_term(&mut devices.main, term)
+        entry.problem.remove_term(&mut devices.main, term)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Sizes of a term, of its programs and of its batches, once the problem is laid out.

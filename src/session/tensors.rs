@@ -26,7 +26,7 @@ const MOST_READ: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 3
 
 /// Tensors of one precision.
 pub(super) struct TensorContext {
-    tensors: Tensors,
+    pub(super) tensors: Tensors,
     /// The device, where it is not the session's own or the one beside it.
     own: Option<Device>,
     cpu: Option<Device>,

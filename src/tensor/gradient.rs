@@ -104,7 +104,7 @@ impl Sweep<'_> {
         self.graph.sources(node).iter().any(|source| self.through.contains(source))
     }
 
-    /// Whether a node leads to what is differentiated by.
+    /// True if a node leads to a tensor that is differentiated by.
     pub(super) fn leads_to(&self, node: Node) -> bool {
         self.through.contains(&node)
     }

@@ -202,7 +202,7 @@ pub enum Rule {
         /// True if the left ones are as long as the values.
         is_scaled: bool,
     },
-    /// Of a solution, with respect to data of its problem: by the implicit function theorem.
+    /// Gradient of a solution with respect to data of its problem, by the implicit function theorem.
     Solution {
         /// Solve that found it.
         solve: Solve,
@@ -414,6 +414,15 @@ impl Graph {
     /// The host's elements of what is about to be stored.
     pub fn take_data(&mut self, node: Node) -> Option<Data> {
         self.entries.get_mut(&node)?.data.take()
+    }
+
+    /// Numbers of the solves that gradients can still go through.
+    pub fn solves(&self) -> Vec<u32> {
+        let of = |entry: &Entry| match (&entry.rule, &entry.op) {
+            (Some(Rule::Solution { solve, .. }), _) | (_, Op::Implicit(solve)) => Some(solve.number),
+            _ => None,
+        };
+        self.entries.values().filter_map(of).collect()
     }
 
     /// Elements of a node that somebody else computed; how is forgotten.

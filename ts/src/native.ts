@@ -17,7 +17,7 @@ export type Mode = "solve" | "step";
 export type Hessian = "exact" | "psd";
 
 /** Step by which tensors and problems meet. */
-export type Meeting = "borrow" | "lend" | "lenders" | "learn" | "solution" | "epoch" | "pulls" | "fill";
+export type Meeting = "borrow" | "await" | "awaits" | "lend" | "lenders" | "learn" | "solution" | "solves" | "epoch" | "pulls" | "fill";
 
 /** Subject of a measurement. */
 export type Measured = "evaluation" | "product";
@@ -671,7 +671,7 @@ export interface NativeEngine {
   tensorRelease(ids: Uint32Array): void;
   /** A task: its `values` are all that were read, one after the other (in one submission and one readback). */
   tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
-  /** What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives. */
+  /** Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives. */
   tensorMeet(step: Meeting, problem: number, words: Uint32Array, values: Float64Array): Uint32Array;
   /** Where an evaluated tensor is on the GPU. */
   tensorView(id: number): NativeView | null | undefined;

@@ -798,7 +798,7 @@ impl Engine {
         self.call(env, |session| session.evaluate_tensors(outputs, read))
     }
 
-    /// What tensors and problems have to do with each other, in one method: `src/session/lending.rs` says what each step is given and gives.
+    /// Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives.
     #[napi]
     pub fn tensor_meet<'env>(
         &self,
