@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cauchy, column, concat, grad, perEntry, quaternion, solveAsTensors } from "leastwise";
+import { normalTable } from "leastwise/mesh";
 import { BACKENDS, closeTo, ON_CUDA, open, refuses, rejects } from "./support.mjs";
 
 /** Every precision of every backend, with the tensors' dtype. */
@@ -215,6 +216,138 @@ for (const [options, dtype] of ENGINES) {
     const to = lw.full([1], 5, { dtype });
     const { tensors: [early] } = await solveAsTensors(other, { variables: [y], data: [[near, { to }]], maxIterations: 0 });
     await rejects(grad(early.sum(), [to])[0].read(), "invalid-option", /not stationary/);
+  });
+}
+
+/** x − a − b for two x, whose data are zeros. */
+function offsets(lw) {
+  const problem = lw.problem();
+  const x = problem.variables("x", { shape: 1, values: [0, 0] });
+  const term = problem.residuals("off", { of: [x], data: { a: new Float64Array(2), b: new Float64Array(2) } }, ([x], { a, b }) => x.sub(a).sub(b));
+  return { problem, x, term };
+}
+
+for (const [options, dtype] of ENGINES) {
+  const name = `${options.backend} ${options.precision}`;
+  const alike = (found, expected, what) => {
+    assert.equal(found.length, expected.length, what);
+    expected.forEach((value, k) => closeTo(found[k], value, 1e-5, `${what} ${k}`));
+  };
+  /** A tensor whose evaluation fails: a gradient through a solve that is not stationary. */
+  const failing = async (lw) => {
+    const { problem, x, term } = offsets(lw), a = lw.full([2], 3, { dtype });
+    const { tensors: [early] } = await solveAsTensors(problem, { variables: [x], data: [[term, { a }]], maxIterations: 0 });
+    return grad(early.square().sum(), [a])[0];
+  };
+
+  test(`${name}: several gradients of one solve in one evaluation`, async (t) => {
+    const lw = await open(t, options);
+    const { problem, x, term } = offsets(lw);
+    const a = lw.tensor(arrayOf(dtype, [3, 5]), [2], { dtype });
+    const { tensors: [s] } = await solveAsTensors(problem, { variables: [x], data: [[term, { a }]] });
+    const [one] = grad(s.sum(), [a]), [ten] = grad(s.mul(10).sum(), [a]);
+    const [atOne, atTen] = await Promise.all([one.read(), ten.read()]);
+    alike(atOne, [1, 1], "of s");
+    alike(atTen, [10, 10], "of 10 s");
+    const [first] = grad(s.square().sum(), [a]), [other] = grad(s.mul(7).sum(), [a]);
+    alike(await first.add(other).read(), [13, 17], "their sum");
+    // A loss that a gradient is part of.
+    const [slope] = grad(s.square().sum(), [a]), [next] = grad(s.mul(slope.detach()).sum(), [a]);
+    alike(await next.read(), [6, 10], "with the first as a factor");
+  });
+
+  test(`${name}: what a tensor that failed was for stays refused until it is given something else`, async (t) => {
+    const lw = await open(t, options);
+    const { problem, x, term } = offsets(lw), bad = await failing(lw);
+    term.set({ a: bad });
+    for (let k = 0; k < 3; k++) await rejects(problem.solve(), "invalid-option", /not stationary/);
+    await rejects(x.read(), "invalid-option", /not stationary/);
+    term.set({ b: new Float64Array(2) });
+    await rejects(problem.solve(), "invalid-option", /not stationary/);
+    term.set({ a: Float64Array.of(1, 2) });
+    await problem.solve();
+    alike(await x.read(), [1, 2], "after an array");
+    x.write(bad);
+    await rejects(problem.solve(), "invalid-option", /not stationary/);
+    refuses(() => x.write([1], { at: [0] }), "invalid-option", /read\(\) it first/);
+    x.write(lw.tensor(arrayOf(dtype, [7, 8]), [2], { dtype }));
+    alike(await x.read(), [7, 8], "after a tensor");
+  });
+
+  test(`${name}: what is refused leaves what was accepted before`, async (t) => {
+    const lw = await open(t, options);
+    const { problem, x, term } = offsets(lw);
+    const tensor = (...values) => lw.tensor(arrayOf(dtype, values), [values.length], { dtype });
+    term.set({ a: tensor(50, 60) });
+    refuses(() => term.set({ a: tensor(1, 2), b: tensor(1, 2, 3) }), "shape", /\[2\] is needed/);
+    const other = problem.residuals("other", { of: [x], data: { c: new Float64Array(2) }, weight: 0 }, ([x], { c }) => x.sub(c));
+    await rejects(solveAsTensors(problem, { variables: [x], data: [[term, { a: tensor(1, 2) }], [other, { c: tensor(1, 2, 3) }]] }), "shape", /\[2\] is needed/);
+    await problem.solve();
+    alike(await x.read(), [50, 60], "x");
+    x.write(tensor(7, 8));
+    refuses(() => x.write([1, 2, 3]), "data-length", /3 values/);
+    alike(await x.read(), [7, 8], "the tensor on its way");
+  });
+
+  test(`${name}: one column has one tensor, and tensors may go while a solve runs`, async (t) => {
+    const lw = await open(t, options);
+    const { problem, x, term } = offsets(lw);
+    const tensor = (...values) => lw.tensor(arrayOf(dtype, values), [values.length], { dtype });
+    await rejects(solveAsTensors(problem, { variables: [x], data: [[term, { a: tensor(1, 2) }], [term, { a: tensor(3, 4) }]] }), "invalid-option", /a column has one/, { term: "off" });
+    // One tensor for two columns is fine.
+    const both = tensor(3, 5);
+    const { tensors: [s] } = await solveAsTensors(problem, { variables: [x], data: [[term, { a: both, b: both }]] });
+    alike(await grad(s.sum(), [both])[0].read(), [2, 2], "of both");
+    const a = tensor(3, 5), coming = solveAsTensors(problem, { variables: [x], data: [[term, { a }]] });
+    a.dispose();
+    const { tensors: [found] } = await coming;
+    alike(await found.read(), [6, 10], "x");
+    await rejects((async () => a.read())(), "disposed", /disposed/);
+    const slope = grad(s.sum(), [both])[0];
+    problem.dispose();
+    await rejects(slope.read(), "invalid-option", /disposed/);
+  });
+
+  test(`${name}: elements that are not finite, and calls that can't wait`, async (t) => {
+    const lw = await open(t, options);
+    const { problem, x, term } = offsets(lw);
+    x.write(lw.tensor(Float32Array.of(NaN, 1), [2], { dtype: dtype === "f64" && options.backend === "cuda" ? "f64" : "f32" }));
+    assert.deepEqual(Array.from(await x.read()), [NaN, 1]);
+    const mesh = lw.problem(), corners = mesh.variables("corners", { shape: 3, values: [0, 0, 0, 1, 0, 0, 0, 1, 0] });
+    const normals = await normalTable(corners, [0, 1, 2]);
+    corners.write(lw.tensor(arrayOf(dtype, [0, 0, 0, 0, 1, 0, 0, 0, 1]), [3, 3], { dtype }));
+    refuses(() => normals.update(), "busy", /still being computed/);
+    alike((await normals.read()).slice(0, 3), [1, 0, 0], "normal");
+    corners.write(lw.tensor(arrayOf(dtype, [0, 0, 0, 0, 0, 1, 1, 0, 0]), [3, 3], { dtype }));
+    await corners.read();
+    normals.update();
+    alike((await normals.read()).slice(0, 3), [0, 1, 0], "normal");
+    // The host does not know the data, and a solve does not wait within a step.
+    x.write([0, 0]);
+    term.set({ a: lw.tensor(arrayOf(dtype, [1, 2]), [2], { dtype }) });
+    await x.read();
+    let saved;
+    const solver = problem.solver({ onIteration: () => { saved ??= solver.save().then(() => "saved", (error) => `${error.code}: ${error.message}`); } });
+    await solver.solve();
+    assert.match(await saved, /^busy: this call waits for tensors/);
+    assert.ok((await solver.save()).length > 0);
+  });
+
+  test(`${name}: a problem that was solved as tensors goes when it is disposed`, async (t) => {
+    const lw = await open(t, options);
+    let collected = 0;
+    const registry = new FinalizationRegistry(() => { collected++; });
+    await (async () => {
+      const { problem, x, term } = offsets(lw), a = lw.full([2], 3, { dtype });
+      registry.register(problem, 0);
+      const { tensors: [s] } = await solveAsTensors(problem, { variables: [x], data: [[term, { a }]] });
+      for (const each of [s, a, problem]) each.dispose();
+    })();
+    for (let k = 0; k < 50 && !collected; k++) {
+      await new Promise((resolve) => { setTimeout(resolve, 10); });
+      gc();
+    }
+    assert.equal(collected, 1, "a problem that was disposed after it was solved");
   });
 }
 

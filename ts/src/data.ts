@@ -109,7 +109,7 @@ export type Row<D, O = readonly []> = { readonly [K in keyof D]: ColumnValue<D[K
 export type Update<C> = AnyTensor | (C extends number ? number : C extends Floats | AnyTensor ? Floats : C extends Data<unknown> ? C | Floats : readonly number[]);
 
 /** A column as the engine takes it. @internal */
-export interface PlainColumn { readonly form: Form; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean; /** What comes in place of the values. */ readonly tensor?: AnyTensor }
+export interface PlainColumn { readonly form: Form; readonly shared: boolean; readonly values: Floats; readonly entries?: boolean; /** Tensor in place of the values. */ readonly tensor?: AnyTensor }
 
 /** A column of a tensor, which is given to the term when it is there: zeros until then. @internal */
 export const lentColumn = (tensor: AnyTensor, form: Form, shared = false): PlainColumn => ({ form, shared, values: new Float64Array(tensor.size), tensor });

@@ -59,6 +59,7 @@ export class NormalsOf implements NormalTable {
 
   update(): void {
     takesNoMore("update()", 0, arguments);
+    this.#tasks.mustHaveCome(this.positions.problemHandle(), `"${this.name}".update()`);
     this.#tasks.call((native) => native.updateNormals(this.#alive()));
   }
 
@@ -68,6 +69,9 @@ export class NormalsOf implements NormalTable {
     takesNoMore("read(out)", 1, arguments);
     const what = `"${this.name}".read(out): out`, length = roomIn(what, out);
     if (length !== 3 * this.count) throw new LeastwiseError("data-length", `${what} has ${length} values, but ${3 * this.count} are needed (${this.count} vertices of 3)`);
+    this.#alive();
+    const coming = this.#tasks.lent.get(this.positions.problemHandle())?.wait(false);
+    if (coming) await coming;
     const task = this.#tasks.call((native) => native.computeNormals(this.#alive(), true));
     fill(what, out, (await this.#tasks.run(task)).values ?? []);
     return out;
@@ -129,6 +133,8 @@ export async function normalTable(x: Table<Vec3>, triangles: ArrayLike<number> |
   if (!isA(x, TableOf<Vec3, boolean>)) throw new LeastwiseError("foreign-variable", `${call}: x is no variable or constant of this copy of Leastwise`);
   // A copy: the caller's may change while a part of the engine loads.
   const faces = facesOf(call, triangles, x.count).slice(), { tasks } = x;
+  const coming = tasks.lent.get(x.problemHandle())?.wait(false);
+  if (coming) await coming;
   let handle: number | undefined;
   try {
     await tasks.begin(undefined, NEEDS.normals, (native) => native.computeNormals(handle = native.normals(x.problemHandle(), x.handle, faces), false));

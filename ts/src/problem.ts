@@ -373,7 +373,6 @@ export class ProblemOf implements Problem {
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
-    this.tasks.lent.delete(this.#handle);
     this.tasks.owners.dispose(this, "problems", this.#handle);
     this.onDispose(this);
   }

@@ -277,7 +277,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   async #accepted(): Promise<ArrayLike<number>> {
     try {
       // Within `onIteration` it is read before the solve goes on.
-      const coming = this.tasks.lent.get(this.problemHandle())?.(false);
+      const coming = this.tasks.lent.get(this.problemHandle())?.wait(false);
       if (coming) await coming;
       const task = this.tasks.call((native) => native.readTable(this.problemHandle(), this.handle));
       return (await this.tasks.run(task)).values ?? [];

@@ -21,6 +21,14 @@ export interface Watch {
   onAbort?: "stop" | "reject";
 }
 
+/** Tensors that a problem has, or is being given. @internal */
+export interface Lent {
+  /** True while one is on its way, or failed. */
+  readonly isOpen: boolean;
+  /** What to wait for until all are there; with `onHost`, until the host knows them, too. It rejects as long as one failed. */
+  wait(onHost: boolean): Promise<unknown> | undefined;
+}
+
 /** Engine with its errors made ours; `valuesAs` is the type of typed arrays that hold its values without loss. @internal */
 export class Tasks {
   #dead: LeastwiseError | undefined;
@@ -28,13 +36,18 @@ export class Tasks {
   onDeath: ((error: LeastwiseError) => void) | undefined;
   /** Tasks that run, by problem: of those that began here. */
   readonly #running = new Map<number, number>();
-  /** By problem, what it has of tensors: what to wait for until all has come, and until the host knows it. */
-  readonly lent = new Map<number, (onHost: boolean) => Promise<unknown> | undefined>();
+  /** Tensors by the problem that has them. */
+  readonly lent = new Map<number, Lent>();
+  /** Solves by problem, of those through which gradients may go: `solution.ts` says what of them. */
+  readonly solved = new Map<number, unknown>();
   /** Problems of which a call waits for parts. */
   readonly #held = new Set<number>();
   /** True within a call of `onIteration`. */
   #isTelling = false;
-  readonly owners = new Owners((work) => this.release(work));
+  readonly owners = new Owners((work) => this.release(work), (problem) => {
+    this.lent.delete(problem);
+    this.solved.delete(problem);
+  });
   /** What it waits for of the GPU. */
   readonly waits = new Waits();
 
@@ -50,6 +63,10 @@ export class Tasks {
     // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
     if (this.#isTelling) this.parts.mustHave(parts);
     const loading = this.#need(problem, parts);
+    if (loading && this.#isTelling) {
+      loading.catch(() => undefined);
+      throw new LeastwiseError("busy", "this call waits for tensors that the problem was given, which it can't do within onIteration: make it after the solve");
+    }
     if (problem === undefined) {
       if (loading) await loading;
       return this.run(this.call(begin), watch);
@@ -68,8 +85,13 @@ export class Tasks {
 
   /** What to wait for before a task: parts, and tensors on their way into its problem. Parts of the CPU compute with what the host knows. */
   #need(problem: number | undefined, parts: readonly Part[]): Promise<void> | undefined {
-    const loading = this.parts.need(parts), coming = this.lent.get(problem!)?.(parts.includes("cpu"));
+    const loading = this.parts.need(parts), coming = this.lent.get(problem!)?.wait(parts.includes("cpu"));
     return coming ? Promise.all([loading, coming]).then(() => undefined) : loading;
+  }
+
+  /** Refuses a call that can't wait for tensors on their way into a problem. */
+  mustHaveCome(problem: number, call: string): void {
+    if (this.lent.get(problem)?.isOpen) throw new LeastwiseError("busy", `${call}: a tensor that the problem is given is still being computed, or failed: await read() of its variables first`);
   }
 
   /** Waits for parts that a call needs. The problem is as busy as it will be when the call runs. */

@@ -9,7 +9,7 @@ import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
 import { isTensor } from "./tensor/apply.js";
-import { lend, type Loan } from "./tensor/lending.js";
+import { borrow, type Loan } from "./tensor/lending.js";
 import type { AnyTensor } from "./tensor/tensor.js";
 import type { TermCrossing } from "./wire.js";
 
@@ -240,11 +240,23 @@ export class TermOf<D> implements Term<D> {
     const problem = this.alive();
     // Everything is checked, and nothing of the caller's runs any more, before anything is written.
     const { columns, weight, loss, lent } = reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name });
-    // First, because whether it is of the same kind only the engine knows.
-    if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
-    if (lent.length) lend(this.tasks, problem, lent);
+    const borrowed = lent.length ? borrow(this.tasks, problem, lent) : undefined;
+    try {
+      // First, because whether it is of the same kind only the engine knows.
+      if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
+    } catch (error) {
+      borrowed?.drop();
+      throw error;
+    }
+    borrowed?.give();
     for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
     if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
+  }
+
+  /** Tensors among changes, of which all others are left out. */
+  loans(changes: object): readonly Loan[] {
+    this.alive();
+    return reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name }).lent;
   }
 
   #changes(changes: object): { lent: Loan[]; columns: { number: number; values: Floats }[]; weight: number | Floats | undefined; loss: ReturnType<typeof packedLoss> } {

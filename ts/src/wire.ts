@@ -16,7 +16,7 @@ export interface TermCrossing {
   /** Columns with one value for each entry of the ragged slots. */
   readonly entries: readonly NamedColumn[];
   readonly weight: number | Floats | undefined;
-  /** What comes in place of it. */
+  /** Tensor in place of the weight. */
   readonly lentWeight: AnyTensor | undefined;
   readonly loss: Packed | undefined;
   readonly rows: Rows | undefined;

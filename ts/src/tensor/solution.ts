@@ -12,7 +12,7 @@ import { TermOf, type Term } from "../term.js";
 import { joined } from "../wire.js";
 import { isTensor, mustGoTogether, computedWith } from "./apply.js";
 import type { TensorContext } from "./context.js";
-import { NO_VALUES, NO_WORDS } from "./lending.js";
+import { borrow, NO_VALUES, NO_WORDS, type Loan } from "./lending.js";
 import type { AnyTensor, DType, Kept, Tensor } from "./tensor.js";
 
 /**
@@ -59,8 +59,6 @@ interface Solved {
   readonly tables: ReadonlyMap<number, TableOf<unknown, boolean>>;
 }
 
-/** The last solves of one engine's problems. */
-const SOLVED = new WeakMap<TensorContext, Map<number, Solved>>();
 let last = 0;
 
 const OPTIONS = { ...SOLVE, variables: any(), data: any() } as const;
@@ -84,22 +82,31 @@ export async function solveAsTensors<const V extends readonly [Variables<any>, .
   const { variables, data = [], ...solve } = checked(`${what}: options`, options, OPTIONS);
   const tables = listOf(`${what}: variables`, variables, "must be a list of variables").map((each, k) => ownTable(problem, `${what}: variables[${k}]`, each));
   if (tables.length === 0) throw new LeastwiseError("invalid-option", `${what}: variables is empty: name those whose values are asked for`);
-  const { terms, columns, tensors } = takeData(problem, what, data);
+  const { loans, columns, tensors } = takeData(problem, what, data);
   const first = tensors[0];
   if (!first) throw new LeastwiseError("invalid-option", `${what}: no tensor is given as data: solve with problem.solve(), and read the variables`);
   mustGoTogether(what, first, tensors);
-  for (const [term, changes] of terms) term.set(changes);
-  const report = await problem.solve(solve as SolveOptions);
-  const { context } = first, handle = problem.handle, number = ++last;
-  const dtype = computedWith(first.dtype) as D, words = Uint32Array.of(number, tables.length, ...tables.map((table) => table.handle), ...tensors.map((tensor) => tensor.id));
-  const made = context.call((native) => native.tensorMeet("solution", handle, words, NO_VALUES));
-  let solved = SOLVED.get(context);
-  if (!solved) {
-    SOLVED.set(context, solved = new Map());
-    context.evaluations.pull = (needed) => pull(context, needed);
+  const { context } = first, { tasks, evaluations } = context, number = ++last;
+  const borrowed = borrow(tasks, problem.handle, loans), letGo = evaluations.hold(tensors);
+  try {
+    borrowed.give();
+    const report = await problem.solve(solve as SolveOptions), handle = problem.handle;
+    const dtype = computedWith(first.dtype) as D, words = Uint32Array.of(number, tables.length, ...tables.map((table) => table.handle), ...tensors.map((tensor) => tensor.id));
+    const made = context.call((native) => native.tensorMeet("solution", handle, words, NO_VALUES));
+    evaluations.pull ??= (needed) => pull(context, needed);
+    const solved: Solved = { number, problem, epoch: epochOf(context, handle), columns, tables: new Map(tables.map((table) => [table.handle, table])) };
+    tasks.solved.set(handle, solved);
+    forgetSolves(context);
+    return { tensors: made.map((each) => new context.Tensor(context, each, dtype)) as unknown as TensorSolution<V, D>["tensors"], report };
+  } finally {
+    letGo();
   }
-  solved.set(handle, { number, problem, epoch: epochOf(context, handle), columns, tables: new Map(tables.map((table) => [table.handle, table])) });
-  return { tensors: made.map((each) => new context.Tensor(context, each, dtype)) as unknown as TensorSolution<V, D>["tensors"], report };
+}
+
+/** Lets go of the problems of solves that no tensor leads to any more. */
+function forgetSolves({ tasks }: TensorContext): void {
+  const reached = new Set(tasks.call((native) => native.tensorMeet("solves", 0, NO_WORDS, NO_VALUES)));
+  for (const [problem, solved] of tasks.solved) if (!reached.has((solved as Solved).number)) tasks.solved.delete(problem);
 }
 
 const epochOf = ({ tasks }: TensorContext, problem: number) => tasks.call((native) => native.tensorMeet("epoch", problem, NO_WORDS, NO_VALUES)).join();
@@ -110,22 +117,23 @@ function ownTable(problem: ProblemOf, what: string, table: unknown): TableOf<unk
   return table;
 }
 
-/** Terms with their tensors, checked; and columns and tensors in one order. */
-function takeData(problem: ProblemOf, what: string, data: unknown): { terms: (readonly [TermOf<any>, object])[]; columns: (readonly [TermOf<any>, string])[]; tensors: AnyTensor[] } {
+/** Data, checked: loans, and columns and tensors in one order. */
+function takeData(problem: ProblemOf, what: string, data: unknown): { loans: Loan[]; columns: (readonly [TermOf<any>, string])[]; tensors: AnyTensor[] } {
   const columns: (readonly [TermOf<any>, string])[] = [], tensors: AnyTensor[] = [];
-  const terms = listOf(`${what}: data`, data, "must be a list of [term, tensors]").map((pair, k) => {
+  const loans = listOf(`${what}: data`, data, "must be a list of [term, tensors]").flatMap((pair, k) => {
     const [term, changes, ...more] = isList(pair) ? pair : [];
     if (!isA(term, TermOf) || changes === undefined || more.length) throw new LeastwiseError("invalid-option", `${what}: data[${k}] must be [term, { column: tensor }], not ${describe(pair)}`);
     if (term.problem !== problem) throw new LeastwiseError("foreign-variable", `${what}: data[${k}] is term "${term.name}" of another problem`, { term: term.name });
     const all = entriesOf(`${what}: data[${k}]`, changes);
     for (const [column, tensor] of all) {
       if (!isTensor(tensor)) throw new LeastwiseError("invalid-option", `${what}: data[${k}].${column} must be a tensor, not ${describe(tensor)}: term.set({ ${column} }) sets what no gradient is wanted of`, { term: term.name });
+      if (columns.some(([other, known]) => other === term && known === column)) throw new LeastwiseError("invalid-option", `${what}: data[${k}].${column} was given a tensor before: a column has one`, { term: term.name });
       columns.push([term, column]);
       tensors.push(tensor);
     }
-    return [term, Object.fromEntries(all)] as const;
+    return term.loans(Object.fromEntries(all));
   });
-  return { terms, columns, tensors };
+  return { loans, columns, tensors };
 }
 
 /** A gradient through a solve that is to be computed. */
@@ -145,10 +153,10 @@ async function pull(context: TensorContext, ids: Uint32Array): Promise<void> {
   const { tasks } = context;
   for (const { target, cotangent, problem, solve, table } of pullsOf(context, ids)) {
     const { values } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(NO_WORDS, Uint32Array.of(cotangent)));
-    const solved = SOLVED.get(context)?.get(problem);
+    const solved = tasks.solved.get(problem) as Solved | undefined;
     // What is on its way into the problem may wait for this evaluation.
-    if (solved?.number !== solve || tasks.lent.get(problem)?.(false) || solved.epoch !== epochOf(context, problem)) {
-      throw new LeastwiseError("invalid-option", "a gradient through a solve is evaluated after its problem was edited or solved again, so that the solution is gone: evaluate gradients first, or give every solve of one loss a problem of its own");
+    if (solved?.number !== solve || tasks.lent.get(problem)?.isOpen || solved.epoch !== epochOf(context, problem)) {
+      throw new LeastwiseError("invalid-option", "a gradient through a solve is evaluated after its problem was edited or solved again, or disposed, so that the solution is gone: evaluate gradients first, or give every solve of one loss a problem of its own");
     }
     const gradients = await solved.problem.backward([[solved.tables.get(table)! as never, values!]]);
     if (!gradients.stationary) {
