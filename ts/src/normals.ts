@@ -25,7 +25,8 @@ export interface NormalTable extends Disposable {
    * Computes the normals of the accepted positions. On a GPU it is enqueued behind all steps that were begun, also while a solve
    * runs, and neither waits nor reads anything back: once a frame, before the picture is drawn. On the CPU it is done at once.
    *
-   * @throws `disposed` once the problem or the normals are disposed, `device-lost`, `busy` on the CPU within a step of a solve
+   * @throws `disposed` once the problem or the normals are disposed, `device-lost`, `busy` on the CPU within a step of a solve,
+   * and while a tensor that the problem is given is on its way
    */
   update(): void;
   /**
