@@ -252,7 +252,7 @@ for (const [options, dtype] of ENGINES) {
     const [first] = grad(s.square().sum(), [a]), [other] = grad(s.mul(7).sum(), [a]);
     alike(await first.add(other).read(), [13, 17], "their sum");
     // A loss that a gradient is part of.
-    const [slope] = grad(s.square().sum(), [a]), [next] = grad(s.mul(slope.detach()).sum(), [a]);
+    const [slope] = grad(s.square().sum(), [a]), [next] = grad(s.reshape(-1).mul(slope.detach()).sum(), [a]);
     alike(await next.read(), [6, 10], "with the first as a factor");
   });
 

@@ -93,7 +93,7 @@ export async function solveAsTensors<const V extends readonly [Variables<any>, .
     const report = await problem.solve(solve as SolveOptions), handle = problem.handle;
     const dtype = computedWith(first.dtype) as D, words = Uint32Array.of(number, tables.length, ...tables.map((table) => table.handle), ...tensors.map((tensor) => tensor.id));
     const made = context.call((native) => native.tensorMeet("solution", handle, words, NO_VALUES));
-    evaluations.pull ??= (needed) => pull(context, needed);
+    evaluations.pull ??= pullerOf(context);
     const solved: Solved = { number, problem, epoch: epochOf(context, handle), columns, tables: new Map(tables.map((table) => [table.handle, table])) };
     tasks.solved.set(handle, solved);
     forgetSolves(context);
@@ -102,6 +102,9 @@ export async function solveAsTensors<const V extends readonly [Variables<any>, .
     letGo();
   }
 }
+
+/** A function of its own, so that it has no problem in reach. */
+const pullerOf = (context: TensorContext) => (needed: Uint32Array) => pull(context, needed);
 
 /** Lets go of the problems of solves that no tensor leads to any more. */
 function forgetSolves({ tasks }: TensorContext): void {
