@@ -1,5 +1,4 @@
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `streaming`, `threads`.
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bits`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `threads`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bits`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `streaming`, `threads`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,39 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
-import { attention, avgPool2d, batchNorm, cholesky, concat, conv2d, crossEntropy, dropout, eigh, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, qr, select, stack, svd, valueAndGrad, where } from "leastwise";
-import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep } from "leastwise";
+import { attention, avgPool2d, batchNorm, cholesky, column, concat, conv2d, crossEntropy, dropout, eigh, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, perEntry, qr, select, solveAsTensors, stack, svd, valueAndGrad, where } from "leastwise";
+import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Problem, Report, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep, Variables, Vec2 } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
+
+/** Tensors as parts of problems, and solutions as tensors. */
+export async function meeting(lw: Engine, problem: Problem, x: Variables<Vec2>, single: Tensor, half: HalfTensor, exact: Tensor<"f64">) {
+  const term = problem.residuals("near", { of: [x], data: { t: single, target: column(exact, 2), w: 3, all: [1, 2] }, weight: half }, ([p], { t, target, w, all }) => p.sub(target).mul(t).mul(w).add(all));
+  term.set({ t: exact, target: single, w: single, all: half, weight: single });
+  term.set({ t: new Float64Array(3), target: column(single, 2) });
+  problem.residuals("around", { of: [x.rows([[0], [1]])], data: { w: perEntry(single) } }, ([around], { w }) => around.map((p, k) => p.mul(w[k]!)));
+  x.write(single);
+  // @ts-expect-error a tensor is of all instances
+  x.write(single, { at: [0] });
+  // @ts-expect-error there is no such column
+  term.set({ other: single });
+  // @ts-expect-error a column is a tensor or an array
+  term.set({ t: { tensor: single } });
+  const { tensors: [y], report } = await solveAsTensors(problem, { variables: [x], data: [[term, { t: single, weight: single }]], costTolerance: 1e-12 });
+  is<Same<typeof y, Tensor>>();
+  is<Same<typeof report, Report>>();
+  const { tensors } = await solveAsTensors(problem, { variables: [x, x], data: [[term, { t: exact }]] });
+  is<Same<typeof tensors, readonly [Tensor<"f64">, Tensor<"f64">]>>();
+  const [slope] = grad(y.sum(), [single]);
+  is<Same<typeof slope, Tensor>>();
+  // @ts-expect-error data are tensors
+  await solveAsTensors(problem, { variables: [x], data: [[term, { t: 3 }]] });
+  // @ts-expect-error of one precision
+  await solveAsTensors<[typeof x], "f32">(problem, { variables: [x], data: [[term, { t: exact }]] });
+  // @ts-expect-error variables are named
+  await solveAsTensors(problem, { data: [[term, { t: single }]] });
+}
 
 export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {
   using lw = await init();

@@ -63,6 +63,8 @@ pub enum Error {
     Manifold { name: String, error: ManifoldError },
     #[error("{0}")]
     InvalidOption(String),
+    #[error("{0}")]
+    Dtype(String),
     #[error("term \"{term}\": {error}")]
     Tape { term: String, error: TapeError },
     #[error("{0}")]
@@ -124,6 +126,7 @@ impl Error {
             Self::Shape { .. } | Self::Manifold { .. } => "shape",
             Self::Bounds { .. } => "bounds",
             Self::InvalidOption(_) => "invalid-option",
+            Self::Dtype(_) => "dtype",
             Self::Tape { error: TapeError::Literal { .. }, .. } => "non-finite",
             Self::Tape { .. } => "tape",
             Self::Limits(_) => "limits",

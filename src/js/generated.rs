@@ -811,6 +811,15 @@ impl Engine {
         self.call(|session| session.evaluate_tensors(outputs, read))
     }
 
+    /// Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives.
+    #[wasm_bindgen(js_name = tensorMeet)]
+    pub fn tensor_meet(&mut self, step: &str, problem: u32, words: &[u32], values: &[f64]) -> Result<Vec<u32>, JsValue> {
+        self.call(|session| {
+            let step = wire::meeting(step)?;
+            session.meet(step, problem, words, values)
+        })
+    }
+
     #[wasm_bindgen(js_name = tensorSettings)]
     pub fn tensor_settings(&mut self, settings: JsValue) -> Result<(), JsValue> {
         let settings: leastwise_session::TensorSettings = read_record(settings)?;

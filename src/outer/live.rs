@@ -85,6 +85,11 @@ impl Driven {
         Ok(device.start(recording))
     }
 
+    /// True in the midst of a live step.
+    pub fn is_live(&self) -> bool {
+        self.live.is_some()
+    }
+
     /// Finishes a live step that was left: dropped within its commit, it would leave half a step.
     pub fn finish_live(&mut self, device: &mut Device) -> Result<(), Error> {
         if let Some(mut play) = self.live.take() {

@@ -134,6 +134,12 @@ impl MixedPrecision {
                     if let Some((termination, reason)) = limit.filter(|_| self.is_first()) {
                         return Ok(self.ended_early(context, termination, reason));
                     }
+                    // The snapshot is of what the host knows.
+                    if context.problem.has_unknown_data() {
+                        let reason = "it was given tensors meanwhile, whose elements are on the device alone: solve again";
+                        let refinement = Refinement::new(RefinementState::Refused, Some("tensors"), reason);
+                        return Ok(Turn::Over(self.account(&mut context.driven.solver, refinement)));
+                    }
                     self.stage = Stage::Solving(Box::new(SiblingSolve::new(self, context, point)?));
                 }
                 Stage::Solving(mut sibling) => match sibling.advance(self, context, deadline) {
@@ -299,6 +305,9 @@ pub fn refusal(devices: &mut Devices, problem: &Problem, solver: &Solver, report
     }
     if report.feasibility.is_some() {
         return refused("constrained", "solves with constraints stay in f32");
+    }
+    if problem.has_unknown_data() {
+        return refused("tensors", "solves with data that a tensor has on the device stay in f32");
     }
     if let Some((termination, reason)) = limit {
         return refused(termination.name(), &reason);

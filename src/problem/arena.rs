@@ -1,6 +1,6 @@
 //! Values of tables: their places in the arenas, writes, and what a caller gets of them.
 
-use super::{Problem, Reals, Registry, Shape, Table};
+use super::{Problem, Reals, Recipient, Registry, Shape, Table};
 use leastwise_device::{BufferId, Command, Device, Limits, Slice};
 use leastwise_error::Error;
 
@@ -88,15 +88,26 @@ impl Problem {
 
     /// Overwrites the instances in `at`, or all.
     pub fn write_table(&mut self, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
+        if self.lending.is_active() && at.is_some() {
+            self.must_not_await(table)?;
+        }
+        let writes = self.table(table)?.writes(values, at)?;
+        if self.lending.is_active() {
+            self.withdraw(Recipient::Table(table));
+        }
+        self.store_table(table, writes, at.is_none())
+    }
+
+    /// Stores values as they are, those of all instances or of some.
+    pub(super) fn store_table(&mut self, table: u32, writes: Vec<(u32, Vec<f64>)>, is_whole: bool) -> Result<(), Error> {
         let arena = self.arena;
         let entry = self.tables.get_mut(table as usize).ok_or(Error::Internal("a handle names no variable"))?;
-        let writes = entry.writes(values, at)?;
         self.revision += 1;
         let Some(arena) = arena.filter(|_| entry.initial.is_none()) else {
             entry.write_initial(writes);
             return Ok(());
         };
-        entry.is_combined &= at.is_some();
+        entry.is_combined &= !is_whole;
         for (offset, data) in writes {
             entry.write_exact(offset, &data);
             entry.learn(offset, &data);

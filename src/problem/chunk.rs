@@ -332,6 +332,32 @@ impl Frame<'_> {
         self.upload_column(chunks, self.signature.weight_shared, 0, first, count, values, uploads);
     }
 
+    /// Copies of elements of the device into a scalar of data, or the weight, of as many instances from `first` on.
+    pub fn copy<'c>(
+        &self,
+        chunks: impl Iterator<Item = &'c Chunk>,
+        scalar: Option<usize>,
+        first: u32,
+        from: Slice,
+        uploads: &mut Vec<Command>,
+    ) {
+        for chunk in chunks {
+            if let Some((offset, cells)) = self.cells((chunk.first, chunk.count), self.cell_of(scalar), first..first + from.len) {
+                let (at, len) = (from.offset + (cells.start - first), cells.len() as u32);
+                let (from, to) = (Slice { offset: at, len, ..from }, Slice { buffer: chunk.data, offset, len });
+                uploads.push(Command::Copy { from, to });
+            }
+        }
+    }
+
+    /// Sharing of a scalar of data (or the weight) by all instances, and its place.
+    fn cell_of(&self, scalar: Option<usize>) -> (bool, u32) {
+        match scalar {
+            Some(scalar) => (self.signature.columns[scalar].shared, self.signature.columns[scalar].offset),
+            None => (self.signature.weight_shared, 0),
+        }
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn upload_column<'c>(
         &self,
@@ -369,10 +395,7 @@ impl Frame<'_> {
         value: impl Fn(u32) -> f64,
         filled: &mut Vec<Filled>,
     ) {
-        let column = match scalar {
-            Some(scalar) => (self.signature.columns[scalar].shared, self.signature.columns[scalar].offset),
-            None => (self.signature.weight_shared, 0),
-        };
+        let column = self.cell_of(scalar);
         for (number, chunk) in chunks.enumerate() {
             let Some((offset, cells)) = self.cells((chunk.first, chunk.count), column, instances.clone()) else { continue };
             let is_next = |known: &Filled| known.chunk == number && known.offset + known.values.len() as u32 == offset;

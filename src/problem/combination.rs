@@ -2,7 +2,7 @@
 //!
 //! They are commands among the uploads, so each is played behind all that was begun before it, and ahead of what comes after it.
 
-use super::{Problem, Table};
+use super::{Problem, Recipient, Table};
 use leastwise_device::{BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice};
 use leastwise_error::Error;
 use leastwise_kernels::{Arguments, step};
@@ -66,6 +66,9 @@ impl Problem {
                 ));
             }
         }
+        if self.lending.is_active() {
+            sources.iter().try_for_each(|&source| self.must_not_await(source))?;
+        }
         // Values are there before terms are.
         self.lay_out_values(device)?;
         let combining = match self.combining.take() {
@@ -86,6 +89,9 @@ impl Problem {
             self.uploads.push(Command::Copy { from: part(point), to: part(trial) });
         }
         self.combining = Some(combining);
+        if self.lending.is_active() {
+            self.withdraw(Recipient::Table(table));
+        }
         self.tables[table as usize].is_combined = true;
         self.revision += 1;
         Ok(())

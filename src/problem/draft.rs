@@ -3,6 +3,7 @@
 
 use super::batch::{Batch, Member, frame, layout, named_twice};
 use super::chunk::{self, Besides, ChunkDraft, Filled};
+use super::lending::Lending;
 use super::psd_projection::PsdProjection;
 use super::registry::{Compiled, Registry, RepeatedSlotsKernel, TermKernels};
 use super::schedule::{self, Owners, Product, Sizes};
@@ -88,6 +89,7 @@ pub(super) struct Origin<'a> {
     pub tables: &'a [Table],
     pub terms: &'a [Option<Term>],
     pub revision: u64,
+    pub lending: &'a Lending,
 }
 
 impl<'a> Origin<'a> {
@@ -357,6 +359,12 @@ impl Filling {
         let (number, signature, contents, first, count) = match self.next.checked_sub(of_members) {
             None => {
                 let member = &members[self.next % members.len()];
+                let scalar = (self.next / members.len()).checked_sub(1);
+                // Elements on loan are copied on the device.
+                if origin.lending.is_active() && origin.lending.has(origin.term(member.term), (member.term, member.part), scalar) {
+                    (self.next, self.done) = (self.next + 1, 0);
+                    return Some(1);
+                }
                 (self.next / members.len(), &outline.signature, &origin.part(member).contents, member.first, member.count)
             }
             Some(number) => {

@@ -1,7 +1,7 @@
 //! Terms while they come, are edited and go: columns of data, weights, losses, and which take part.
 
 use super::term::Values;
-use super::{Loss, Place, Problem, RaggedSpec, Reals, Registry, SummedSpec, Term, TermSpec, Weight, batch};
+use super::{Loss, Place, Problem, RaggedSpec, Reals, Recipient, Registry, SummedSpec, Term, TermSpec, Weight, batch};
 use leastwise_device::Device;
 use leastwise_error::Error;
 
@@ -51,8 +51,13 @@ impl Problem {
     /// # Errors
     /// [`Error::Disposed`] for a term that was removed, [`Error::DataLength`] and [`Error::NonFinite`] for values that do not fit.
     pub fn set_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
+        let recipient = Recipient::Column { term, column };
         let column = self.term(term)?.constraint.as_ref().map_or(column, |constraint| constraint.column_of(column));
-        self.replace_column(term, column, values)
+        self.replace_column(term, column, values)?;
+        if self.lending.is_active() {
+            self.withdraw(recipient);
+        }
+        Ok(())
     }
 
     pub(super) fn replace_column(&mut self, term: u32, column: u32, values: Reals) -> Result<(), Error> {
@@ -83,6 +88,9 @@ impl Problem {
     pub(super) fn replace_weight(&mut self, term: u32, weight: Weight) -> Result<(), Error> {
         for (part, values) in self.term(term)?.replaced_weight(weight)?.into_iter().enumerate() {
             self.replace(term, part, None, values)?;
+        }
+        if self.lending.is_active() {
+            self.withdraw(Recipient::Weight(term));
         }
         self.revision += 1;
         Ok(())
@@ -171,6 +179,9 @@ impl Problem {
         let entry = self.terms.get_mut(term as usize).ok_or(Error::Disposed("term"))?;
         let Some(removed) = entry.take() else { return Ok(()) };
         self.revision += 1;
+        if self.lending.is_active() {
+            self.withdraw_term(term);
+        }
         let gone: Vec<u32> = removed.parts.iter().filter_map(|part| part.place).map(|place| place.batch).collect();
         self.free_batches(device, &gone);
         Ok(())

@@ -107,7 +107,7 @@ impl Problem {
                 self.laying = Some(laying);
                 return Ok(false);
             }
-            let origin = Origin { tables: &self.tables, terms: &self.terms, revision: self.revision };
+            let origin = Origin { tables: &self.tables, terms: &self.terms, revision: self.revision, lending: &self.lending };
             let draft = match laying.draft.take() {
                 Some(draft) => Ok(draft),
                 None => Draft::new(device, registry, &origin, group),
@@ -124,6 +124,9 @@ impl Problem {
                     self.uploads.append(&mut uploads);
                     self.batches.push(batch);
                     self.note_batch(self.batches.len() - 1);
+                    if self.lending.is_active() {
+                        self.copy_lent(self.batches.len() - 1, None);
+                    }
                 }
                 Ok(None) => {}
                 Err(error) => {

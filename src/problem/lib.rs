@@ -37,6 +37,7 @@ pub mod file;
 mod gauge;
 mod incidence;
 mod layout;
+mod lending;
 mod links;
 mod loss_parameters;
 mod own_lists;
@@ -66,6 +67,7 @@ pub use chunk::{Chunk, Tiles};
 pub use constraint::{Constraint, Relation};
 pub use gauge::Freedom;
 pub use incidence::{Incidence, runs};
+pub use lending::{Order, Recipient, Request};
 pub use links::{LinkedBatch, LinkedTable, Links};
 pub use loss_parameters::Loss;
 pub use own_lists::{Contributions, ListWords};
@@ -115,6 +117,8 @@ pub struct Problem {
     bounds: Option<Bounds>,
     /// What linear combinations of tables are made with, once there was one.
     combining: Option<combination::Combining>,
+    /// What lies on the device and belongs to others.
+    lending: lending::Lending,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,
     vector_len: u32,

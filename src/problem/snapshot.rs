@@ -10,6 +10,9 @@ impl Problem {
     /// The same tables and enabled terms at a point, given as the arena has it in this precision. Values are brought onto
     /// their manifolds again: in f32 they are next to them.
     pub fn snapshot(&self, point: &[f64], precision: Precision) -> Result<Self, Error> {
+        if self.has_unknown_data() {
+            return Err(Error::Internal("the host does not know data that a tensor has"));
+        }
         let tables: Result<Vec<Table>, Error> = self.tables.iter().map(|table| table.snapshot(point, precision)).collect();
         let terms = self.terms.iter().map(|term| term.as_ref().filter(|term| term.enabled).map(|term| term.snapshot()));
         Ok(Self {

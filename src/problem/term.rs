@@ -283,6 +283,20 @@ impl Term {
         }
     }
 
+    /// The column that a scalar of data is of, and its component there (or the place in its row); none for literals and parameters.
+    pub(super) fn component_of(&self, part: usize, scalar: usize) -> Option<(u32, u32)> {
+        match self.origin(self.parts[part].reading.data[scalar]) {
+            Origin::Column { column, component } => Some((column as u32, component)),
+            Origin::Entry { column, entry } => Some((column as u32, entry)),
+            Origin::Present(_) | Origin::Literal(_) | Origin::Loss(_) => None,
+        }
+    }
+
+    /// Entries of all rows.
+    pub(super) fn entry_count(&self) -> u32 {
+        self.offsets.as_ref().and_then(|offsets| offsets.last().copied()).unwrap_or(0)
+    }
+
     /// Whether its cost is ½ w ‖r‖².
     pub fn is_plain(&self) -> bool {
         let squares = |part: &Part| part.reading.structure.objective != Objective::Energy;

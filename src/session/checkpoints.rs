@@ -159,6 +159,9 @@ impl Session {
         let outer = outer.map(|section| SavedOuter::read(&section.bytes, method, device.precision() == Precision::F32)).transpose()?;
         of.check_restored(&values, false)?;
 
+        if of.is_lending() {
+            of.stop_lending(device);
+        }
         of.restore(device, &values, changes)?;
         method.prepare(device, registry, of)?;
         method.compare_linear(&linear)?;

@@ -86,7 +86,7 @@ impl Session {
     pub fn graduated(&mut self, problem: u32, suspects: &[Suspect], schedule: Schedule, options: &Options) -> Result<u32, Error> {
         schedule.validate()?;
         let settings = options.settings()?;
-        self.idle(problem)?;
+        self.idle(problem)?.0.moves += 1;
         let (devices, of) = self.site(problem)?;
         let graduation = Graduation::new(devices, of, suspects, schedule, settings)?;
         self.start_task(problem, GraduationJob { problem, graduation: Box::new(graduation) })

@@ -264,11 +264,13 @@ impl Session {
         if let Some(play) = job.playing() {
             self.devices.main.abandon(play);
         }
-        if let Some(entry) = job.problem().and_then(|problem| self.problems.get_mut(problem)) {
+        let problem = job.problem();
+        if let Some(entry) = problem.and_then(|problem| self.problems.get_mut(problem)) {
             entry.running = entry.running.filter(|running| *running != task);
             entry.reads.retain(|read| *read != task);
         }
         job.free(self, task);
+        problem.into_iter().for_each(|problem| self.let_go(problem));
     }
 
     /// Adds a task that its problem is busy with.

@@ -30,6 +30,7 @@ mod fetched;
 mod fits;
 mod indices;
 mod job;
+mod lending;
 mod merging;
 mod normals;
 mod reach;
@@ -51,6 +52,7 @@ pub use job::Progress;
 pub use leastwise_outer::{
     Advanced, BackwardOptions, Gradients, Graduated, HessianForm, Measured, OfTable, OfTerm, SolveMode, Suspect, Traffic,
 };
+pub use lending::Meeting;
 pub use tensors::{TensorSettings, TensorStatistics};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};
@@ -71,6 +73,8 @@ struct Entry {
     running: Option<u32>,
     /// Reads in turn; others may come while they wait.
     reads: Vec<u32>,
+    /// Counts what moved the variables.
+    moves: u64,
 }
 
 impl Entry {
@@ -168,7 +172,7 @@ impl Session {
 
     /// An empty problem; returns its handle.
     pub fn problem(&mut self) -> u32 {
-        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new() }))
+        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new(), moves: 0 }))
     }
 
     /// Counts of structures that were compiled, and of those that were known.
@@ -202,7 +206,11 @@ impl Session {
         let solvers: Vec<u32> = self.solvers.iter().filter(|(_, entry)| entry.problem == problem).map(|(solver, _)| solver).collect();
         solvers.into_iter().for_each(|solver| self.free_solver(solver));
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
+        let lenders = if entry.problem.is_lending() { entry.problem.take_lenders() } else { Vec::new() };
         entry.problem.dispose(&mut self.devices.main);
+        if !lenders.is_empty() {
+            self.release_tensors(&lenders);
+        }
         let normals: Vec<u32> = self.normals.iter().filter(|(_, entry)| entry.problem == problem).map(|(normals, _)| normals).collect();
         normals.into_iter().for_each(|normals| self.free_normals(normals));
         self.covariances.retain(|_, entry| entry.problem != problem);
@@ -231,8 +239,16 @@ impl Session {
     /// # Errors
     /// [`Error`] for another number of values, rows that are not there, and values that are not finite or not on the manifold.
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
-        let (entry, ..) = self.entry(problem)?;
-        entry.problem.write_table(table, values, at)
+        self.entry(problem)?.0.problem.write_table(table, values, at)?;
+        self.let_go(problem);
+        Ok(())
+    }
+
+    /// Lets go of what a problem had of tensors and has no more.
+    fn let_go(&mut self, problem: u32) {
+        if self.problems.get_mut(problem).is_some_and(|entry| entry.problem.is_lending()) {
+            self.return_lenders();
+        }
     }
 
     /// Overwrites a table by Σ factor · source, on the device, behind all that was begun.
@@ -324,12 +340,16 @@ impl Session {
 
     /// Replaces the values of a term's data column; possible during a solve ([`Problem::set_column`]).
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_column(term, column, values)
+        self.entry(problem)?.0.problem.set_column(term, column, values)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Replaces a term's weight; possible during a solve ([`Problem::set_weight`]).
     pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_weight(term, weight)
+        self.entry(problem)?.0.problem.set_weight(term, weight)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Replaces the parameters of a term's loss; possible during a solve ([`Problem::set_loss`]).
@@ -345,7 +365,9 @@ impl Session {
     /// Removes a term and what it has on the device.
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
         let (entry, devices) = self.idle(problem)?;
-        entry.problem.remove_term(&mut devices.main, term)
+        entry.problem.remove_term(&mut devices.main, term)?;
+        self.let_go(problem);
+        Ok(())
     }
 
     /// Sizes of a term, of its programs and of its batches, once the problem is laid out.

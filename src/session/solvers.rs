@@ -76,7 +76,7 @@ impl Session {
     /// A task that solves to termination, or makes one step.
     pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
-        self.idle(problem)?;
+        self.idle(problem)?.0.moves += 1;
         let Context { devices, driven, .. } = self.context(problem, solver)?;
         match mode {
             SolveMode::Solve => driven.solver.begin_call(&devices.main),
@@ -137,9 +137,11 @@ impl Session {
             let Self { solvers, devices, .. } = self;
             solvers.get_mut(other).map_or(Ok(()), |entry| entry.driven.finish_live(&mut devices.main))?;
         }
-        if self.entry(problem)?.0.is_busy() {
+        let entry = self.entry(problem)?.0;
+        if entry.is_busy() {
             return Err(Error::Busy);
         }
+        entry.moves += 1;
         let Context { devices, problem, driven } = self.context(problem, solver)?;
         driven.advance(devices, problem, iterations, deadline)
     }

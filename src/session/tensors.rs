@@ -27,7 +27,7 @@ const MOST_READ: u64 = if cfg!(target_arch = "wasm32") { 1 << 27 } else { 1 << 3
 
 /// Tensors of one precision.
 pub(super) struct TensorContext {
-    tensors: Tensors,
+    pub(super) tensors: Tensors,
     /// The device, where it is not the session's own or the one beside it.
     own: Option<Device>,
     cpu: Option<Device>,
@@ -112,11 +112,11 @@ pub struct TensorStatistics {
     pub copied: u64,
 }
 
-fn parts(id: u32) -> (bool, Node) {
+pub(super) fn parts(id: u32) -> (bool, Node) {
     (id & DOUBLE != 0, Node(id & !DOUBLE))
 }
 
-fn id(double: bool, node: Node) -> u32 {
+pub(super) fn id(double: bool, node: Node) -> u32 {
     if double { node.0 | DOUBLE } else { node.0 }
 }
 
@@ -160,12 +160,12 @@ impl Session {
         self.tensor_context(double).map(|(tensors, devices, _)| (tensors, devices))
     }
 
-    fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
+    pub(super) fn tensors(&mut self, double: bool) -> Result<&mut Tensors, Error> {
         self.tensor_context(double).map(|(tensors, ..)| tensors)
     }
 
     /// The precision that all of some tensors have.
-    fn nodes(ids: &[u32], double: bool) -> Result<(bool, Vec<Node>), Error> {
+    pub(super) fn nodes(ids: &[u32], double: bool) -> Result<(bool, Vec<Node>), Error> {
         let double = ids.first().map_or(double, |&id| parts(id).0);
         if ids.iter().any(|&id| parts(id).0 != double) {
             return Err(Error::Shape {
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Ids and shapes, one after the other: id, axes, sizes.
-    fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
+    pub(super) fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
         let graph = &self.tensors(double)?.graph;
         let mut packed = Vec::new();
         for &node in nodes {
@@ -305,6 +305,9 @@ impl Session {
         let graph = &mut tensors.graph;
         if nodes.iter().any(|&node| graph.get(node).is_none()) {
             return Err(Error::Disposed("tensor"));
+        }
+        if !graph.pulls(&nodes).is_empty() {
+            return Err(Error::Internal("gradients through a solve were not computed first"));
         }
         let elements: u64 = nodes[outputs.len()..].iter().map(|&node| u64::from(graph.size(node))).sum();
         if elements > MOST_READ {

@@ -47,6 +47,7 @@ impl Graph {
         match (&entry.rule, &entry.op) {
             (Some(Rule::Convolution { images, filters, .. }), _) => vec![*images, *filters],
             (Some(Rule::Values { matrices, .. }), _) => vec![*matrices],
+            (Some(Rule::Solution { data, .. }), _) => data.clone(),
             (None, Op::Detach) => Vec::new(),
             (None, Op::Gather | Op::Special(Special::Take | Special::Scatter { latest: false, .. })) => vec![entry.inputs[0]],
             // Places are whole numbers, which have no slope.
@@ -90,8 +91,8 @@ impl Graph {
     }
 }
 
-struct Sweep<'a> {
-    graph: &'a mut Graph,
+pub(super) struct Sweep<'a> {
+    pub(super) graph: &'a mut Graph,
     adjoints: HashMap<Node, Node>,
     /// Nodes that lead to what is differentiated by.
     through: HashSet<Node>,
@@ -103,7 +104,12 @@ impl Sweep<'_> {
         self.graph.sources(node).iter().any(|source| self.through.contains(source))
     }
 
-    fn give(&mut self, to: Node, amount: Node) -> Result<(), Error> {
+    /// True if a node leads to a tensor that is differentiated by.
+    pub(super) fn leads_to(&self, node: Node) -> bool {
+        self.through.contains(&node)
+    }
+
+    pub(super) fn give(&mut self, to: Node, amount: Node) -> Result<(), Error> {
         let sum = match self.adjoints.get(&to) {
             Some(&sum) => self.graph.apply("add", &[sum, amount])?,
             None => amount,
@@ -123,6 +129,7 @@ impl Sweep<'_> {
                 let amount = self.graph.back_through_values(node, [left, right], g, is_scaled)?;
                 return self.give(matrices, amount);
             }
+            Some(Rule::Solution { solve, data }) => return self.pass_solution(solve, &data, g),
             None => {}
         }
         match &entry.op {
@@ -185,6 +192,7 @@ impl Sweep<'_> {
             }
             // Nothing comes here: they have no sources.
             Op::Special(Special::Merge { .. } | Special::Scatter { .. }) => Ok(()),
+            Op::Implicit(_) => refuse("there are no second derivatives through a solve".into()),
             Op::Part(_) | Op::Special(_) => refuse("there are no second derivatives through attention and gathered rows".into()),
         }
     }

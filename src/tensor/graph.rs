@@ -131,6 +131,8 @@ pub enum Op {
     Detach,
     /// The operand, rounded to halves, which are what is kept.
     Half,
+    /// Gradients through a solve, of which the operand is the cotangent: whoever evaluates this fills it first.
+    Implicit(Solve),
 }
 
 /// Elements that come from the host.
@@ -163,6 +165,17 @@ impl Data {
     }
 }
 
+/// Values that a solve found.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Solve {
+    /// Number of the problem.
+    pub problem: u32,
+    /// Number of the solve, which no other has.
+    pub number: u32,
+    /// Number of the table of variables.
+    pub table: u32,
+}
+
 /// A shorter way to a gradient than through the operations that a result is made of.
 #[derive(Clone, Debug)]
 pub enum Rule {
@@ -189,14 +202,22 @@ pub enum Rule {
         /// True if the left ones are as long as the values.
         is_scaled: bool,
     },
+    /// Gradient of a solution with respect to data of its problem, by the implicit function theorem.
+    Solution {
+        /// Solve that found it.
+        solve: Solve,
+        /// Tensors of the data.
+        data: Vec<Node>,
+    },
 }
 
 impl Rule {
     /// Tensors that the rule needs.
     fn needs(&self) -> Vec<Node> {
-        match *self {
-            Self::Convolution { images, filters, .. } => vec![images, filters],
-            Self::Values { matrices, left, right, .. } => vec![matrices, left, right],
+        match self {
+            Self::Convolution { images, filters, .. } => vec![*images, *filters],
+            Self::Values { matrices, left, right, .. } => vec![*matrices, *left, *right],
+            Self::Solution { data, .. } => data.clone(),
         }
     }
 }
@@ -249,6 +270,8 @@ pub struct Graph {
     formulas: HashMap<String, Arc<Formula>>,
     /// True for f64, false for f32.
     is_double: bool,
+    /// True once gradients went through a solve.
+    pub(crate) has_solves: bool,
 }
 
 impl Graph {
@@ -391,6 +414,24 @@ impl Graph {
     /// The host's elements of what is about to be stored.
     pub fn take_data(&mut self, node: Node) -> Option<Data> {
         self.entries.get_mut(&node)?.data.take()
+    }
+
+    /// Numbers of the solves that gradients can still go through.
+    pub fn solves(&self) -> Vec<u32> {
+        let of = |entry: &Entry| match (&entry.rule, &entry.op) {
+            (Some(Rule::Solution { solve, .. }), _) | (_, Op::Implicit(solve)) => Some(solve.number),
+            _ => None,
+        };
+        self.entries.values().filter_map(of).collect()
+    }
+
+    /// Elements of a node that somebody else computed; how is forgotten.
+    pub(crate) fn supply(&mut self, node: Node, data: Data) {
+        let Some(entry) = self.entries.get_mut(&node) else { return };
+        let inputs = std::mem::take(&mut entry.inputs);
+        (entry.op, entry.data, entry.computed) = (Op::Stored, Some(data), true);
+        let open = self.unuse(inputs, None);
+        self.collect(open);
     }
 
     /// A rule for gradients, with what it needs.

@@ -23,4 +23,5 @@ pub mod plan;
 pub mod pool;
 pub mod routing;
 pub mod runtime;
+pub mod solution;
 pub mod view;

@@ -50,7 +50,7 @@ const ERROR_CODES = [
  * - `foreign-tensor`: a tensor of another engine
  * - `untraceable`: a JavaScript operator, conversion or comparison on an expression
  * - `shape`: sizes that do not go together
- * - `dtype`: tensors of two precisions, or one that the backend does not have
+ * - `dtype`: tensors of two precisions, or one that the backend, or a problem of the engine, does not take
  * - `aliased`: a result that would be written over an operand that is still being read
  * - `bounds`: limits that are NaN or leave nothing between them: see `instance`
  * - `invalid-option`

@@ -50,6 +50,8 @@ export type { BatchNormOptions, NormalizationOptions } from "./tensor/layers.js"
 export type { HalfOptions, Nested, RandomOptions, TensorEngine, TensorOptions, TensorStatistics, TensorStep } from "./tensor/make.js";
 export { cholesky, eigh, linearSolve, qr, svd } from "./tensor/linear.js";
 export type { EighResult, QRResult, SVDResult } from "./tensor/linear.js";
+export { solveAsTensors } from "./tensor/solution.js";
+export type { SolveAsTensorsOptions, TensorData, TensorSolution } from "./tensor/solution.js";
 export type { TensorModel, TensorRates } from "./tensor/model.js";
 export type { TensorRouting, TensorSettings } from "./tensor/routing.js";
 export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";

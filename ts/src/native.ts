@@ -16,6 +16,9 @@ export type Mode = "solve" | "step";
 /** Form of Hessians. */
 export type Hessian = "exact" | "psd";
 
+/** Step by which tensors and problems meet. */
+export type Meeting = "borrow" | "await" | "awaits" | "lend" | "lenders" | "learn" | "solution" | "solves" | "epoch" | "pulls" | "fill";
+
 /** Subject of a measurement. */
 export type Measured = "evaluation" | "product";
 
@@ -426,7 +429,7 @@ export interface NativeTraced {
 }
 
 /**
- * What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. Five are the pools'. Kernels on the CPU
+ * What evaluations of tensors came to; `kernels`, `fused` and `transfers` are those of the last one. `live` to `evictions` are the pools'. Kernels on the CPU
  * read `inPlace` elements where they lie, and `copied` ones (masked, strided, repeated) into lanes first.
  */
 export interface NativeTensorStatistics {
@@ -694,6 +697,8 @@ export interface NativeEngine {
   tensorRelease(ids: Uint32Array): void;
   /** A task: its `values` are all that were read, one after the other (in one submission and one readback). */
   tensorEvaluate(outputs: Uint32Array, read: Uint32Array): number;
+  /** Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives. */
+  tensorMeet(step: Meeting, problem: number, words: Uint32Array, values: Float64Array): Uint32Array;
   /** Where an evaluated tensor is on the GPU. */
   tensorView(id: number): NativeView | null | undefined;
   tensorSettings(settings: NativeTensorSettings): void;

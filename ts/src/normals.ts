@@ -25,7 +25,8 @@ export interface NormalTable extends Disposable {
    * Computes the normals of the accepted positions. On a GPU it is enqueued behind all steps that were begun, also while a solve
    * runs, and neither waits nor reads anything back: once a frame, before the picture is drawn. On the CPU it is done at once.
    *
-   * @throws `disposed` once the problem or the normals are disposed, `device-lost`, `busy` on the CPU within a step of a solve
+   * @throws `disposed` once the problem or the normals are disposed, `device-lost`, `busy` on the CPU within a step of a solve,
+   * and while a tensor that the problem is given is on its way
    */
   update(): void;
   /**
@@ -59,6 +60,7 @@ export class NormalsOf implements NormalTable {
 
   update(): void {
     takesNoMore("update()", 0, arguments);
+    this.#tasks.mustHaveCome(this.positions.problemHandle(), `"${this.name}".update()`);
     this.#tasks.call((native) => native.updateNormals(this.#alive()));
   }
 
@@ -68,6 +70,9 @@ export class NormalsOf implements NormalTable {
     takesNoMore("read(out)", 1, arguments);
     const what = `"${this.name}".read(out): out`, length = roomIn(what, out);
     if (length !== 3 * this.count) throw new LeastwiseError("data-length", `${what} has ${length} values, but ${3 * this.count} are needed (${this.count} vertices of 3)`);
+    this.#alive();
+    const coming = this.#tasks.lent.get(this.positions.problemHandle())?.wait(false);
+    if (coming) await coming;
     const task = this.#tasks.call((native) => native.computeNormals(this.#alive(), true));
     fill(what, out, (await this.#tasks.run(task)).values ?? []);
     return out;
@@ -129,6 +134,8 @@ export async function normalTable(x: Table<Vec3>, triangles: ArrayLike<number> |
   if (!isA(x, TableOf<Vec3, boolean>)) throw new LeastwiseError("foreign-variable", `${call}: x is no variable or constant of this copy of Leastwise`);
   // A copy: the caller's may change while a part of the engine loads.
   const faces = facesOf(call, triangles, x.count).slice(), { tasks } = x;
+  const coming = tasks.lent.get(x.problemHandle())?.wait(false);
+  if (coming) await coming;
   let handle: number | undefined;
   try {
     await tasks.begin(undefined, NEEDS.normals, (native) => native.computeNormals(handle = native.normals(x.problemHandle(), x.handle, faces), false));

@@ -38,7 +38,8 @@ export class Owners {
   /** Owners that were never disposed, and that the garbage collector found. */
   finalized = 0;
 
-  constructor(private readonly release: (work: (native: NativeEngine) => void) => void) {}
+  /** `onProblem` is told of every problem that ends. */
+  constructor(private readonly release: (work: (native: NativeEngine) => void) => void, private readonly onProblem: (handle: number) => void) {}
 
   /** An owner begins; of a solver, `problem` is the handle of its problem. */
   adopt(owner: object, kind: Owned, handle: number, problem?: number): void {
@@ -88,6 +89,7 @@ export class Owners {
     if (kind === "problems") {
       for (const solver of this.#solvers.get(handle) ?? []) this.live.solvers.delete(solver);
       this.#solvers.delete(handle);
+      this.onProblem(handle);
     }
     this.release((native) => FREE[kind](native, handle));
   }

@@ -23,6 +23,7 @@ import type { Tasks } from "./tasks.js";
 import { trace } from "./residual.js";
 import { ConstraintOf, TermOf, type Constraint, type ConstraintOptions, type EnergyOptions, type Term, type TermOptions } from "./term.js";
 import { addTerm } from "./wire.js";
+import { lend, type Loan } from "./tensor/lending.js";
 import { Words } from "./words.js";
 
 /**
@@ -218,6 +219,9 @@ export class ProblemOf implements Problem {
       const term = trace(words, name, options as TermOptions<Slots, Columns>, run, this, kind, this.tasks.largest);
       const handle = this.tasks.call((native) => addTerm(native, problem, name, words));
       this.#traceMs += performance.now() - started;
+      const tensors = [...term.columns, ...term.entries].map(({ plain }) => plain.tensor), columns = tensors.length;
+      const loans = [...tensors, term.lentWeight].flatMap((tensor, k): Loan[] => (tensor ? [[k < columns ? [1, handle, k] : [2, handle], tensor]] : []));
+      if (loans.length) this.#lend(problem, handle, loans);
       const Made = kind === "residual" || kind === "energy" ? TermOf : ConstraintOf;
       return new Made<D>(term, this, this.tasks, this.#alive, handle, this.#forget);
     } catch (error) {
@@ -225,6 +229,16 @@ export class ProblemOf implements Problem {
       throw error;
     } finally {
       Words.release(words);
+    }
+  }
+
+  /** Gives a new term its tensors, or is without it. */
+  #lend(problem: number, handle: number, loans: readonly Loan[]): void {
+    try {
+      lend(this.tasks, problem, loans);
+    } catch (error) {
+      this.tasks.release((native) => native.freeTerm(problem, handle));
+      throw error;
     }
   }
 

@@ -81,7 +81,7 @@ export type Freedom = NativeFreedom;
  *
  * Of the last three, `code` says why:
  *
- * - refused: `"off"` (`precision: "f32"` was asked for), `"no-doubles"` (`lw.doubles` says why), `"constrained"`, `"limits"` (its
+ * - refused: `"off"` (`precision: "f32"` was asked for), `"no-doubles"` (`lw.doubles` says why), `"constrained"`, `"tensors"` (data that a tensor has on the device), `"limits"` (its
  *   variables and constants would not fit in a buffer binding), `"max-iterations"`, `"time-limit"`, `"stopped"`
  * - failed: the code of the error
  * - ended: `"stopped"`, `"max-iterations"`, `"time-limit"`
@@ -91,7 +91,7 @@ export type Freedom = NativeFreedom;
  */
 export interface Refinement {
   readonly state: "not-needed" | "done" | "refused" | "failed" | "ended";
-  readonly code?: "off" | "no-doubles" | "constrained" | "max-iterations" | "time-limit" | ErrorCode;
+  readonly code?: "off" | "no-doubles" | "constrained" | "tensors" | "max-iterations" | "time-limit" | ErrorCode;
   /** The same in a sentence. */
   readonly reason: string;
 }

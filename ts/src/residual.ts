@@ -3,7 +3,7 @@
  * once; with ragged slots once for every length of their rows, unless these are summed over.
  */
 import { isArrayLike, listOf, numbersOf, type Floats } from "./arrays.js";
-import { EntryData, plain, type Columns, type PlainColumn } from "./data.js";
+import { EntryData, lentColumn, plain, type Columns, type PlainColumn } from "./data.js";
 import { isA, isOurs, LeastwiseError, reading, wordsOf } from "./errors.js";
 import { describe, writeOutputs } from "./expression.js";
 import { indexColumns } from "./layout.js";
@@ -16,6 +16,7 @@ import { formOf, type Form } from "./shape.js";
 import { EachOf, RowsOf, SlotOf, type Rows, type Slots } from "./slots.js";
 import { Each } from "./sums.js";
 import { TableOf } from "./table.js";
+import { isTensor } from "./tensor/apply.js";
 import type { TermOptions } from "./term.js";
 import { Trace } from "./trace.js";
 import { vectorName } from "./vector.js";
@@ -77,7 +78,8 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   if (over !== undefined && typeof over !== "number" && !isArrayLike(over)) {
     throw new LeastwiseError("invalid-option", `term "${name}": \`over\` must be a number of instances or an array of indices, not ${describe(over)}`, where);
   }
-  const weight = plainWeight(name, rest.weight);
+  const lentWeight = isTensor(rest.weight) ? rest.weight : undefined;
+  const weight = lentWeight ? (lentWeight.rank ? new Float64Array(lentWeight.size) : 0) : plainWeight(name, rest.weight);
   if (energy && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": an energy has no loss, which is a function of ‖r‖²: make it a part of the energy`, where);
   if (constraint && rest.loss !== undefined) throw new LeastwiseError("invalid-option", `term "${name}": a constraint has no loss: it is met, or it is not`, where);
   if ((energy || constraint) && rest.curvature !== undefined) {
@@ -97,7 +99,7 @@ function look(name: string, options: TermOptions<Slots, Columns>, residual: unkn
   if (entries.length && !rows) {
     throw new LeastwiseError("invalid-option", `term "${name}": data column "${entries[0]!.name}" has a value an entry, but no slot has rows of entries: use .rows(…) or .each(…)`, where);
   }
-  const term: TermCrossing = { name, layout, columns, entries, weight, loss, rows, ragged: ragged ?? NONE, summed, kind: rest.curvature === "full" ? "curved" : kind };
+  const term: TermCrossing = { name, layout, columns, entries, weight, lentWeight, loss, rows, ragged: ragged ?? NONE, summed, kind: rest.curvature === "full" ? "curved" : kind };
   // Longer rows are the engine's to refuse: it says which.
   const lengths = summed ? ONE_ENTRY : rows ? [...new Set(rows.lengths)].filter((length) => length <= LONGEST_ROW).sort((a, b) => a - b) : NO_ENTRIES;
   return { term, slots, keys, lengths };
@@ -213,7 +215,7 @@ function dataColumns(name: string, data: unknown): readonly [readonly NamedColum
     if (column === "weight" || column === "loss") {
       throw new LeastwiseError("invalid-option", `term "${name}": a data column can't be called "${column}", because term.set({ ${column} }) sets the ${column === "weight" ? "term's weight" : "parameters of the term's loss"}`, { term: name });
     }
-    if (values instanceof EntryData) entries.push({ name: column, plain: { form: formOf(1), shared: false, entries: true, values: numbersOf(`term "${name}": data column "${column}"`, values.values, { term: name }) } });
+    if (values instanceof EntryData) entries.push({ name: column, plain: isTensor(values.values) ? { ...lentColumn(values.values, formOf(1)), entries: true } : { form: formOf(1), shared: false, entries: true, values: numbersOf(`term "${name}": data column "${column}"`, values.values, { term: name }) } });
     else columns.push({ name: column, plain: plain(values, name, column) });
   }
   return [columns, entries];

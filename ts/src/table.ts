@@ -7,6 +7,9 @@ import type { Form } from "./shape.js";
 import { EachOf, RowsOf, rowsOf, SlotOf, type Ragged, type Slot, type TableIdentity } from "./slots.js";
 import type { Each } from "./sums.js";
 import type { Tasks } from "./tasks.js";
+import { isTensor } from "./tensor/apply.js";
+import { lend } from "./tensor/lending.js";
+import type { AnyTensor } from "./tensor/tensor.js";
 
 /**
  * Instances of one variable or constant. As a slot it stands for column k of an index table `over`, k being its position among
@@ -34,6 +37,13 @@ export interface Table<V> extends Slot<V>, Disposable {
   each(ragged: Ragged | readonly ArrayLike<number>[]): Slot<Each<V>>;
   /** Overwrites all instances, or those in `at`: all of their scalars, which must lie on the manifold if there is one. */
   write(values: ArrayLike<number> | RowsOfNumbers, options?: { at?: Indices }): void;
+  /**
+   * Overwrites all instances by a tensor's elements, [count, width], which never leave the device; with `dtype` other than the engine's
+   * precision they do on the CPU alone. It is evaluated first, and calls on the problem wait for that.
+   *
+   * @throws `shape` and `dtype` for a tensor that does not fit; `foreign-tensor` for one of another engine; `invalid-option` on a {@link Manifold}
+   */
+  write(values: AnyTensor): void;
   /**
    * Overwrites all instances by those of a table of the same shape and count, or by a linear combination of such tables:
    * `[[2, x], [-1, last]]` is 2x − last. It is computed on the device and nothing is read back, so frames of a simulation hand on
@@ -176,7 +186,11 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
     return new EachOf<V>(this, rowsOf(this.name, ragged, "each"));
   }
 
-  write(values: ArrayLike<number> | RowsOfNumbers, options: { at?: Indices } = {}): void {
+  write(values: ArrayLike<number> | RowsOfNumbers | AnyTensor, options: { at?: Indices } = {}): void {
+    if (isTensor(values)) {
+      this.#noMore("write(tensor)", 1, arguments);
+      return lend(this.tasks, this.problemHandle(), [[[0, this.handle], values]]);
+    }
     this.#noMore("write(values, options)", 2, arguments);
     const { at } = checked(`"${this.name}".write(values, options): options`, options, WRITE);
     const no = (k: number, value: number) => new LeastwiseError("index-out-of-range", `"${this.name}": at[${k}] is ${value}, which is no index`);
@@ -262,6 +276,9 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   /** The accepted values; once the device is lost, the last that the host knows. */
   async #accepted(): Promise<ArrayLike<number>> {
     try {
+      // Within `onIteration` it is read before the solve goes on.
+      const coming = this.tasks.lent.get(this.problemHandle())?.wait(false);
+      if (coming) await coming;
       const task = this.tasks.call((native) => native.readTable(this.problemHandle(), this.handle));
       return (await this.tasks.run(task)).values ?? [];
     } catch (thrown) {

@@ -21,6 +21,14 @@ export interface Watch {
   onAbort?: "stop" | "reject";
 }
 
+/** Tensors that a problem has, or is being given. @internal */
+export interface Lent {
+  /** True while one is on its way, or failed. */
+  readonly isOpen: boolean;
+  /** What to wait for until all are there; with `onHost`, until the host knows them, too. It rejects as long as one failed. */
+  wait(onHost: boolean): Promise<unknown> | undefined;
+}
+
 /** Engine with its errors made ours; `valuesAs` is the type of typed arrays that hold its values without loss. @internal */
 export class Tasks {
   #dead: LeastwiseError | undefined;
@@ -28,11 +36,18 @@ export class Tasks {
   onDeath: ((error: LeastwiseError) => void) | undefined;
   /** Tasks that run, by problem: of those that began here. */
   readonly #running = new Map<number, number>();
+  /** Tensors by the problem that has them. */
+  readonly lent = new Map<number, Lent>();
+  /** Solves by problem, of those through which gradients may go: `solution.ts` says what of them. */
+  readonly solved = new Map<number, unknown>();
   /** Problems of which a call waits for parts. */
   readonly #held = new Set<number>();
   /** True within a call of `onIteration`. */
   #isTelling = false;
-  readonly owners = new Owners((work) => this.release(work));
+  readonly owners = new Owners((work) => this.release(work), (problem) => {
+    this.lent.delete(problem);
+    this.solved.delete(problem);
+  });
   /** What it waits for of the GPU. */
   readonly waits = new Waits();
 
@@ -47,7 +62,11 @@ export class Tasks {
   async begin(problem: number | undefined, parts: readonly Part[], begin: (native: NativeEngine) => number, watch: Watch = {}): Promise<Progress & { state: "done" }> {
     // What is asked for in `onIteration` is of that step: after a wait the next one would have begun.
     if (this.#isTelling) this.parts.mustHave(parts);
-    const loading = this.parts.need(parts);
+    const loading = this.#need(problem, parts);
+    if (loading && this.#isTelling) {
+      loading.catch(() => undefined);
+      throw new LeastwiseError("busy", "this call waits for tensors that the problem was given, which it can't do within onIteration: make it after the solve");
+    }
     if (problem === undefined) {
       if (loading) await loading;
       return this.run(this.call(begin), watch);
@@ -62,6 +81,17 @@ export class Tasks {
       if (left > 0) this.#running.set(problem, left);
       else this.#running.delete(problem);
     }
+  }
+
+  /** What to wait for before a task: parts, and tensors on their way into its problem. Parts of the CPU compute with what the host knows. */
+  #need(problem: number | undefined, parts: readonly Part[]): Promise<void> | undefined {
+    const loading = this.parts.need(parts), coming = this.lent.get(problem!)?.wait(parts.includes("cpu"));
+    return coming ? Promise.all([loading, coming]).then(() => undefined) : loading;
+  }
+
+  /** Refuses a call that can't wait for tensors on their way into a problem. */
+  mustHaveCome(problem: number, call: string): void {
+    if (this.lent.get(problem)?.isOpen) throw new LeastwiseError("busy", `${call}: a tensor that the problem is given is still being computed, or failed: await read() of its variables first`);
   }
 
   /** Waits for parts that a call needs. The problem is as busy as it will be when the call runs. */
@@ -145,7 +175,7 @@ export class Tasks {
 
   /** What to wait for before a solve of a problem with such options, so that all is there that it may come to; undefined if it is. */
   solving(problem: number, options: NativeOptions): Promise<void> | undefined {
-    return this.parts.need(this.partsOfSolve(problem, options));
+    return this.#need(problem, this.partsOfSolve(problem, options));
   }
 
   partsOfSolve(problem: number, options: NativeOptions): readonly Part[] {

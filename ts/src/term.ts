@@ -1,6 +1,6 @@
 /** Terms: one residual function, traced once, over many instances. */
 import { isFloats, numbersOf, type Floats, type F64, type IndexTable, type Rows } from "./arrays.js";
-import { EntryData, plain, type PlainColumn, type Update } from "./data.js";
+import { ColumnData, EntryData, plain, type PlainColumn, type Update } from "./data.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { packedLoss, type Loss } from "./loss.js";
 import { checked, entriesOf, flag, meant, measure, oneOf, takesNoMore } from "./options.js";
@@ -8,6 +8,9 @@ import { NEEDS } from "./parts.js";
 import { plainWeight, type NamedColumn } from "./residual.js";
 import { formOf } from "./shape.js";
 import type { Tasks } from "./tasks.js";
+import { isTensor } from "./tensor/apply.js";
+import { borrow, type Loan } from "./tensor/lending.js";
+import type { AnyTensor } from "./tensor/tensor.js";
 import type { TermCrossing } from "./wire.js";
 
 /**
@@ -28,8 +31,14 @@ export interface Term<D> extends Disposable {
   /**
    * Replaces data columns (with the same lengths), the weight, or the parameters of the loss, which must be of the kind
    * that the term was made with: all that is given, or nothing if any of it is refused.
+   *
+   * A tensor's elements never leave the device: it is evaluated, and copied there into the term's data; calls on the problem wait for that
+   * (steps of {@link Solver.advance} pause). Its shape is that of the column, [count], [count, width] or, if it is shared, [width]. Elements
+   * are not looked at: weights below 0 are the caller's affair.
+   *
+   * @throws `shape` and `dtype` for a tensor that does not fit; `foreign-tensor` for one of another engine
    */
-  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void;
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats | AnyTensor; loss?: Loss }): void;
   /** Its cost ½ Σ w ρ(‖r‖²) at the accepted values; of an energy, Σ w E. */
   cost(): Promise<number>;
   /** The `count` instances that cost most, the worst first. */
@@ -130,7 +139,7 @@ export interface TermOptions<O, D> {
   /** Data of the instances, by name. @defaultValue none */
   data?: D;
   /** w in ½ w ρ(‖r‖²), and in w E of an energy: one for all, or one an instance. Not negative. @defaultValue 1 */
-  weight?: number | Floats;
+  weight?: number | Floats | AnyTensor;
   /** ρ in ½ w ρ(‖r‖²), of an instance's whole residual. @defaultValue ‖r‖²: least squares */
   loss?: Loss | undefined;
   /**
@@ -176,7 +185,7 @@ export type ConstraintOptions<O, D> = Omit<TermOptions<O, D>, "loss" | "curvatur
  * console.log(await floor.multipliers());
  */
 export interface Constraint<D> extends Term<D> {
-  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats }): void;
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats | AnyTensor }): void;
   /**
    * λ as the last solve left it: `count × rows`, instance by instance. At the solution ∇f + Σ λ∇c = 0 for c = 0 and c ≤ 0, and
    * ∇f − Σ λ∇c = 0 for c ≥ 0, where f is the cost of all other terms; of inequalities λ ≥ 0, and 0 where they do not hold anything.
@@ -226,25 +235,43 @@ export class TermOf<D> implements Term<D> {
     takesNoMore(`term "${this.name}": ${call}`, count, given, undefined, { term: this.name });
   }
 
-  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats; loss?: Loss }): void {
+  set(changes: { [K in keyof D]?: Update<D[K]> } & { weight?: number | Floats | AnyTensor; loss?: Loss }): void {
     this.noMore("set(changes)", 1, arguments);
     const problem = this.alive();
     // Everything is checked, and nothing of the caller's runs any more, before anything is written.
-    const { columns, weight, loss } = reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name });
-    // First, because whether it is of the same kind only the engine knows.
-    if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
+    const { columns, weight, loss, lent } = reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name });
+    const borrowed = lent.length ? borrow(this.tasks, problem, lent) : undefined;
+    try {
+      // First, because whether it is of the same kind only the engine knows.
+      if (loss) this.tasks.call((native) => native.setLoss(problem, this.handle, Uint32Array.from(loss.words), Float64Array.from(loss.reals)));
+    } catch (error) {
+      borrowed?.drop();
+      throw error;
+    }
+    borrowed?.give();
     for (const { number, values } of columns) this.tasks.call((native) => native.setColumn(problem, this.handle, number, values));
     if (weight !== undefined) this.tasks.call((native) => native.setWeight(problem, this.handle, weight));
   }
 
-  #changes(changes: object): { columns: { number: number; values: Floats }[]; weight: number | Floats | undefined; loss: ReturnType<typeof packedLoss> } {
+  /** Tensors among changes, of which all others are left out. */
+  loans(changes: object): readonly Loan[] {
+    this.alive();
+    return reading(`term "${this.name}": set(changes): changes`, () => this.#changes(changes), { term: this.name }).lent;
+  }
+
+  #changes(changes: object): { lent: Loan[]; columns: { number: number; values: Floats }[]; weight: number | Floats | undefined; loss: ReturnType<typeof packedLoss> } {
     const { weight: givenWeight, loss: givenLoss, ...data } = Object.fromEntries(entriesOf(`term "${this.name}": set(changes): changes`, changes, { term: this.name }));
-    const columns: { number: number; values: Floats }[] = [];
+    const columns: { number: number; values: Floats }[] = [], lent: Loan[] = [];
     for (const [name, values] of Object.entries(data)) {
       if (values === undefined) continue;
       const number = this.columns.findIndex((column) => column.name === name);
       const column = this.columns[number];
       if (!column) throw new LeastwiseError("invalid-option", `term "${this.name}" has no data column "${name}"${meant(name, this.columnNames, "it has")}`, { term: this.name });
+      const tensor = (values instanceof EntryData && column.plain.entries) || (values instanceof ColumnData && values.form.width === column.plain.form.width) ? values.values : values;
+      if (isTensor(tensor)) {
+        lent.push([[1, this.handle, number], tensor]);
+        continue;
+      }
       // A bare typed array is the flat content of whatever the column was made as.
       const what = `term "${this.name}": data column "${name}"`;
       const flat = values instanceof EntryData && column.plain.entries ? values.values : isFloats(values) && !column.plain.shared ? values : undefined;
@@ -256,9 +283,10 @@ export class TermOf<D> implements Term<D> {
       this.#check(`data column "${name}"`, next);
       columns.push({ number, values: next.values });
     }
-    const weight = plainWeight(this.name, givenWeight);
+    if (isTensor(givenWeight)) lent.push([[2, this.handle], givenWeight]);
+    const weight = isTensor(givenWeight) ? undefined : plainWeight(this.name, givenWeight);
     if (weight !== undefined) this.#checkWeight(weight);
-    return { columns, weight, loss: packedLoss(this.name, givenLoss) };
+    return { lent, columns, weight, loss: packedLoss(this.name, givenLoss) };
   }
 
   /** The engine's own checks of a column, in its words. */

@@ -5,6 +5,7 @@ import type { NativeEngine } from "./native.js";
 import { packTerm, type Packed, type PackedColumn, type PackedEntryColumn, type PackedRaggedSlot, type TermKind } from "./packed.js";
 import type { NamedColumn } from "./residual.js";
 import type { EachOf, Rows, RowsOf } from "./slots.js";
+import type { AnyTensor } from "./tensor/tensor.js";
 import type { Words } from "./words.js";
 
 /** A term without its tapes. @internal */
@@ -15,6 +16,8 @@ export interface TermCrossing {
   /** Columns with one value for each entry of the ragged slots. */
   readonly entries: readonly NamedColumn[];
   readonly weight: number | Floats | undefined;
+  /** Tensor in place of the weight. */
+  readonly lentWeight: AnyTensor | undefined;
   readonly loss: Packed | undefined;
   readonly rows: Rows | undefined;
   readonly ragged: readonly (RowsOf<unknown> | EachOf<unknown>)[];

@@ -876,6 +876,25 @@ impl Engine {
         self.call(env, |session| session.evaluate_tensors(outputs, read))
     }
 
+    /// Steps by which tensors and problems meet, in one method: `src/session/lending.rs` says what each is given and gives.
+    #[napi]
+    pub fn tensor_meet<'env>(
+        &self,
+        env: &'env Env,
+        step: String,
+        problem: u32,
+        words: &[u32],
+        values: &[f64],
+    ) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(
+            env,
+            self.call(env, |session| {
+                let step = wire::meeting(&step)?;
+                session.meet(step, problem, words, values)
+            })?,
+        )
+    }
+
     #[napi]
     pub fn tensor_settings(&self, env: &Env, settings: Unknown) -> Result<()> {
         let settings: leastwise::session::TensorSettings = read_record(env, settings)?;

@@ -6,7 +6,7 @@ mod progress;
 mod reader;
 mod term;
 
-pub use packed::{hessian, measured, mode, precision, reals};
+pub use packed::{hessian, measured, meeting, mode, precision, reals};
 pub use progress::{Host, State, progress, with};
 pub use term::{fit, loss, shapes};
 

@@ -41,6 +41,26 @@ pub fn hessian(word: &str) -> Result<crate::HessianForm, Error> {
     }
 }
 
+/// Step by which tensors and problems meet.
+pub fn meeting(word: &str) -> Result<crate::Meeting, Error> {
+    match word {
+        "borrow" => Ok(crate::Meeting::Borrow),
+        "await" => Ok(crate::Meeting::Await),
+        "awaits" => Ok(crate::Meeting::Awaits),
+        "lend" => Ok(crate::Meeting::Lend),
+        "lenders" => Ok(crate::Meeting::Lenders),
+        "learn" => Ok(crate::Meeting::Learn),
+        "solution" => Ok(crate::Meeting::Solution),
+        "solves" => Ok(crate::Meeting::Solves),
+        "epoch" => Ok(crate::Meeting::Epoch),
+        "pulls" => Ok(crate::Meeting::Pulls),
+        "fill" => Ok(crate::Meeting::Fill),
+        other => Err(Error::InvalidOption(format!(
+            "meeting \"{other}\" is not \"borrow\", \"await\", \"awaits\", \"lend\", \"lenders\", \"learn\", \"solution\", \"solves\", \"epoch\", \"pulls\" or \"fill\""
+        ))),
+    }
+}
+
 /// Subject of a measurement.
 pub fn measured(word: &str) -> Result<crate::Measured, Error> {
     match word {

@@ -234,6 +234,7 @@ impl Request {
                 Op::Part(number) => key.extend([21, u64::from(*number)]),
                 Op::Detach => key.push(22),
                 Op::Half => key.push(25),
+                Op::Implicit(_) => key.push(35),
             }
         }
         key.push(23);

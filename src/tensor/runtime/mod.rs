@@ -6,11 +6,12 @@ mod prepare;
 pub use play::{Evaluation, Next};
 pub use prepare::Preparation;
 
-use super::graph::{Graph, Node, Storage};
+use super::graph::{Graph, Node, Op, Storage};
 use super::plan::Plan;
 use super::pool::{Block, Pool, PoolStatistics};
 use super::routing::{Place, Route, Router};
-use leastwise_device::{Device, KernelId, Slice};
+use leastwise_device::{Device, KernelId, Kind, Slice};
+use leastwise_error::Error;
 use std::collections::HashMap;
 
 /// Plans that are kept.
@@ -226,11 +227,31 @@ impl Tensors {
         }
     }
 
+    /// A buffer of the main device.
+    pub(crate) fn take(&mut self, devices: &mut Devices, kind: Kind, len: u32) -> Result<Block, Error> {
+        Ok(self.pools[Place::Device as usize].take(devices.main, kind, len)?)
+    }
+
+    /// A tensor of what is in a buffer of the main device.
+    pub(crate) fn keep_block(&mut self, block: Block, len: u32, shape: Vec<u32>) -> Node {
+        self.next += 1;
+        let storage = Storage(self.next);
+        self.storages.insert(storage, Stored { blocks: [Some(block), None], len, users: 1 });
+        let node = self.graph.add(Op::Stored, Vec::new(), shape);
+        self.graph.change(node, |entry| entry.storage = Some(storage));
+        node
+    }
+
     /// Where a tensor's elements are on the main device, if they are there, and whether they are halves.
     pub fn view(&self, node: Node) -> Option<(Slice, bool)> {
+        self.view_at(node, Place::Device)
+    }
+
+    /// The same on either device.
+    pub fn view_at(&self, node: Node, place: Place) -> Option<(Slice, bool)> {
         let entry = self.graph.get(node)?;
         let stored = self.storages.get(&entry.storage?)?;
-        let block = stored.blocks[Place::Device as usize]?;
+        let block = stored.blocks[place as usize]?;
         Some((Slice { buffer: block.buffer, offset: 0, len: stored.len }, entry.half))
     }
 }

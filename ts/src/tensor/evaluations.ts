@@ -27,6 +27,8 @@ export class Evaluations {
   readonly #alone: (() => Promise<void>)[] = [];
   /** What has to be done before the next evaluation; if that fails, so does the evaluation. */
   before: (() => Promise<void>) | undefined;
+  /** Computes gradients through solves that an evaluation needs; there once there was a solution with gradients. */
+  pull: ((ids: Uint32Array) => Promise<void>) | undefined;
   /** How many open wishes read a tensor; it is freed after these, where it was disposed meanwhile. */
   readonly #wanted = new Map<AnyTensor, number>();
   readonly #deferred = new Set<AnyTensor>();
@@ -38,7 +40,7 @@ export class Evaluations {
     const first = outputs[0] ?? read[0];
     if (!first) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
-      for (const tensor of [...outputs, ...read]) this.#wanted.set(tensor, (this.#wanted.get(tensor) ?? 0) + 1);
+      this.#want([...outputs, ...read]);
       this.#open.push({ dtype: computedWith(first.dtype), outputs, read, resolve, reject });
       this.#start();
     });
@@ -65,6 +67,16 @@ export class Evaluations {
     return true;
   }
 
+  /** Holds tensors: those that are disposed meanwhile are freed when this is undone. */
+  hold(tensors: readonly AnyTensor[]): () => void {
+    this.#want(tensors);
+    return () => this.#leave(tensors);
+  }
+
+  #want(tensors: readonly AnyTensor[]): void {
+    for (const tensor of tensors) this.#wanted.set(tensor, (this.#wanted.get(tensor) ?? 0) + 1);
+  }
+
   #start(): void {
     if (this.#running) return;
     this.#running = true;
@@ -86,7 +98,7 @@ export class Evaluations {
         if (batch.length === 1 || !isOfTensors(error)) for (const wish of batch) wish.reject(error);
         else for (const wish of batch) await this.#evaluate([wish]).catch(wish.reject);
       } finally {
-        for (const wish of batch) this.#done(wish);
+        for (const { outputs, read } of batch) this.#leave([...outputs, ...read]);
       }
     }
     this.#running = false;
@@ -98,6 +110,7 @@ export class Evaluations {
     const read = [...new Set(batch.flatMap((wish) => wish.read))];
     const outputs = [...new Set(batch.flatMap((wish) => wish.outputs))];
     const ids = (tensors: readonly AnyTensor[]) => Uint32Array.from(tensors, (tensor) => tensor.id);
+    if (this.pull) await this.pull(ids([...outputs, ...read]));
     const { values = new Float64Array(0) } = await tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(ids(outputs), ids(read)));
     const found = new Map<AnyTensor, Float64Array>();
     let first = 0;
@@ -109,9 +122,9 @@ export class Evaluations {
     for (const wish of batch) wish.resolve(wish.read.map((tensor) => (wish.dtype === "f64" ? Float64Array : Float32Array).from(found.get(tensor)!)));
   }
 
-  #done({ outputs, read }: Wish): void {
+  #leave(tensors: readonly AnyTensor[]): void {
     const freed: number[] = [];
-    for (const tensor of [...outputs, ...read]) {
+    for (const tensor of tensors) {
       const left = this.#wanted.get(tensor)! - 1;
       if (left > 0) {
         this.#wanted.set(tensor, left);
