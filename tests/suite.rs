@@ -40,7 +40,6 @@ mod kernels;
 #[path = "lagrangian/main.rs"]
 mod lagrangian;
 mod large;
-mod lending;
 #[path = "linear/main.rs"]
 mod linear;
 mod live;
