@@ -40,6 +40,7 @@ mod kernels;
 #[path = "lagrangian/main.rs"]
 mod lagrangian;
 mod large;
+mod lending;
 #[path = "linear/main.rs"]
 mod linear;
 mod live;
