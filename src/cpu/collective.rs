@@ -183,7 +183,7 @@ mod tests {
                 each: 2,
             });
             let low = if precision == Precision::F32 { f64::from(tiny as f32) } else { tiny };
-            let expected = vec![11.0, 2.0, 5.0, 6.0, 1.0, 0.0, low, 0.0];
+            let expected = [11.0, 2.0, 5.0, 6.0, 1.0, 0.0, low, 0.0];
             let error = (found[0][6] - low).abs();
             assert!(error < 1e-6 * tiny, "{error}");
             assert_eq!(found[0][..6], expected[..6]);
