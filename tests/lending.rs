@@ -208,6 +208,7 @@ fn batches_that_are_made_anew_are_filled_from_tensors() {
         assert!(known == expected, "{name}: gradients");
         session.free_problem(scene.problem);
         session.free_problem(right.problem);
+        session.trim_tensors().unwrap();
     }
 }
 
@@ -265,5 +266,6 @@ fn a_refused_write_leaves_the_tensor_that_is_on_its_way() {
         session.release_tensors(&[copy, tensor]);
         assert!(read(&mut session, problem, x) == given, "{name}");
         session.free_problem(problem);
+        session.trim_tensors().unwrap();
     }
 }

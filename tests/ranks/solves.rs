@@ -195,29 +195,6 @@ fn scalars(problem: &mut RankedProblem, name: &str, table: u32, rows: Vec<u32>, 
 }
 
 #[test]
-fn a_rank_may_own_no_variable() {
-    // A mean: all instances have the one variable, which one rank owns.
-    let data: Vec<f64> = (0..12).map(|number| f64::from(number * number)).collect();
-    let found = on_all(3, |ranks| {
-        let mut problem = ranked(Precision::F64, ranks);
-        let table = Declare::table(&mut problem, "x", vec![leastwise::problem::Shape::Euclidean(1)], &[40.0], true);
-        let mut tape = Tape::default();
-        let [x, goal] = [0, 1].map(|source| tape.input(source));
-        let outputs = [tape.op(leastwise::expr::Opcode::Sub, &[x, goal])];
-        scalars(&mut problem, "pulls", table, vec![0; 12], &tape, &outputs, &data);
-        let report = problem.solve(&options()).unwrap();
-        assert_eq!((report.cut_variables, report.instances), (1, 4));
-        (problem.read_own(table).unwrap().0.len(), problem.read(table).unwrap(), report.report.cost.to_bits())
-    });
-    assert_eq!(found.iter().map(|found| found.0).sum::<usize>(), 1);
-    let mean = data.iter().sum::<f64>() / 12.0;
-    for (_, values, cost) in &found {
-        assert!((values[0] - mean).abs() < 1e-9, "{} and {mean}", values[0]);
-        assert_eq!((bits(values), *cost), (bits(&found[0].1), found[0].2));
-    }
-}
-
-#[test]
 fn a_trial_point_that_is_not_finite_on_one_rank_is_rejected_by_all() {
     // Two islands: ln x = -3 from 1, whose first step leads below 0, and a row that goes straight to 5.
     let found = on_all(2, |ranks| {
