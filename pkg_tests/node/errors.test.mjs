@@ -238,7 +238,7 @@ test("shapes that do not go together, for callers without types", async (t) => {
   refuses(() => problem.residuals("t", { of: [x, [1, 2]] }, ([a]) => a), "shape", 'term "t": slot 1 is an array, but must be a variable or constant, or its .at(…), .rows(…) or .each(…)', { term: "t", slot: 1 });
   refuses(() => problem.residuals("t", { of: [v2] }, ([a]) => a), "shape", '"t": no slot is a variable, so there is nothing to solve for');
   refuses(() => problem.residuals("t", { of: [x], data: { d: "text" } }, ([a]) => a), "shape",
-    'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, column(values, shape) or perEntry(values)', { term: "t" });
+    'term "t": data column "d" must be a number, an array literal, a Float32Array or Float64Array, column(values, shape), perEntry(values) or a tensor', { term: "t" });
   refuses(() => problem.variables("v", { shape: 0, values: [1] }), "shape", '"v": the shape is a number of scalars (1, 2, 3, …), a manifold such as quaternion or sphere(3), or a record of these such as { q: quaternion, t: 3 }, not 0');
   refuses(() => problem.variables("v", { shape: 2000, values: new Float32Array(2000) }), "shape", '"v": an instance has 1 to 1024 scalars, not 2000');
   refuses(() => problem.variables("v", { shape: 3, values: "abc" }), "shape", '"v": values must be an array of numbers, not a string');
