@@ -90,7 +90,7 @@ impl Thread {
         // A deadline that no clock has is none.
         let (number, until) = (round.number, Instant::now().checked_add(*deadline));
         loop {
-            // What is complete counts, whatever came after it.
+            // A complete call counts, whatever came after it.
             if round.number != number {
                 return Ok(round.last.clone());
             }

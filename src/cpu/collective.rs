@@ -85,7 +85,7 @@ impl CpuDevice {
                             Fold::Exact => {
                                 let lows = of_ranks(element + *each as usize);
                                 let (high, low) = exact(of_ranks(element).zip(lows));
-                                // What f32 does not have of the sum belongs to the low part.
+                                // The rest, which f32 does not have, belongs to the low part.
                                 let rest = if is_single && high.is_finite() { high - f64::from(high as f32) } else { 0.0 };
                                 put(to, high);
                                 put(to + distance, low + rest);

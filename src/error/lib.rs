@@ -145,7 +145,7 @@ impl Error {
                 DeviceError::UnknownBuffer(_) => "internal",
                 // A tape is what was traced: these are of a driver, or of ours.
                 DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
-                // What another rank was to give is lost like a device, or was never asked for.
+                // Data of another rank are lost like a device, or were never asked for.
                 #[cfg(not(target_arch = "wasm32"))]
                 DeviceError::Ranks(Fault::Gone { .. } | Fault::Late { .. }) => "device-lost",
                 #[cfg(not(target_arch = "wasm32"))]

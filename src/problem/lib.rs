@@ -117,7 +117,7 @@ pub struct Problem {
     bounds: Option<Bounds>,
     /// What linear combinations of tables are made with, once there was one.
     combining: Option<combination::Combining>,
-    /// What lies on the device and belongs to others.
+    /// Loans: elements on the device that belong to others.
     lending: lending::Lending,
     /// Elements of the arena and of a vector over all unknowns so far.
     arena_len: u32,

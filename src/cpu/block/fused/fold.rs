@@ -140,7 +140,7 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
             };
             match fold {
                 Fold::Sum => add::<R, Sum>(totals, values),
-                // What is in totals stays there if it is NaN.
+                // A NaN in totals stays there.
                 Fold::Max if has_nan(values) => add::<R, Max>(totals, values),
                 Fold::Min if has_nan(values) => add::<R, Min>(totals, values),
                 Fold::Max => add::<R, Larger>(totals, values),

@@ -146,7 +146,7 @@ impl FusedProgram {
         }
     }
 
-    /// Whether an item is more than a few operations.
+    /// True if an item is more than a few operations.
     pub fn is_heavy(&self) -> bool {
         !matches!(self.anchor, Anchor::None { .. })
     }
