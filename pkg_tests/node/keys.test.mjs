@@ -46,7 +46,7 @@ test("hits have keys; upsert, remove and has go by them", async (t) => {
 test("what callers get wrong with keys, which leaves all as it was", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const index = await lw.compress(rows(0, 50), { dim: DIM, code: "int8", keys: named(0, 50) }), plain = await lw.compress(rows(0, 50), { dim: DIM, code: "int8" });
-  const without = "this index was made without keys, and knows its vectors by their ids; make it with compress(points, { keys })";
+  const without = "this index was made without keys, and knows its vectors by their ids; make it with compress(points, { keys }), or indexBits(lw, vectors, { dim, keys })";
   await rejects(index.add(rows(50, 1)), "invalid-option", "add(points, { keys }): this index has keys, so that vectors need them");
   await rejects(index.add(rows(50, 2), { keys: ["a"] }), "data-length", "keys has 1 keys, but there are 2 vectors");
   await rejects(index.add(rows(50, 2), { keys: ["a", "a"] }), "invalid-option", "keys: \"a\" is there twice, at 0 and at 1");

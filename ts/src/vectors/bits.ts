@@ -8,10 +8,10 @@ import { checked, given, hasMethods, REPORTING, takesNoMore, whole } from "../op
 import { NEEDS } from "../parts.js";
 import { dimension } from "../points.js";
 import type { Tasks } from "../tasks.js";
-import { maskOf, withoutKeys, type Filter } from "./filter.js";
+import { maskOf, type Filter } from "./filter.js";
 import { framed, idsIn, idsOfSection, isFramed, mustBe, putKeys, runsOf, unframed, type Kind } from "./framed.js";
-import { Keys, keysOf, type Key, type KeyList } from "./keys.js";
-import { filtersOf, MOST_OF_CALL, NONE } from "./search.js";
+import { Keys, hasKey, idsOfKeys, keysOf, withoutKeys, type Key, type KeyList } from "./keys.js";
+import { filtersOf, grown, MOST_OF_CALL, NONE } from "./search.js";
 
 /**
  * Options of {@link indexBits}.
@@ -353,20 +353,13 @@ class BitIndexOf implements BitIndex {
   has(key: Key): boolean {
     takesNoMore("index.has(key)", 1, arguments);
     this.#alive();
-    if (!this.keys) throw withoutKeys("has(key)");
-    return this.keys.id(keysOf("has(key): key", [key])[0]!) !== undefined;
+    return hasKey(this.keys, key);
   }
 
   idsOf(keys: KeyList): Uint32Array {
     takesNoMore("index.idsOf(keys)", 1, arguments);
     this.#alive();
-    const own = this.keys;
-    if (!own) throw withoutKeys("idsOf(keys)");
-    return Uint32Array.from(keysOf("idsOf(keys): keys", keys, undefined, true), (key) => {
-      const id = own.id(key);
-      if (id === undefined) throw new LeastwiseError("index-out-of-range", `idsOf(keys): no vector has the key ${shownValue(key)}`);
-      return id;
-    });
+    return idsOfKeys(this.keys, keys);
   }
 
   async vectors(ids: Indices): Promise<U8> {
@@ -405,13 +398,6 @@ class BitIndexOf implements BitIndex {
 function idsOf(call: string, ids: Indices): Uint32Array {
   const must = "must be an array of non-negative integers";
   return indicesOf(`${call}(ids): ids`, ids, (k, id) => new LeastwiseError("invalid-option", `${call}(ids): ids ${must}; ids[${k}] is ${id}`), { must });
-}
-
-/** A mask for the ids that there are now; those that came since are none of it. */
-function grown(mask: Uint8Array, nextId: number): Uint8Array {
-  const all = new Uint8Array(nextId);
-  all.set(mask);
-  return all;
 }
 
 function unpacked(words: Uint32Array, queries: number): Found {

@@ -3,7 +3,7 @@ import { bytesOf, firstNonIndex, isList, taken, type Indices, type Mask } from "
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, given } from "../options.js";
-import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
+import { keysOf, withoutKeys, type Key, type KeyList, type Keys } from "./keys.js";
 
 /**
  * Vectors that a search may find:
@@ -71,9 +71,4 @@ function ofBits(what: string, given: unknown, nextId: number): Uint8Array {
   if (!bits) throw new LeastwiseError("invalid-option", `${what}.bits must be a Uint8Array with a bit for each id, not ${describe(given)}`);
   if (bits.length !== needed) throw new LeastwiseError("data-length", `${what}.bits has ${bits.length} bytes, but ${needed} are needed: a bit for each of ${nextId} ids, those of removed vectors among them`);
   return Uint8Array.from({ length: nextId }, (_, id) => (bits[id >> 3]! >> (id & 7)) & 1);
-}
-
-/** @internal */
-export function withoutKeys(what: string): LeastwiseError {
-  return new LeastwiseError("invalid-option", `${what}: this index was made without keys, and knows its vectors by their ids; make it with compress(points, { keys })`);
 }

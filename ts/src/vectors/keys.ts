@@ -87,3 +87,24 @@ export class Keys {
 
   expectNone(): void { this.#coming = undefined; }
 }
+
+/** @internal */
+export function withoutKeys(what: string): LeastwiseError {
+  return new LeastwiseError("invalid-option", `${what}: this index was made without keys, and knows its vectors by their ids; make it with compress(points, { keys }), or indexBits(lw, vectors, { dim, keys })`);
+}
+
+/** True if an index has a key. @internal */
+export function hasKey(keys: Keys | undefined, key: unknown): boolean {
+  if (!keys) throw withoutKeys("has(key)");
+  return keys.id(keysOf("has(key): key", [key])[0]!) !== undefined;
+}
+
+/** Ids of the vectors with these keys, of which an index has all. @internal */
+export function idsOfKeys(keys: Keys | undefined, named: unknown): Uint32Array {
+  if (!keys) throw withoutKeys("idsOf(keys)");
+  return Uint32Array.from(keysOf("idsOf(keys): keys", named, undefined, true), (key) => {
+    const id = keys.id(key);
+    if (id === undefined) throw new LeastwiseError("index-out-of-range", `idsOf(keys): no vector has the key ${shownValue(key)}`);
+    return id;
+  });
+}

@@ -2,7 +2,7 @@
 import type { F32 } from "../arrays.js";
 import type { Engine } from "../engine.js";
 import { LeastwiseError, reading } from "../errors.js";
-import { describe, shownValue } from "../instruction.js";
+import { describe } from "../instruction.js";
 import type { NativeHits } from "../native.js";
 import { checked, given, hasMethods, REPORTING, takesNoMore, whole } from "../options.js";
 import { remember, whenForgotten } from "../owners.js";
@@ -12,8 +12,8 @@ import type { Tasks } from "../tasks.js";
 import type { Hits, IndexInfo, RangeHits, RangeOptions, SearchOptions } from "../vector-index.js";
 import { CodeLists } from "./code-lists.js";
 import { endsInEnvelope, envelopeBytes, mayBeEnvelope, readEnvelope, spaceOf, type Description } from "./envelope.js";
-import { withoutKeys, type Filter } from "./filter.js";
-import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
+import type { Filter } from "./filter.js";
+import { hasKey, idsOfKeys, type Key, type KeyList, type Keys } from "./keys.js";
 import { metricKind, type Metric, type Space } from "./metric.js";
 import { filtersOf, LIMITS, MOST_OF_CALL, rangeLimit, search, searchRange, type LazyQuery, type Searchable } from "./search.js";
 import { Bytes, truncated, type RandomAccess, type Source } from "./source.js";
@@ -264,20 +264,13 @@ class LazyIndexOf implements LazyIndex {
   has(key: Key): boolean {
     takesNoMore("index.has(key)", 1, arguments);
     this.#alive();
-    if (!this.keys) throw withoutKeys("has(key)");
-    return this.keys.id(keysOf("has(key): key", [key])[0]!) !== undefined;
+    return hasKey(this.keys, key);
   }
 
   idsOf(keys: KeyList): Uint32Array {
     takesNoMore("index.idsOf(keys)", 1, arguments);
     this.#alive();
-    const own = this.keys;
-    if (!own) throw withoutKeys("idsOf(keys)");
-    return Uint32Array.from(keysOf("idsOf(keys): keys", keys, undefined, true), (key) => {
-      const id = own.id(key);
-      if (id === undefined) throw new LeastwiseError("index-out-of-range", `idsOf(keys): no vector has the key ${shownValue(key)}`);
-      return id;
-    });
+    return idsOfKeys(this.keys, keys);
   }
 
   #mustBe(metric: Metric | undefined): void {

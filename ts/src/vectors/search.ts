@@ -126,7 +126,7 @@ async function find(index: Searchable, rows: Floats, { k, probes, effort, signal
     if (loading) [asked, allowed] = [asked.slice(), allowed?.slice()];
     if (loading) await loading;
     const handle = index.handle(), task = index.tasks.call((native) => {
-      const begin = () => native.searchIndex(handle, asked, k, most, beam, allowed && grown(allowed, index));
+      const begin = () => native.searchIndex(handle, asked, k, most, beam, allowed && grown(allowed, index.sizes().nextId));
       if (!exact || !index.byBits?.()) return begin();
       // What a search goes by is settled when it begins.
       native.setIndexSketching(handle, 0);
@@ -140,19 +140,18 @@ async function find(index: Searchable, rows: Floats, { k, probes, effort, signal
   };
   if (filter === undefined) return run(rows, probes, undefined);
   const mask = maskOf(what, filter, nextId, index.keys), clusters = index.clusters();
-  if ((probes ?? ALL_PROBED) >= clusters) return run(rows, probes, grown(mask, index));
+  if ((probes ?? ALL_PROBED) >= clusters) return run(rows, probes, grown(mask, index.sizes().nextId));
   // Queries and filter may be needed again, when their owner may have written to them.
   const own = rows.slice(), allowed = mask.slice(), { width } = index.space;
   const wanted = Math.min(k, allowed.reduce((sum, may) => sum + (may ? 1 : 0), 0));
-  const hits = await run(own, probes, grown(allowed, index));
+  const hits = await run(own, probes, grown(allowed, index.sizes().nextId));
   const short = Array.from({ length: own.length / width }, (_, query) => query).filter((query) => wanted > 0 && hits.ids[query * k + wanted - 1] === NONE);
-  if (short.length > 0) scatter(await run(gathered(own, short, width), clusters, grown(allowed, index)), short, k, hits.ids, hits.distances);
+  if (short.length > 0) scatter(await run(gathered(own, short, width), clusters, grown(allowed, index.sizes().nextId)), short, k, hits.ids, hits.distances);
   return hits;
 }
 
-/** A mask for the ids that there are now; those that came since are none of it. */
-function grown(mask: Uint8Array, index: Searchable): Uint8Array {
-  const { nextId } = index.sizes();
+/** A mask for the ids that there are now; those that came since are none of it. @internal */
+export function grown(mask: Uint8Array, nextId: number): Uint8Array {
   if (mask.length === nextId) return mask;
   const all = new Uint8Array(nextId);
   all.set(mask);
@@ -197,7 +196,7 @@ async function searchWithin(index: Searchable, { rows, norms }: Asked, limit: nu
     for (let first = 0; first < open.length; first += step) {
       const some = open.slice(first, first + step);
       const lengths = norms && Float64Array.from(some, (query) => norms[query]!);
-      const hits = await search(index, { rows: gathered(own, some, width), ...(lengths && { norms: lengths }) }, { ...options, k: most, exact: true, filter: mask && grown(mask, index) });
+      const hits = await search(index, { rows: gathered(own, some, width), ...(lengths && { norms: lengths }) }, { ...options, k: most, exact: true, filter: mask && grown(mask, index.sizes().nextId) });
       by = searched(hits);
       some.forEach((query, row) => {
         const from = row * most;

@@ -10,8 +10,8 @@ import { pointsOf, type Points } from "../points.js";
 import type { Tasks } from "../tasks.js";
 import type { AddOptions, BuildGraphOptions, EvaluateOptions, Hits, IndexEvaluation, IndexInfo, RangeHits, RangeOptions, SaveOptions, SearchOptions, UpsertOptions, VectorIndex } from "../vector-index.js";
 import { envelope, nameOf } from "./envelope.js";
-import { withoutKeys, type Filter } from "./filter.js";
-import { keysOf, type Key, type KeyList, type Keys } from "./keys.js";
+import type { Filter } from "./filter.js";
+import { hasKey, idsOfKeys, keysOf, withoutKeys, type Key, type KeyList, type Keys } from "./keys.js";
 import { metricKind, type Metric, type Space } from "./metric.js";
 import { filtersOf, LIMITS, rangeLimit, search, searchRange, type Searchable } from "./search.js";
 
@@ -251,20 +251,13 @@ export class VectorIndexOf implements VectorIndex {
   has(key: Key): boolean {
     takesNoMore("index.has(key)", 1, arguments);
     this.#alive();
-    if (!this.#keys) throw withoutKeys("has(key)");
-    return this.#keys.id(keysOf("has(key): key", [key])[0]!) !== undefined;
+    return hasKey(this.#keys, key);
   }
 
   idsOf(keys: KeyList): Uint32Array {
     takesNoMore("index.idsOf(keys)", 1, arguments);
     this.#alive();
-    const own = this.#keys;
-    if (!own) throw withoutKeys("idsOf(keys)");
-    return Uint32Array.from(keysOf("idsOf(keys): keys", keys, undefined, true), (key) => {
-      const id = own.id(key);
-      if (id === undefined) throw new LeastwiseError("index-out-of-range", `idsOf(keys): no vector has the key ${shownValue(key)}`);
-      return id;
-    });
+    return idsOfKeys(this.#keys, keys);
   }
 
   reconstruct(ids: Indices): F32 {
