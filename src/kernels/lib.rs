@@ -79,9 +79,9 @@ impl StaticKernel {
         KernelText::linked(text, self.access(), uses)
     }
 
-    /// True for kernels of clusterings and searches, which are in f32 alone.
+    /// True for kernels of clusterings, searches and graphs, which are in f32 alone.
     pub const fn is_of_points(self) -> bool {
-        matches!(self.family(), Family::Clustering | Family::Search)
+        matches!(self.family(), Family::Clustering | Family::Graph | Family::Search)
     }
 
     /// True if there is one for double-floats: there is for all that solvers have.
@@ -113,6 +113,8 @@ impl StaticKernel {
                 | ClusteringAnnealScores
                 | ClusteringAnnealSoften
                 | ClusteringAnnealBlend
+                | GraphWalk
+                | GraphLink
                 | SearchPairwise
                 | SearchEstimate
         );

@@ -3,11 +3,12 @@
 use super::Session;
 use super::compress::{Compress, CompressOptions};
 use super::fetched::Fetching;
+use super::graphs::GraphBuild;
 use super::job::{Job, Progress, Step};
 use super::searches::{Resident, Search};
 use leastwise_anneal::code::Code;
 use leastwise_anneal::file::published::Files;
-use leastwise_anneal::index::graphed::{Building, draw};
+use leastwise_anneal::index::graphed::draw;
 use leastwise_anneal::index::{Coming, Evaluating, Evaluation, Hits, Index, Reader, Sketching, rows_together};
 use leastwise_base::clock::now_ms;
 use leastwise_base::memory::{self, OutOfMemory};
@@ -57,13 +58,10 @@ pub(super) enum IndexJob {
     Found {
         answer: Option<Answer>,
     },
-    BuildGraph {
-        index: u32,
-        building: Box<Building>,
-    },
+    BuildGraph(Box<GraphBuild>),
 }
 
-/// Place where an index is searched.
+/// Place where an index is searched, and its graph is built.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Place {
     /// Batches on a GPU, all else on the CPU.
@@ -90,7 +88,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// The model stays from now on.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.blank = None;
         self.first = Vec::new();
     }
@@ -197,16 +195,7 @@ impl Session {
                     None => Progress::Partly { done: evaluating.done(), total: 1.0 },
                 })
             }
-            IndexJob::BuildGraph { index, building } => {
-                let kept = self.indices.kept(*index)?;
-                if !building.advance(&mut kept.index, deadline)? {
-                    let (done, total) = building.progress();
-                    return Ok(Progress::Partly { done, total });
-                }
-                // Another model would have no graph.
-                kept.settle();
-                Ok(Progress::Values(Vec::new()))
-            }
+            IndexJob::BuildGraph(build) => self.resume_graph(build, deadline),
             IndexJob::Save { index, by_lists: false } => Ok(Progress::Answer(Answer::Bytes(self.indices.get(*index)?.save()))),
             IndexJob::Save { index, .. } => self.resume_saving(*index, deadline),
             IndexJob::Found { answer } => Ok(Progress::Answer(answer.take().ok_or(Error::Internal("an answer was taken twice"))?)),
@@ -276,7 +265,8 @@ impl Session {
                     kept.adding.retain(|other| *other != turn);
                 }
             }
-            IndexJob::Evaluate { .. } | IndexJob::Save { .. } | IndexJob::Found { .. } | IndexJob::BuildGraph { .. } => {}
+            IndexJob::BuildGraph(build) => self.end_graph(*build),
+            IndexJob::Evaluate { .. } | IndexJob::Save { .. } | IndexJob::Found { .. } => {}
         }
     }
 
@@ -378,8 +368,8 @@ impl Session {
     /// A task: makes the index's graph of `degree` neighbours a vector, found by searches with a beam of `effort`; or inserts the vectors that one of
     /// this kind does not have yet.
     pub fn build_index_graph(&mut self, index: u32, degree: Option<u32>, effort: Option<u32>) -> Result<u32, Error> {
-        let building = Box::new(Building::new(self.indices.get(index)?, degree, effort)?);
-        Ok(self.add_task(IndexJob::BuildGraph { index, building }))
+        let build = GraphBuild::new(index, self.indices.get(index)?, degree, effort)?;
+        Ok(self.add_task(IndexJob::BuildGraph(Box::new(build))))
     }
 
     /// A task: adds vectors, all of them at its end, or none. Of several that add to an index none ends before those that were there first, so

@@ -28,6 +28,7 @@ mod differentiation;
 mod evaluations;
 mod fetched;
 mod fits;
+mod graphs;
 mod indices;
 mod job;
 mod lending;

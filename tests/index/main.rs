@@ -4,6 +4,7 @@ use crate::support;
 mod bits;
 mod by_bits;
 mod changes;
+mod built;
 mod codes;
 mod data;
 mod device;

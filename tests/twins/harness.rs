@@ -102,6 +102,12 @@ impl Case {
         self.slots[INDEX] = Some(Slot { kind: Kind::Index, after: vec![None; before.len()], before, scratch: false });
     }
 
+    /// Words of another slot than the table's.
+    pub fn words(&mut self, slot: usize, words: Vec<u32>) {
+        let before: Vec<f64> = words.into_iter().map(f64::from).collect();
+        self.slots[slot] = Some(Slot { kind: Kind::Index, after: vec![None; before.len()], before, scratch: false });
+    }
+
     pub fn before(&self, slot: usize, i: usize) -> f64 {
         self.slots[slot].as_ref().expect("bound before").before[i]
     }

@@ -7,12 +7,16 @@ use super::{Edges, Graph, NONE};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// α² of robust pruning: a candidate is left out if a chosen neighbour is nearer to it by this factor than the node is.
 const SLACK: f32 = 1.15;
 
 /// Share of the vectors that a batch may have.
 const BATCH_SHARE: usize = 50;
+
+/// Candidates for a list that is pruned, the nearest: no more are looked at, so that kernels have room for them.
+pub(super) const MOST_CANDIDATES: usize = 512;
 
 /// Vectors of a task.
 const TASK: usize = 32;
@@ -28,6 +32,11 @@ impl Lists {
     fn new(count: usize, degree: u32) -> Self {
         let stride = degree as usize + (degree as usize).div_ceil(3);
         Self { stride, places: vec![NONE; count * stride], counts: vec![0; count] }
+    }
+
+    /// Places of a node.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
     }
 
     /// Nodes.
@@ -69,30 +78,37 @@ pub struct Plan {
     pub near: Vec<u32>,
 }
 
+impl Plan {
+    /// Lists near to each.
+    pub(super) fn near_count(&self) -> usize {
+        self.near.len() / self.starts.len().max(1)
+    }
+}
+
 /// A graph that is being built.
 pub struct Builder {
-    plan: Plan,
-    whole: Whole,
-    lists: Lists,
+    pub(super) plan: Plan,
+    pub(super) whole: Whole,
+    pub(super) lists: Lists,
     /// Vectors that are still to come, or were inserted, in the order of insertion.
-    order: Vec<u32>,
+    pub(super) order: Vec<u32>,
     removed: u32,
     /// Nodes there were before.
-    before: usize,
+    pub(super) before: usize,
     /// Of `order`: so many are inserted, and the batch ends here.
-    inserted: usize,
-    batch: usize,
+    pub(super) inserted: usize,
+    pub(super) batch: usize,
     /// Of the batch: neighbours found, by vector.
     found: Vec<(u32, Vec<u32>)>,
     /// Edges back, by target; whether they are made, and how many targets are done.
     back: Vec<(u32, Vec<u32>)>,
     is_turned: bool,
     returned: usize,
-    is_shrunk: usize,
+    pub(super) is_shrunk: usize,
     /// Nodes that are reached, once all lists are short.
     reach: Option<Reach>,
     walks: Vec<Walk>,
-    entry: u32,
+    pub(super) entry: u32,
 }
 
 /// A number that looks random, of another.
@@ -153,8 +169,28 @@ impl Builder {
         (self.inserted + self.found.len() / 2, self.order.len())
     }
 
-    fn begin_batch(&mut self) {
-        let most = (self.lists.count() / BATCH_SHARE).max(1);
+    /// Vectors that a batch has at most.
+    pub(super) fn largest_batch(&self) -> usize {
+        (self.lists.count() / BATCH_SHARE).max(1)
+    }
+
+    /// Vectors that are still to be inserted.
+    pub fn left(&self) -> usize {
+        self.order.len() - self.inserted
+    }
+
+    /// Lists of some nodes as a device has them, `each` numbers a node: how many there are, then these.
+    pub(super) fn keep_lists(&mut self, nodes: Range<usize>, read: &[f64], each: usize) {
+        let mut list = Vec::with_capacity(each);
+        for (node, numbers) in nodes.zip(read.chunks_exact(each)) {
+            list.clear();
+            list.extend(numbers[1..][..numbers[0] as usize].iter().map(|&number| number as u32));
+            self.lists.put(node as u32, &list);
+        }
+    }
+
+    pub(super) fn begin_batch(&mut self) {
+        let most = self.largest_batch();
         let doubled = (self.before + self.inserted).clamp(1, most);
         self.batch = self.order.len().min(self.inserted + doubled);
         self.found.clear();
@@ -299,8 +335,8 @@ impl Builder {
 }
 
 /// Nodes that a walk to one begins at: the starts of the lists near to its own, and the entry.
-fn starts_of(plan: &Plan, entry: u32, node: u32) -> impl Iterator<Item = u32> {
-    let near = plan.near.len() / plan.starts.len().max(1);
+pub(super) fn starts_of(plan: &Plan, entry: u32, node: u32) -> impl Iterator<Item = u32> {
+    let near = plan.near_count();
     let list = plan.labels[node as usize] as usize;
     let starts = plan.near[list * near..][..near].iter().map(|&list| plan.starts[list as usize]);
     starts.chain([entry]).filter(move |&start| start != NONE && start != node)
@@ -327,8 +363,9 @@ impl SimdKernel for Search<'_> {
             candidates.clear();
             candidates.extend_from_slice(walk.beam());
             candidates.extend_from_slice(walk.expanded());
-            candidates.retain(|seen| seen.node != node);
             ascending(&mut candidates);
+            candidates.truncate(2 * plan.effort as usize);
+            candidates.retain(|seen| seen.node != node);
             builder.prune(&candidates, &mut chosen);
             found.push((node, chosen.clone()));
         }
@@ -360,6 +397,7 @@ impl SimdKernel for Return<'_> {
                 candidates.clear();
                 candidates.extend(all.iter().map(|&other| Seen::new(builder.whole.distance(*target, other), other)));
                 ascending(&mut candidates);
+                candidates.truncate(MOST_CANDIDATES);
                 builder.prune(&candidates, &mut chosen);
                 all.clone_from(&chosen);
             }

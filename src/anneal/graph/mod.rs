@@ -5,11 +5,12 @@
 //! before the batch, then edges back are added target by target. So its bits depend neither on the number of threads nor on the machine's
 //! clock. In the end all nodes are reached from the starts. Walks begin at the vectors nearest to the anchors that are nearest to the query, where DiskANN begins at one medoid.
 //!
-//! `whole` has the distances that a graph is built by, `bits` those that queries walk by.
+//! `device` has a GPU do the walks and the pruning, of which the same graph comes. `whole` has the distances that a graph is built by, `bits` those that queries walk by.
 
 pub(crate) mod bits;
 pub(crate) mod build;
 pub(crate) mod connect;
+pub mod device;
 pub(crate) mod walk;
 pub(crate) mod whole;
 

@@ -271,6 +271,21 @@ fn estimates(bits: &Bits, asked: &Asked, labels: &Packed, far: &[f32], slots: &[
     distances.extend(slots.iter().map(|&slot| far[labels.get(slot as usize) as usize] + bits.estimate(asked, slot)));
 }
 
+/// Device that inserted a graph's vectors, and why it was the CPU where there is another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Built {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// Reason in words; none where the engine has no other device, or was told to use the CPU.
+    pub reason: Option<String>,
+}
+
+impl Default for Built {
+    fn default() -> Self {
+        Self { backend: "cpu", reason: None }
+    }
+}
+
 /// A graph that is being built, in slices of time. If vectors come or go meanwhile it begins anew.
 pub struct Building {
     degree: u32,
@@ -284,6 +299,8 @@ pub struct Building {
     least: Vec<f32>,
     near: Vec<u32>,
     builder: Option<Builder>,
+    /// Device that inserts vectors, as far as is known.
+    pub by: Built,
 }
 
 impl Building {
@@ -324,14 +341,52 @@ impl Building {
             least: vec![f32::INFINITY; clusters],
             near: Vec::new(),
             builder: None,
+            by: Built::default(),
         })
     }
 
     /// Goes on until the time is up; true when the index has its graph.
     #[inline(never)]
     pub fn advance(&mut self, index: &mut Index, deadline: f64) -> Result<bool, Error> {
-        if index.revision != self.revision {
-            *self = Self::new(index, Some(self.degree), Some(self.effort))?;
+        if !self.prepare(index, deadline)? {
+            return Ok(false);
+        }
+        if !self.builder.as_mut().is_none_or(|builder| builder.advance(|| now_ms() >= deadline)) {
+            return Ok(false);
+        }
+        index.graph = self.builder.take().map(Builder::finish);
+        index.built = Some(std::mem::take(&mut self.by));
+        Ok(true)
+    }
+
+    /// The builder, once it is [prepared](Self::prepare).
+    pub fn builder(&mut self) -> Option<&mut Builder> {
+        self.builder.as_mut()
+    }
+
+    /// True if vectors came or went since it began.
+    pub fn is_stale(&self, index: &Index) -> bool {
+        index.revision != self.revision
+    }
+
+    /// Begins anew.
+    ///
+    /// # Errors
+    /// As [`Building::new`].
+    pub fn restart(&mut self, index: &Index) -> Result<(), Error> {
+        let by = std::mem::take(&mut self.by);
+        *self = Self { by, ..Self::new(index, Some(self.degree), Some(self.effort))? };
+        Ok(())
+    }
+
+    /// Goes on until the time is up with what a builder is made of; true when there is one.
+    #[inline(never)]
+    pub fn prepare(&mut self, index: &Index, deadline: f64) -> Result<bool, Error> {
+        if self.is_stale(index) {
+            self.restart(index)?;
+        }
+        if self.builder.is_some() {
+            return Ok(true);
         }
         let is_late = || now_ms() >= deadline;
         let count = index.count();
@@ -350,24 +405,18 @@ impl Building {
                 return Ok(false);
             }
         }
-        let builder = self.builder.get_or_insert_with(|| {
-            let same = |graph: &&crate::graph::Graph| {
-                graph.degree() == self.degree && graph.effort() == self.effort && graph.removed() <= graph.nodes() / 4
-            };
-            let plan = Plan {
-                degree: self.degree,
-                effort: self.effort,
-                labels: index.stored.labels.iter().collect(),
-                starts: std::mem::take(&mut self.starts),
-                near: std::mem::take(&mut self.near),
-            };
-            Builder::new(plan, std::mem::take(&mut self.whole), index.graph.as_ref().filter(same))
-        });
-        if !builder.advance(is_late) {
-            return Ok(false);
-        }
-        index.graph = self.builder.take().map(Builder::finish);
-        Ok(true)
+        let same = |graph: &&crate::graph::Graph| {
+            graph.degree() == self.degree && graph.effort() == self.effort && graph.removed() <= graph.nodes() / 4
+        };
+        let plan = Plan {
+            degree: self.degree,
+            effort: self.effort,
+            labels: index.stored.labels.iter().collect(),
+            starts: std::mem::take(&mut self.starts),
+            near: std::mem::take(&mut self.near),
+        };
+        self.builder = Some(Builder::new(plan, std::mem::take(&mut self.whole), index.graph.as_ref().filter(same)));
+        Ok(!is_late())
     }
 
     /// Vectors that are done, and all of them.

@@ -74,6 +74,7 @@ pub struct Index {
     sketching: Sketching,
     /// Proximity graph, and the sketches that queries walk by.
     graph: Option<Graph>,
+    built: Option<graphed::Built>,
     drawn: Option<graphed::Drawn>,
     /// Changes so far.
     revision: u64,
@@ -132,6 +133,7 @@ impl Index {
             sketched: false,
             sketching: Sketching::default(),
             graph: None,
+            built: None,
             drawn: None,
             revision: 0,
         }

@@ -145,13 +145,18 @@ impl Index {
     /// The same where the file has so many bytes.
     pub(super) fn info_of(&self, bytes: usize) -> String {
         let graph = self.graph.as_ref().map(|graph| {
-            json!({
+            let mut info = json!({
                 "degree": graph.degree(),
                 "effort": graph.effort(),
                 "vectors": graph.nodes(),
                 "removed": graph.removed(),
                 "bytes": graph.bytes(),
-            })
+            });
+            if let Some(built) = &self.built {
+                info["builtBy"] = built.backend.into();
+                built.reason.iter().for_each(|reason| info["reason"] = reason.as_str().into());
+            }
+            info
         });
         let memory = Some(self.memory());
         let info = Info { bytes: Some(bytes), graph, memory, sketch_bytes: Some(self.sketch_bytes()), ..self.stored_info() };

@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod clustering;
 pub mod descent;
 pub mod fits;
+pub mod graph;
 pub mod line_search;
 pub mod measure;
 pub mod merged;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Folders of kernels that are in f32 alone.
-const SINGLE: [&str; 5] = ["clustering", "fits", "measure", "search", "tensor"];
+const SINGLE: [&str; 6] = ["clustering", "fits", "graph", "measure", "search", "tensor"];
 
 /// A text, and the numbers of the declarations that it needs.
 #[derive(PartialEq, Eq)]

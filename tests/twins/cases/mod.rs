@@ -10,6 +10,7 @@ mod descent;
 mod dogleg;
 mod fits;
 mod gather;
+mod graph;
 mod levenberg;
 mod line_search;
 mod linear;
@@ -161,6 +162,8 @@ pub fn cases(kernel: StaticKernel, size: usize, group: usize, random: &mut Rando
         StaticKernel::ClusteringAnnealSoften => vec![clusters::soften(size, group, random)],
         StaticKernel::ClusteringAnnealBlend => clusters::blend(size, group, random),
         StaticKernel::ClusteringAnnealPairs => clusters::pairs(size, group, random),
+        StaticKernel::GraphWalk => graph::walk(size, group, random),
+        StaticKernel::GraphLink => graph::link(size, group, random),
         StaticKernel::SearchPairwise => search::pairwise(size, group, random),
         StaticKernel::SearchProbe => search::probe(size, group, random),
         StaticKernel::SearchDecode => search::decode(size, random),
