@@ -1,5 +1,6 @@
 // `npm run bench -- graphs [--count=1000000] [--degree=16] [--ratio=0.1]`: searches through a graph beside those through lists, in WebAssembly on one thread: CPU
-// time of one query, recall@10 against exact search, bytes of file and memory, and the time of making it. MiniLM's embeddings (20,000 × 384) if LEASTWISE_DATA
+// time of one query, recall@10 against exact search, bytes of file and memory, and the time of making it. With `--backend=webgpu` or `cuda`: graphs that
+// a GPU builds beside those of the CPU, over the same codes (`--cpu=0` leaves the CPU's out): seconds, recall, and if they are the same file. MiniLM's embeddings (20,000 × 384) if LEASTWISE_DATA
 // names a folder with embeddings/, and `count` vectors of 128 components on a curved surface of 24 dimensions, with noise.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,11 +13,13 @@ const K = 10;
 const HNSW = "FAISS HNSW32, ef 64 (recorded, native): 0.33 ms, recall 0.9861, 117.7 % of f32";
 
 function options(args) {
-  const given = { count: 100_000, degree: 16, ratio: 0.1 };
+  const given = { count: 100_000, degree: 16, ratio: 0.1, cpu: 1, backend: "cpu" };
   for (const arg of args) {
     const [name, value] = arg.replace(/^--/, "").split("=");
-    if (!(name in given) || !(Number(value) > 0)) throw new Error(`graphs has no "${arg}": it has --count=N, --degree=D and --ratio=R of the 128-dimensional vectors`);
-    given[name] = Number(value);
+    if (name === "backend" && ["cpu", "webgpu", "cuda"].includes(value)) given.backend = value;
+    else if (name === "cpu" && ["0", "1"].includes(value)) given.cpu = Number(value);
+    else if (!(name in given) || !(Number(value) > 0)) throw new Error(`graphs has no "${arg}": it has --count=N, --degree=D and --ratio=R of the 128-dimensional vectors, --backend=B and --cpu=0`);
+    else given[name] = Number(value);
   }
   return given;
 }
@@ -91,13 +94,41 @@ async function searched(index, queries, dim, truth, options) {
   return { recall: found / (K * count), cpu: (cpuMs() - began) / count, least, through };
 }
 
+/** An index without a graph. */
+async function coded(lw, points, dim, build) {
+  if (build.trainOn === undefined) return lw.compress(points, { dim, ...build });
+  const count = points.length / dim, index = await lw.compress(points.subarray(0, build.trainOn * dim), { dim, ratio: build.ratio, trainFor: count });
+  for (let first = 0; first < count; first += 50_000) await index.add(points.subarray(first * dim, (first + 50_000) * dim));
+  return index;
+}
+
+/** Graphs of the engine's device and of the CPU, over the same codes. */
+async function compare(lw, points, queries, dim, build, degree, places) {
+  const count = points.length / dim;
+  console.log(`\ncurved surface: ${count} × ${dim}, degree ${degree}, ${JSON.stringify(build)}`);
+  const truth = truthOf(points, queries, dim), made = await coded(lw, points, dim, build), bare = await made.save(), files = [];
+  made.dispose();
+  for (const place of places) {
+    const index = await lw.openIndex(bare), began = cpuMs(), started = performance.now();
+    index.sketches = false;
+    index.searching = place;
+    await index.buildGraph({ degree });
+    const [seconds, cpu] = [performance.now() - started, cpuMs() - began].map((ms) => (ms / 1000).toFixed(2)), { builtBy, reason } = index.info.graph;
+    console.log(`graph on ${place}: ${seconds} s, ${cpu} CPU s of the host; built by ${builtBy}${reason === undefined ? "" : ` (${reason})`}`);
+    index.searching = "cpu";
+    for (const effort of [64, 192]) console.log(`  effort ${effort}: recall@10 ${(await searched(index, queries, dim, truth, { effort })).recall.toFixed(4)}`);
+    files.push(await index.save());
+    index.dispose();
+  }
+  if (files.length > 1) console.log(`the same file: ${Buffer.compare(files[0], files[1]) === 0}`);
+}
+
 async function measure(lw, name, points, queries, dim, build, degree) {
   const count = points.length / dim, raw = 4 * dim;
   console.log(`\n${name}: ${count} × ${dim}, ${queries.length / dim} queries, ${JSON.stringify(build)}`);
   const truth = truthOf(points, queries, dim);
   let began = cpuMs();
-  const index = build.trainOn === undefined ? await lw.compress(points, { dim, ...build }) : await lw.compress(points.subarray(0, build.trainOn * dim), { dim, ratio: build.ratio, trainFor: count });
-  if (build.trainOn !== undefined) for (let first = 0; first < count; first += 50_000) await index.add(points.subarray(first * dim, (first + 50_000) * dim));
+  const index = await coded(lw, points, dim, build);
   console.log(`codes: ${((cpuMs() - began) / 1000).toFixed(1)} CPU s, ${index.info.clusters} clusters, file ${(index.bytes / count).toFixed(1)} B a vector`);
   const show = (what, { recall, cpu, least, through }, bytes) => console.log(`${what.padEnd(22)} ${through.padEnd(6)} recall@10 ${recall.toFixed(4)}  ${cpu.toFixed(3)} CPU ms  ${least.toFixed(3)} ms at least${bytes ? `  ${bytes}` : ""}`);
   const lists = await searched(index, queries, dim, truth, {});
@@ -114,9 +145,15 @@ async function measure(lw, name, points, queries, dim, build, degree) {
 }
 
 export async function graphs(args) {
-  const { count, degree, ratio } = options(args), host = machine();
+  const { count, degree, ratio, backend, cpu } = options(args), host = machine();
   console.log(`${host.cpu}, ${host.cores} cores, load average ${host.loadAverage.toFixed(1)}; node ${host.node}; ${host.commit}; one thread; CPU time, since others use the machine`);
-  const lw = await init({ backend: "cpu" });
+  const lw = await init({ backend }), of128 = { ratio, trainOn: Math.min(count, 65_536) };
+  if (backend !== "cpu") {
+    console.log(`${lw.backend}: ${lw.adapter}`);
+    await compare(lw, surface(count, 128, 1), surface(200, 128, 2), 128, of128, degree, cpu ? ["device", "cpu"] : ["device"]);
+    lw.dispose();
+    return;
+  }
   const folder = process.env.LEASTWISE_DATA && join(process.env.LEASTWISE_DATA, "embeddings");
   if (folder && existsSync(folder)) {
     const read = async (name) => (await openVectors(readFileSync(join(folder, name)))).rows();
@@ -125,5 +162,5 @@ export async function graphs(args) {
     console.log(HNSW);
   } else console.log("LEASTWISE_DATA is not set: it names the folder that holds embeddings/minilm-20k-base.f16.npy");
   const points = surface(count, 128, 1), queries = surface(200, 128, 2);
-  await measure(lw, "curved surface", points, queries, 128, { ratio, trainOn: Math.min(count, 65_536) }, degree);
+  await measure(lw, "curved surface", points, queries, 128, of128, degree);
 }

@@ -29,8 +29,8 @@ for (const backend of BACKENDS) {
     const seen = [];
     assert.equal(await index.buildGraph({ degree: 16, onProgress: (done, total) => seen.push(done / total) }), undefined);
     assert.ok(seen.every((share, at) => share <= 1 && (at === 0 || share >= seen[at - 1])), `${seen}`);
-    const { graph } = index.info;
-    assert.deepEqual({ ...graph, bytes: 0 }, { degree: 16, effort: 96, vectors: COUNT, removed: 0, bytes: 0 });
+    const { graph } = index.info, few = backend === "cpu" ? {} : { reason: "fewer than 4096 vectors to insert" };
+    assert.deepEqual({ ...graph, bytes: 0 }, { degree: 16, effort: 96, vectors: COUNT, removed: 0, bytes: 0, builtBy: "cpu", ...few });
     // 11 bits a neighbour, and the start of every list.
     assert.equal(graph.bytes, COUNT * 16 * 11 / 8 + 4 * 16);
     assert.ok(index.bytes > bytes + graph.bytes && index.bytes < bytes + graph.bytes + 256);
@@ -120,6 +120,41 @@ test("vectors that come, go and are exchanged, with keys and by cosine", async (
   assert.deepEqual([index.info.graph.degree, index.info.graph.removed], [8, 0], "another degree is another graph");
   assert.equal(await find(1801), "v1801");
 });
+
+for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
+  test(`${backend}: the device builds the graph of the CPU, and says so`, async (t) => {
+    const lw = await open(t, { backend }), some = points.subarray(0, 500 * DIM), later = points.subarray(500 * DIM, 620 * DIM);
+    const make = async (searching) => {
+      const index = await lw.compress(some, OPTIONS), built = [];
+      index.searching = searching;
+      for (const added of [[], later]) {
+        await index.add(added);
+        await index.buildGraph({ degree: 8, effort: 24 });
+        const { builtBy, reason } = index.info.graph;
+        built.push(builtBy, reason);
+      }
+      return { index, built };
+    };
+    const [host, device, auto] = [await make("cpu"), await make("device"), await make("auto")];
+    assert.deepEqual(host.built, ["cpu", undefined, "cpu", undefined]);
+    assert.deepEqual(device.built, [backend, undefined, backend, undefined]);
+    const few = "fewer than 4096 vectors to insert";
+    assert.deepEqual(auto.built, ["cpu", few, "cpu", few]);
+    const file = await host.index.save();
+    for (const { index } of [device, auto]) assert.deepEqual(await index.save(), file, "the same graph, edge by edge");
+    const { index } = device;
+    await index.buildGraph({ degree: 8, effort: 24 });
+    assert.deepEqual([index.info.graph.builtBy, index.info.graph.reason], ["cpu", "no vectors to insert"]);
+    await index.buildGraph({ degree: 8, effort: 300 });
+    assert.deepEqual([index.info.graph.builtBy, index.info.graph.effort], ["cpu", 300]);
+    assert.match(index.info.graph.reason, /the graph's beam is 300 vectors, and kernels have room for 256/);
+    const ending = new AbortController();
+    await assert.rejects(index.buildGraph({ degree: 6, effort: 24, signal: ending.signal, onProgress: () => ending.abort(new Error("enough")) }), /enough/);
+    await index.buildGraph({ degree: 6, effort: 24 });
+    assert.deepEqual([index.info.graph.builtBy, index.info.graph.degree], [backend, 6]);
+    assert.equal((await lw.openIndex(await index.save())).info.graph.builtBy, undefined, "no file says it");
+  });
+}
 
 test("one cluster, few vectors, and none that are left", async (t) => {
   const lw = await open(t, { backend: "cpu" });

@@ -258,6 +258,10 @@ export interface IndexInfo {
     readonly removed: number;
     /** Bytes of file and of memory. */
     readonly bytes: number;
+    /** Device that inserted vectors when `buildGraph()` was called last; absent where the graph comes from a file. */
+    readonly builtBy?: "cpu" | "webgpu" | "cuda";
+    /** Why it was the CPU, where the engine has another device; absent otherwise. */
+    readonly reason?: string;
   };
   /** Description of the code. */
   readonly quantization?: { readonly [name: string]: unknown };
@@ -296,7 +300,7 @@ export interface VectorIndex extends Disposable {
   /**
    * Device that searches. `"auto"`, the default: batches of 16 queries and more on a GPU, everything else on the CPU, and on software adapters,
    * which take longer, all of it. `"cpu"`: on the CPU. `"device"`: on the engine's device whatever is possible there. {@link Hits.searchedBy}
-   * says what it was, and {@link Hits.reason} why.
+   * says what it was, and {@link Hits.reason} why. `buildGraph()` goes by it as well: `"auto"` builds graphs of 4,096 new vectors and more on a GPU.
    */
   searching: "auto" | "cpu" | "device";
   /**
@@ -311,7 +315,7 @@ export interface VectorIndex extends Disposable {
    * `effort`. The graph is part of the file.
    *
    * The graph is Vamana's (Subramanya et al., 2019), built in batches that double in size (Manohar et al., 2024): the same for the same calls, whatever
-   * the number of threads. Vectors that are removed leave it at once, and those around are linked instead. Vectors that are added later are compared one
+   * the number of threads, on the CPU or on a GPU. `info.graph.builtBy` says which it was, and `info.graph.reason` why. Vectors that are removed leave it at once, and those around are linked instead. Vectors that are added later are compared one
    * by one; calling this again inserts them, or makes the graph anew if options differ or more than a quarter of it was removed. If vectors come or
    * go while it is made, it begins anew.
    *

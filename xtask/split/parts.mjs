@@ -12,6 +12,7 @@ const RULES = [
   ["", /leastwise_outer::(devices|mixed_precision::(MixedPrecision::begin|refusal))\b/],
   // WGSL, by the folders of `shaders/`.
   ["vectors", /leastwise_kernels::texts::(clustering|search)\b/],
+  ["graph", /leastwise_kernels::texts::graph\b/],
   ["tensors", /leastwise_kernels::texts::tensor\b/],
   ["levels", /leastwise_kernels::texts::two_level\b/],
   ["normals", /leastwise_kernels::texts::mesh\b/],
@@ -31,6 +32,7 @@ const RULES = [
   ["normals", /^engine_(normals|\w+Normals)\b/],
   ["fits", /^engine_(newFits?|fitCapacity|\w+Fits?)\b/],
   ["graph", /leastwise_session::(fetched|merging|bits)\b|leastwise_anneal::(bits|index::(graphed|fetched|merging|changes|by_bits)|graph::(bits|build|walk|whole))\b/],
+  ["graph", /leastwise_session::(fetched|graphs)\b|leastwise_anneal::(index::(graphed|fetched)|graph::(bits|build|device|walk|whole))\b|leastwise_cpu::twins::(graph|(of|in_single)::Graph\w+)\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches|wire::progress::(found|measured|Evaluated|Searched))\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
   ["tensors", /leastwise_tensor::|leastwise_session::(calibration|lending|tensors)\b|leastwise_problem::lending\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
   ["fits", /leastwise_fits::|leastwise_session::(fits|wire::term::fit)\b|leastwise_program::(wgsl::)?fit\b|leastwise_cpu::(block::fit|wasm::(fit|exponential)|twins::(fits|(of|in_single)::Fits\w+))\b|\bModule>?::of_sums\b/],
