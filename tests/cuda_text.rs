@@ -7,6 +7,9 @@
 mod cuda_on_host;
 
 use crate::support::is_full;
+use crate::twins::cases::cases;
+use crate::twins::seed;
+use crate::twins::value::Random;
 use leastwise::device::cpu::half;
 use leastwise::device::cuda::written;
 use leastwise::device::{Access, Limits, PARAM_WORDS, Params, Precision, binding};
@@ -154,4 +157,32 @@ fn kernels_of_halves_have_the_same_bits_as_cuda() {
     let found = played("product_of_halves", &graph, product, &[left, right]);
     let entry = |i: u32| (0..k).map(|l| value(i / n * k + l) * value(l * n + i % n)).sum::<f64>() as f32;
     assert_eq!(found, (0..m * n).map(|i| entry(i).to_bits()).collect::<Vec<_>>());
+}
+
+/// Walks and edges back of graphs, with ties and equal vectors: the words that the twins' cases expect.
+#[test]
+fn kernels_of_graphs_find_the_same_neighbours_as_cuda() {
+    let group_size = Limits::LEAST_GROUP;
+    for kernel in [StaticKernel::GraphWalk, StaticKernel::GraphLink] {
+        let mut random = Random::new(seed(), "graphs as CUDA");
+        // Hubs sort a thousand candidates, which takes long where lanes are threads.
+        let all = cases(kernel, 20, group_size as usize, &mut random).into_iter().filter(|case| !case.name.contains("hubs true"));
+        for (number, case) in all.enumerate() {
+            let text = written(&kernel.text(), Precision::F32, group_size).unwrap_or_else(|error| panic!("{error}"));
+            let [(count, words)] = case.launches() else { panic!("one launch") };
+            let groups = count.div_ceil(group_size);
+            let params = Params { count: *count, grid_width: groups * group_size, zero: 0, group_count: groups, words: *words };
+            let held: Vec<[Vec<u32>; 2]> = text
+                .parameters
+                .iter()
+                .map(|parameter| match *parameter {
+                    wgsl_cuda::Parameter::Uniform { .. } => [(); 2].map(|()| bytemuck::cast::<Params, [u32; 16]>(params).to_vec()),
+                    wgsl_cuda::Parameter::Storage { binding: slot, .. } => case.held(slot as usize).expect("what is bound"),
+                })
+                .collect();
+            let (before, after): (Vec<_>, Vec<_>) = held.into_iter().map(|[before, after]| (before, after)).unzip();
+            let stored = cuda_on_host::play(&format!("{}_{number}", kernel.name()), &text, [groups, 1, 1], &before);
+            assert!(stored == after, "LEASTWISE_TEST_SEED={}, {}, {}", seed(), kernel.name(), case.name);
+        }
+    }
 }

@@ -108,6 +108,20 @@ impl Case {
         self.slots[slot] = Some(Slot { kind: Kind::Index, after: vec![None; before.len()], before, scratch: false });
     }
 
+    /// Launches: items, and the words of arguments.
+    pub fn launches(&self) -> &[(u32, [u32; PARAM_WORDS])] {
+        &self.dispatches
+    }
+
+    /// The words of a slot as a device in f32 holds them, before and after; of reals that are written nothing is said.
+    pub fn held(&self, slot: usize) -> Option<[Vec<u32>; 2]> {
+        let slot = self.slots[slot].as_ref()?;
+        let word = |value: f64| if slot.kind == Kind::Index { value as u32 } else { (value as f32).to_bits() };
+        let before: Vec<u32> = slot.before.iter().copied().map(word).collect();
+        let after = slot.after.iter().zip(&before).map(|(after, before)| after.as_ref().map_or(*before, |after| word(after.value)));
+        Some([before.clone(), after.collect()])
+    }
+
     pub fn before(&self, slot: usize, i: usize) -> f64 {
         self.slots[slot].as_ref().expect("bound before").before[i]
     }

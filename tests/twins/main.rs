@@ -6,11 +6,11 @@
 //! `LEASTWISE_TEST_SEED=… cargo test --test twins` has the same input again. With `-- --nocapture`, the largest error
 //! of every kernel is printed.
 
-mod cases;
-mod harness;
+pub mod cases;
+pub mod harness;
 mod semidefinite;
 mod special;
-mod value;
+pub mod value;
 
 use crate::support::{is_full, repeated};
 use cases::cases;

@@ -25,6 +25,9 @@ const _: () = assert!(2 * WIDEST as usize == MOST_CANDIDATES, "a workgroup keeps
 /// Products of numbers in one recording: what the slowest GPU does in well under the second after which systems think that it hangs.
 const WORK: u64 = 1 << 33;
 
+/// Workgroups of one dispatch, whose invocations are counted in 32 bits.
+const GROUPS: u64 = 1 << 22;
+
 /// Words that one recording uploads, or reads, of what has a place for every vector.
 const WORDS: usize = 1 << 20;
 
@@ -236,7 +239,7 @@ impl OnDevice {
     fn some(left: u32, of_each: u64, work: u64) -> u32 {
         let room = WORK.saturating_sub(work) / of_each.max(1);
         let least = u64::from(work == 0);
-        room.max(least).min(u64::from(left)) as u32
+        room.max(least).min(u64::from(left)).min(GROUPS) as u32
     }
 
     /// Products of a walk to a vector and of pruning, at most: one expansion for each of the beam, a comparison of each chosen one with half of the
