@@ -181,4 +181,3 @@ fn what_has_no_room_is_refused_in_words() {
         assert!(words.contains(why), "{words}");
     }
 }
-
