@@ -90,7 +90,7 @@ fn devices_build_the_graph_of_the_cpu() {
         (500, 17, 9, 8, 24),
         (300, 100, 5, 16, 40),
         (250, 130, 4, 64, 100),
-        (600, 24, 24, 32, 96),
+        (350, 24, 24, 32, 96),
     ];
     for (number, (count, dim, clusters, degree, effort)) in cases.into_iter().enumerate() {
         let seed = super::data::fresh() + number as u64;
