@@ -3,7 +3,7 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test suite index::built`
 
 use super::data::{Random, kmeans, mixture};
-use super::support::{SharedDevice, is_full, shared_device};
+use super::support::{SharedDevice, is_full, shared_device, shared_gpu};
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::graph::device::{Next, OnDevice};
@@ -11,6 +11,7 @@ use leastwise::anneal::index::Index;
 use leastwise::anneal::index::graphed::Building;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Command, Device, Limits, Precision, Recording};
+use leastwise::session::{Answer, Progress, Session};
 
 fn gpu(limits: Limits) -> SharedDevice {
     shared_device(Some(limits))
@@ -180,4 +181,66 @@ fn what_has_no_room_is_refused_in_words() {
         let words = refused(limits, degree, effort);
         assert!(words.contains(why), "{words}");
     }
+}
+
+/// Goes on until a task is over; the bytes, if it was a file's.
+fn ended(session: &mut Session, task: u32) -> Vec<u8> {
+    loop {
+        match session.resume(task, f64::INFINITY).expect("a task that ends well") {
+            Progress::Waiting(signal) => session.device_mut().block_on(&signal).expect("a device"),
+            Progress::Answer(Answer::Bytes(bytes)) => return bytes,
+            Progress::Values(_) => return Vec::new(),
+            _ => {}
+        }
+    }
+}
+
+fn saved(session: &mut Session, index: u32) -> Vec<u8> {
+    let task = session.save_index(index, false).expect("a task");
+    ended(session, task)
+}
+
+fn opened(session: &mut Session, file: &[u8], place: &str) -> u32 {
+    let index = session.open_index(file).expect("an index");
+    session.set_index_searching(index, place).expect("a place");
+    index
+}
+
+#[test]
+fn sessions_build_where_they_are_told_and_say_where_it_was() {
+    let (dim, points) = (9, mixture(400, 9, 4, 5));
+    let file = index_of(&points, dim, 6).save();
+    let expected = |gone: &[u32]| {
+        let mut index = Index::open(&file).expect("an index");
+        index.remove(gone);
+        build(&mut index, 6, 20);
+        index.save()
+    };
+    let mut session = shared_gpu(Some(Limits::WEBGPU));
+    let empty = session.counters().bytes_live;
+    let few = Some("fewer than 4096 vectors to insert");
+    for (place, by, reason) in [("device", "webgpu", None), ("cpu", "cpu", None), ("auto", "cpu", few)] {
+        let index = opened(&mut session, &file, place);
+        let task = session.build_index_graph(index, Some(6), Some(20)).expect("a task");
+        ended(&mut session, task);
+        let info: serde_json::Value = serde_json::from_str(&session.index_info(index).expect("its info")).expect("JSON");
+        let graph = &info["graph"];
+        assert_eq!((graph["builtBy"].as_str(), graph["reason"].as_str()), (Some(by), reason), "{place}");
+        assert!(saved(&mut session, index) == expected(&[]), "{place}");
+        session.free_index(index);
+    }
+    // One is dropped on its way, one begins anew since vectors went, and one loses its index.
+    let index = opened(&mut session, &file, "device");
+    let tasks = [0, 1, 2].map(|_| session.build_index_graph(index, Some(6), Some(20)).expect("a task"));
+    for task in tasks {
+        while !matches!(session.resume(task, f64::INFINITY).expect("a slice"), Progress::Waiting(_)) {}
+    }
+    assert!(session.counters().bytes_live > empty);
+    session.cancel(tasks[0]);
+    session.remove_from_index(index, &[3, 5, 77]).expect("they were there");
+    ended(&mut session, tasks[1]);
+    assert!(saved(&mut session, index) == expected(&[3, 5, 77]));
+    session.free_index(index);
+    assert_eq!(session.resume(tasks[2], f64::INFINITY).err().expect("its index is gone").code(), "disposed");
+    assert_eq!(session.counters().bytes_live, empty, "nothing of them is left");
 }
