@@ -25,7 +25,7 @@ enum Stage {
     Host,
     Device {
         on: Box<OnDevice>,
-        play: Option<Play>,
+        play: Option<Box<Play>>,
         readback: Vec<f64>,
     },
 }
@@ -124,7 +124,7 @@ impl Session {
         let builder = building.builder().ok_or(Error::Internal("a graph is built of nothing"))?;
         let left = builder.left();
         match on.advance(builder, readback) {
-            Next::Run(recording) => *play = Some(device.start(recording)),
+            Next::Run(recording) => *play = Some(Box::new(device.start(recording))),
             Next::Done => self.leave_device(build),
         }
         let is_further = build.building.builder().is_some_and(|builder| builder.left() < left);
