@@ -170,3 +170,17 @@ fn words_that_no_kernel_may_have_are_absent() {
         }
     }
 }
+
+/// Room in workgroup memory is a constant in the text of a kernel, and a limit on the host.
+#[test]
+fn graphs_of_kernels_have_the_limits_of_the_host() {
+    use leastwise::anneal::graph::device::{LONGEST, MOST_NEIGHBOURS, MOST_PLACES, WIDEST};
+    let choose = include_str!("../shaders/graph/shared/choose.wgsl");
+    for (name, value) in [("longest", LONGEST / 4), ("most_neighbours", MOST_NEIGHBOURS as usize), ("most_places", MOST_PLACES)] {
+        assert!(choose.contains(&format!("const {name}: u32 = {value}u;")), "{name} is not {value}");
+    }
+    let slack = leastwise::anneal::graph::device::SLACK;
+    assert!(choose.contains(&format!("const slack: real = {slack};")) && leastwise::cpu::twins::graph::SLACK == slack);
+    assert!(include_str!("../shaders/graph/walk.wgsl").contains(&format!("const widest: u32 = {WIDEST}u;")));
+    assert!(include_str!("../shaders/graph/link.wgsl").contains(&format!("const kept: u32 = {}u;", 2 * WIDEST)));
+}

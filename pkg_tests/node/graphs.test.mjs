@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { decaying, nearest, recallOf } from "../problems/vectors.mjs";
 import { BACKENDS, open, rejects } from "./support.mjs";
 
+const SOFTWARE = /swiftshader|llvmpipe|lavapipe/i;
 const DIM = 32, COUNT = 2000, K = 10;
 const points = decaying(COUNT, DIM), queries = decaying(40, DIM, { seed: 2 });
 const exact = nearest(points, queries, DIM, K), one = queries.subarray(0, DIM);
@@ -153,6 +154,32 @@ for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
     await index.buildGraph({ degree: 6, effort: 24 });
     assert.deepEqual([index.info.graph.builtBy, index.info.graph.degree], [backend, 6]);
     assert.equal((await lw.openIndex(await index.save())).info.graph.builtBy, undefined, "no file says it");
+  });
+}
+
+for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
+  test(`${backend}: thousands of vectors are a GPU's, unless it is software; nothing of a build stays on it`, async (t) => {
+    const lw = await open(t, { backend, fresh: true }), count = 5000, dim = 20, many = decaying(count, dim, { seed: 5 });
+    const file = await (await lw.compress(many, { dim, code: "int8", clusters: 16 })).save();
+    const live = () => lw.counters().bytesLive, before = live(), files = [];
+    for (const searching of ["cpu", "auto"]) {
+      const index = await lw.openIndex(file);
+      index.searching = searching;
+      await index.buildGraph({ degree: 12, effort: 32 });
+      const { builtBy, reason } = index.info.graph;
+      const is = searching === "cpu" ? ["cpu", undefined] : SOFTWARE.test(lw.adapter) ? ["cpu", "the adapter is software, which takes longer"] : [backend, undefined];
+      assert.deepEqual([builtBy, reason], is);
+      assert.equal(live(), before);
+      files.push(await index.save());
+      index.dispose();
+    }
+    assert.deepEqual(files[1], files[0], "the same graph, edge by edge");
+    // An index that goes while the device builds takes the build with it.
+    const index = await lw.openIndex(file);
+    index.searching = "device";
+    const building = index.buildGraph({ degree: 12, effort: 32, onProgress: () => index.dispose() });
+    await rejects(building, "disposed", /disposed/);
+    assert.equal(live(), before);
   });
 }
 

@@ -18,9 +18,9 @@ pub(super) struct GraphBuild {
     stage: Stage,
 }
 
-/// Who inserts the vectors.
+/// Place where vectors are inserted.
 enum Stage {
-    /// As soon as it is known what there is to be inserted.
+    /// None, until it is known what there is to be inserted.
     Undecided,
     Host,
     Device {
@@ -31,7 +31,7 @@ enum Stage {
 }
 
 impl GraphBuild {
-    /// Of this index, which has that number.
+    /// A build of this index, which has that number.
     ///
     /// # Errors
     /// As [`Building::new`].
@@ -71,7 +71,10 @@ impl Session {
                     Err(error @ Error::Device(DeviceError::OutOfMemory { .. })) => {
                         self.leave_device(build);
                         build.building.by = Built { reason: Some(error.to_string()), ..Built::default() };
-                        build.building.restart(self.indices.get(build.index)?)?;
+                        // Lists are on the device, and gone with it, from the first batch on.
+                        if !build.building.builder().is_some_and(|builder| builder.is_fresh()) {
+                            build.building.restart(self.indices.get(build.index)?)?;
+                        }
                     }
                     Err(error) => return Err(error),
                 },

@@ -3,12 +3,15 @@
 //! `VK_ICD_FILENAMES=/usr/lib/chromium/vk_swiftshader_icd.json XDG_RUNTIME_DIR=/tmp cargo test --test suite index::built`
 
 use super::data::{Random, kmeans, mixture};
+use super::graphs::GRAPH;
 use super::support::{SharedDevice, is_full, shared_device, shared_gpu};
 use super::{of_bits, options};
 use leastwise::anneal::code::Code;
-use leastwise::anneal::graph::device::{Next, OnDevice};
+use leastwise::anneal::file::INDEX;
+use leastwise::anneal::graph::device::{Next, OnDevice, Portions};
 use leastwise::anneal::index::Index;
 use leastwise::anneal::index::graphed::Building;
+use leastwise::base::container;
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Command, Device, Limits, Precision, Recording};
 use leastwise::session::{Answer, Progress, Session};
@@ -40,12 +43,16 @@ fn reads(recording: &Recording) -> usize {
     recording.commands.iter().filter(|command| matches!(command, Command::Read { .. })).count()
 }
 
-/// Builds on a device; nothing is left there. How many recordings read, and in how many batches vectors were inserted.
+/// Builds on a device; nothing is left there. Recordings that read, and batches in which vectors were inserted.
 fn build_on(device: &mut Device, index: &mut Index, degree: u32, effort: u32) -> (usize, usize) {
+    build_in(Portions::default(), device, index, degree, effort)
+}
+
+fn build_in(portions: Portions, device: &mut Device, index: &mut Index, degree: u32, effort: u32) -> (usize, usize) {
     let before = device.counters().bytes_live;
     let mut building = building(index, degree, effort);
     let builder = building.builder().expect("a builder");
-    let mut on = OnDevice::new(device, builder).expect("room on the device");
+    let mut on = OnDevice::in_portions(device, builder, portions).expect("room on the device");
     let (mut readback, mut readbacks, mut batches) = (Vec::new(), 0, 0);
     loop {
         let left = builder.left();
@@ -103,6 +110,76 @@ fn devices_build_the_graph_of_the_cpu() {
             let limits = if number % 2 == 0 { Limits::SMALL } else { Limits::WEBGPU };
             agree(&format!("{what}, on the adapter"), &mut gpu(limits), &points, dim, clusters, degree, effort);
         }
+    }
+}
+
+/// Recordings of three walks, dispatches of two workgroups, and uploads of a few vectors.
+#[test]
+fn recordings_of_any_size_make_the_same_graph() {
+    let (dim, degree, effort, seed) = (24, 8, 32, super::data::fresh());
+    let points = mixture(600, dim, 5, seed);
+    let mut expected = index_of(&points[..400 * dim], dim, 7);
+    build(&mut expected, degree, effort);
+    let before = expected.save();
+    expected.add(&points[400 * dim..]).expect("ids");
+    build(&mut expected, degree, effort);
+    let walk = (dim * effort as usize * (11 + degree as usize)) as u64;
+    for portions in [
+        Portions { work: 3 * walk, words: 64, ..Portions::default() },
+        Portions { groups: 2, words: 1, ..Portions::default() },
+        Portions { work: 1, ..Portions::default() },
+    ] {
+        for mut device in [gpu(Limits::SMALL), twins(Limits::WEBGPU).into()] {
+            let mut index = Index::open(&before).expect("an index");
+            index.add(&points[400 * dim..]).expect("ids");
+            let (readbacks, batches) = build_in(portions, &mut device, &mut index, degree, effort);
+            assert!(index.graph() == expected.graph(), "seed {seed}, {portions:?}");
+            assert!(readbacks > batches, "{readbacks} readbacks of {batches} batches");
+        }
+    }
+}
+
+/// Products up to 4096 · 127², which f32 rounds, and rows that are loaded in several turns.
+#[test]
+fn long_vectors_agree() {
+    for (count, dim) in [(200, 1100), (100, 2000), (60, 4096)] {
+        let seed = super::data::fresh();
+        let mut random = Random(seed);
+        let points: Vec<f32> = (0..count * dim).map(|_| [1.0, -1.0, 0.97, 0.5][random.below(4)]).collect();
+        let what = format!("seed {seed}, {count} × {dim}");
+        for mut device in [gpu(Limits::SMALL), twins(Limits::WEBGPU).into()] {
+            agree(&what, &mut device, &points, dim, 3, 8, 24);
+        }
+    }
+}
+
+/// A file may name a neighbour over and over; the graph that goes on from it is the same everywhere.
+#[test]
+fn files_that_repeat_neighbours_go_on_alike() {
+    let (dim, clusters) = (13, 6);
+    let points = mixture(640, dim, 5, super::data::fresh());
+    let mut index = index_of(&points[..600 * dim], dim, clusters);
+    build(&mut index, 8, 24);
+    let file = index.save();
+    let mut sections = container::read(&INDEX, &file).expect("sections");
+    let rows = sections.iter_mut().find(|section| section.kind == GRAPH).expect("the graph").bytes.to_mut();
+    let first = 16 + 4 * index.clusters();
+    // Neighbour 0, eight times.
+    let end = first + (rows.len() - first) * 3 / 4;
+    rows[first..end].fill(0);
+    let file = container::write(&INDEX, &sections);
+    let grown = |device: Option<&mut Device>| {
+        let mut index = Index::open(&file).expect("an index");
+        index.add(&points[600 * dim..]).expect("ids");
+        match device {
+            Some(device) => drop(build_on(device, &mut index, 8, 24)),
+            None => build(&mut index, 8, 24),
+        }
+        index
+    };
+    let expected = grown(None);
+    for mut device in [gpu(Limits::WEBGPU), twins(Limits::SMALL).into()] {
+        assert!(grown(Some(&mut device)).graph() == expected.graph());
     }
 }
 
@@ -181,6 +258,15 @@ fn what_has_no_room_is_refused_in_words() {
         let words = refused(limits, degree, effort);
         assert!(words.contains(why), "{words}");
     }
+}
+
+#[test]
+fn longer_vectors_than_kernels_have_room_for_are_refused() {
+    let points = mixture(20, 4097, 2, 11);
+    let index = index_of(&points, 4097, 2);
+    let mut building = building(&index, 4, 8);
+    let error = OnDevice::new(&mut twins(Limits::WEBGPU), building.builder().expect("a builder")).map(|_| ()).expect_err("no room");
+    assert!(error.to_string().contains("the graph's vectors have 4097 components, and kernels have room for 4096"), "{error}");
 }
 
 /// Goes on until a task is over; the bytes, if it was a file's.

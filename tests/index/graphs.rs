@@ -13,7 +13,7 @@ const DIM: usize = 40;
 const COUNT: usize = 3000;
 
 /// Kind of the graph's section.
-const GRAPH: u32 = 12;
+pub const GRAPH: u32 = 12;
 
 fn points() -> Vec<f32> {
     mixture(COUNT, DIM, 12, 31)

@@ -260,7 +260,7 @@ export interface IndexInfo {
     readonly bytes: number;
     /** Device that inserted vectors when `buildGraph()` was called last; absent where the graph comes from a file. */
     readonly builtBy?: "cpu" | "webgpu" | "cuda";
-    /** Why it was the CPU, where the engine has another device; absent otherwise. */
+    /** Why it was the CPU, where the engine has another device and `searching` is not `"cpu"`; absent otherwise. */
     readonly reason?: string;
   };
   /** Description of the code. */

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// α² of robust pruning: a candidate is left out if a chosen neighbour is nearer to it by this factor than the node is.
-const SLACK: f32 = 1.15;
+pub const SLACK: f32 = 1.15;
 
 /// Share of the vectors that a batch may have.
 const BATCH_SHARE: usize = 50;
@@ -28,9 +28,14 @@ pub struct Lists {
     counts: Vec<u32>,
 }
 
+/// Places of a list, of so many neighbours in the end.
+pub(super) const fn stride_of(degree: u32) -> usize {
+    degree as usize + (degree as usize).div_ceil(3)
+}
+
 impl Lists {
     fn new(count: usize, degree: u32) -> Self {
-        let stride = degree as usize + (degree as usize).div_ceil(3);
+        let stride = stride_of(degree);
         Self { stride, places: vec![NONE; count * stride], counts: vec![0; count] }
     }
 
@@ -111,6 +116,18 @@ pub struct Builder {
     pub(super) entry: u32,
 }
 
+/// Numbers in their order, each where it comes first.
+fn without_repeats(numbers: &mut [u32]) -> &[u32] {
+    let mut distinct = 0;
+    for place in 0..numbers.len() {
+        if !numbers[..distinct].contains(&numbers[place]) {
+            numbers[distinct] = numbers[place];
+            distinct += 1;
+        }
+    }
+    &numbers[..distinct]
+}
+
 /// A number that looks random, of another.
 fn hashed(number: u32) -> u64 {
     let mut bits = u64::from(number).wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -130,7 +147,9 @@ impl Builder {
             for node in 0..graph.nodes() {
                 neighbours.clear();
                 graph.extend(node, &mut neighbours);
-                lists.put(node, &neighbours);
+                // A file may name a neighbour twice; beams, here and on devices, have room for each once.
+                let distinct = without_repeats(&mut neighbours);
+                lists.put(node, distinct);
             }
             for (start, old) in plan.starts.iter_mut().zip(graph.starts()).filter(|(_, old)| **old != NONE) {
                 *start = *old;
@@ -172,6 +191,11 @@ impl Builder {
     /// Vectors that a batch has at most.
     pub(super) fn largest_batch(&self) -> usize {
         (self.lists.count() / BATCH_SHARE).max(1)
+    }
+
+    /// True while no vector was inserted: the lists are those of the graph before.
+    pub fn is_fresh(&self) -> bool {
+        self.inserted == 0
     }
 
     /// Vectors that are still to be inserted.

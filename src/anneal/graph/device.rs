@@ -2,11 +2,12 @@
 //!
 //! Vectors, in bytes, and lists stay on the device. For every batch the host uploads its vectors with the starts of their walks, reads
 //! the neighbours that were found, sorts the edges back by their targets, and uploads them; lists are linked and pruned there, before the next
-//! batch's walks, in the same recording where that is short. So a batch has one readback. Whatever depends on the order of
+//! batch's walks, in the same recording where that is short. So a batch has one readback; its edges are sorted, and uploaded, in one slice of time. Whatever depends on the order of
 //! insertion, on batches and on what is reached in the end is [`Builder`]'s, which builds the same graph without a device.
 
-use super::NONE;
-use super::build::{Builder, MOST_CANDIDATES, starts_of};
+pub use super::build::SLACK;
+use super::build::{Builder, MOST_CANDIDATES, starts_of, stride_of};
+use super::{DEGREES, NONE, STARTS};
 use crate::buffers::Buffers;
 use leastwise_device::{Arguments, BufferId, Command, Device, Limits, Recording, Slice, StaticKernels};
 use leastwise_error::Error;
@@ -16,25 +17,42 @@ use std::sync::Arc;
 /// Vectors to be inserted that are worth a GPU's while: the first batches are a round trip each, however few vectors they have.
 pub const FEWEST: usize = 4096;
 
-/// Beam, and components of a vector, that workgroups have room for (`shaders/graph/`).
-const WIDEST: u32 = 256;
-const LONGEST: usize = 4096;
+/// Beam, components of a vector, neighbours, and places of a list that workgroups have room for (`shaders/graph/`; `tests/shaders.rs` compares).
+pub const WIDEST: u32 = 256;
+/// Components.
+pub const LONGEST: usize = 4096;
+/// Neighbours.
+pub const MOST_NEIGHBOURS: u32 = 128;
+/// Places of a list, or starts of a walk.
+pub const MOST_PLACES: usize = 176;
 
 const _: () = assert!(2 * WIDEST as usize == MOST_CANDIDATES, "a workgroup keeps as many candidates for either kernel");
+const _: () = assert!(DEGREES.end - 1 <= MOST_NEIGHBOURS, "a workgroup has room for the neighbours of a vector");
+const _: () = assert!(stride_of(DEGREES.end - 1) <= MOST_PLACES && STARTS < MOST_PLACES, "a workgroup has room for a list, and for starts");
 
-/// Products of numbers in one recording: what the slowest GPU does in well under the second after which systems think that it hangs.
-const WORK: u64 = 1 << 33;
+/// Bounds of one recording.
+#[derive(Clone, Copy, Debug)]
+pub struct Portions {
+    /// Products of numbers.
+    pub work: u64,
+    /// Workgroups of one dispatch.
+    pub groups: u64,
+    /// Words that are uploaded, or read, of a table with a place for every vector.
+    pub words: usize,
+}
 
-/// Workgroups of one dispatch, whose invocations are counted in 32 bits.
-const GROUPS: u64 = 1 << 22;
-
-/// Words that one recording uploads, or reads, of what has a place for every vector.
-const WORDS: usize = 1 << 20;
+impl Default for Portions {
+    /// So much work as the slowest GPU does in well under the second after which systems think that it hangs; workgroups whose invocations are counted in
+    /// 32 bits; 4 MB.
+    fn default() -> Self {
+        Self { work: 1 << 33, groups: 1 << 22, words: 1 << 20 }
+    }
+}
 
 /// Words of a target in a table of edges back.
 const HEAD: usize = 4;
 
-/// What to do next.
+/// Step of a build.
 pub enum Next {
     /// Play it, and come back with what it read.
     Run(Recording),
@@ -42,15 +60,15 @@ pub enum Next {
     Done,
 }
 
-/// The vectors and lists that go on from here.
+/// Place in a build.
 enum Stage {
     Rows(usize),
     Lists(usize),
-    /// Walks of a batch.
+    /// Walks of a batch, from this one on.
     Search(u32),
-    /// What a batch's walks found.
+    /// Neighbours that a batch's walks found.
     Found,
-    /// So many of the batch's targets.
+    /// Targets of a batch, of which so many are done.
     Link {
         done: u32,
         targets: u32,
@@ -67,6 +85,7 @@ enum Stage {
 /// A build on a device.
 pub struct OnDevice {
     kernels: StaticKernels,
+    portions: Portions,
     group_size: u32,
     /// Words of a vector, places of a list, starts of a walk.
     words: u32,
@@ -87,6 +106,14 @@ impl OnDevice {
     /// # Errors
     /// [`Error::Limits`] where kernels or buffers have no room for it, and [`Error::Device`].
     pub fn new(device: &mut Device, builder: &Builder) -> Result<Self, Error> {
+        Self::in_portions(device, builder, Portions::default())
+    }
+
+    /// [`OnDevice::new`] with other bounds of a recording, which change no graph.
+    ///
+    /// # Errors
+    /// As [`OnDevice::new`].
+    pub fn in_portions(device: &mut Device, builder: &Builder, portions: Portions) -> Result<Self, Error> {
         let Limits { binding_bytes, buffer_bytes, group_size, .. } = device.limits();
         let most = (binding_bytes.min(buffer_bytes) / 4).min(1 << 30);
         let (count, degree, effort) = (builder.lists.count() as u64, u64::from(builder.plan.degree), builder.plan.effort);
@@ -119,6 +146,7 @@ impl OnDevice {
         let [of_rows, of_lists, of_scales, of_table] = sizes.map(|(_, len)| len as u32);
         Ok(Self {
             kernels,
+            portions,
             group_size,
             words: words as u32,
             places: places as u32,
@@ -145,7 +173,7 @@ impl OnDevice {
         loop {
             match self.stage {
                 Stage::Rows(from) => {
-                    let to = count.min(from + WORDS.div_ceil(self.words as usize));
+                    let to = count.min(from + self.portions.words.div_ceil(self.words as usize));
                     self.stage = if to < count { Stage::Rows(to) } else { Stage::Lists(0) };
                     self.upload_rows(builder, from, to, &mut commands);
                     return Next::Run(Recording { commands });
@@ -163,7 +191,7 @@ impl OnDevice {
                 Stage::Search(done) => {
                     let batch = (builder.batch - builder.inserted) as u32;
                     let of_each = self.work_of_walk(builder);
-                    let some = Self::some(batch - done, of_each, work);
+                    let some = self.some(batch - done, of_each, work);
                     if some == 0 {
                         return Next::Run(Recording { commands });
                     }
@@ -189,7 +217,7 @@ impl OnDevice {
                 }
                 Stage::Link { done, targets, sources } => {
                     let of_each = self.work_of_link(builder);
-                    let some = Self::some(targets - done, of_each, work);
+                    let some = self.some(targets - done, of_each, work);
                     if some == 0 {
                         return Next::Run(Recording { commands });
                     }
@@ -201,7 +229,7 @@ impl OnDevice {
                     }
                 }
                 Stage::Shrink(from) => {
-                    let most = Self::some(u32::MAX, self.work_of_link(builder), 0).min(self.table.len / HEAD as u32);
+                    let most = self.some(u32::MAX, self.work_of_link(builder), 0).min(self.table.len / HEAD as u32);
                     let to = count.min(from + most as usize);
                     self.stage = if to < count { Stage::Shrink(to) } else { Stage::Read { from: 0, to: 0 } };
                     let heads = (from as u32..to as u32).flat_map(|node| [node, NONE, 0, 0]).collect();
@@ -232,14 +260,14 @@ impl OnDevice {
     }
 
     fn lists_together(&self) -> usize {
-        (WORDS / (self.places as usize + 1)).max(1)
+        (self.portions.words / (self.places as usize + 1)).max(1)
     }
 
-    /// How many of these, of so much work each, a recording has room for; at least one in one that has none yet.
-    fn some(left: u32, of_each: u64, work: u64) -> u32 {
-        let room = WORK.saturating_sub(work) / of_each.max(1);
+    /// Share of these, of so much work each, that a recording has room for; at least one in one that has none yet.
+    fn some(&self, left: u32, of_each: u64, work: u64) -> u32 {
+        let room = self.portions.work.saturating_sub(work) / of_each.max(1);
         let least = u64::from(work == 0);
-        room.max(least).min(u64::from(left)).min(GROUPS) as u32
+        room.max(least).min(u64::from(left)).min(self.portions.groups) as u32
     }
 
     /// Products of a walk to a vector and of pruning, at most: one expansion for each of the beam, a comparison of each chosen one with half of the

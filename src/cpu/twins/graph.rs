@@ -8,7 +8,7 @@ use std::ops::Range;
 const NO_NODE: u32 = u32::MAX;
 
 /// α² of robust pruning.
-const SLACK: f32 = 1.15;
+pub const SLACK: f32 = 1.15;
 
 /// Candidates for a list with too many.
 const KEPT: usize = 512;
