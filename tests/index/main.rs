@@ -2,9 +2,9 @@
 
 use crate::support;
 mod bits;
+mod built;
 mod by_bits;
 mod changes;
-mod built;
 mod codes;
 mod data;
 mod device;

@@ -6,11 +6,9 @@ use super::whole::Whole;
 use super::{Edges, Graph, NONE};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
+pub use leastwise_cpu::twins::graph::SLACK;
 use std::collections::BTreeSet;
 use std::ops::Range;
-
-/// α² of robust pruning: a candidate is left out if a chosen neighbour is nearer to it by this factor than the node is.
-pub const SLACK: f32 = 1.15;
 
 /// Share of the vectors that a batch may have.
 const BATCH_SHARE: usize = 50;

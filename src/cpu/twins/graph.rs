@@ -7,7 +7,7 @@ use std::ops::Range;
 
 const NO_NODE: u32 = u32::MAX;
 
-/// α² of robust pruning.
+/// α² of robust pruning: a candidate is left out if a chosen neighbour is nearer to it by this factor than the node is.
 pub const SLACK: f32 = 1.15;
 
 /// Candidates for a list with too many.
