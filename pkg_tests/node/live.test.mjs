@@ -147,7 +147,9 @@ for (const backend of BACKENDS) {
     for (let frame = 0; frame < 30; frame++) {
       const told = solver.advance({ iterations: 1, budgetMs: 8 });
       if (lw.backend === "cpu") assert.ok(told.accepted + told.rejected <= frame + 1 && told.unfinished <= 1, JSON.stringify(told));
-      if (frame === 0 && (backend === "webgpu" || ON_CUDA)) assert.equal(told, undefined, "nothing is known in the same frame");
+      // A browser's turn ends before anything is known; CUDA's queue may be done by then, with this one step.
+      if (frame === 0 && backend === "webgpu") assert.equal(told, undefined, "nothing is known in the same frame");
+      if (frame === 0 && ON_CUDA && told) assert.ok(told.accepted + told.rejected + told.unfinished <= 1, JSON.stringify(told));
       if (frame % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 1));
     }
     if (backend === "webgpu") assert.equal(readbacks(), before, "nothing was read back");
