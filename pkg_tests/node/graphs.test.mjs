@@ -159,7 +159,7 @@ for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
 
 for (const backend of BACKENDS.filter((backend) => backend !== "cpu")) {
   test(`${backend}: thousands of vectors are a GPU's, unless it is software; nothing of a build stays on it`, async (t) => {
-    const lw = await open(t, { backend, fresh: true }), count = 5000, dim = 20, many = decaying(count, dim, { seed: 5 });
+    const lw = await open(t, { backend }, { fresh: true }), count = 5000, dim = 20, many = decaying(count, dim, { seed: 5 });
     const file = await (await lw.compress(many, { dim, code: "int8", clusters: 16 })).save();
     const live = () => lw.counters().bytesLive, before = live(), files = [];
     for (const searching of ["cpu", "auto"]) {
