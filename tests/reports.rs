@@ -69,8 +69,11 @@ fn little_is_dispatched_in_vain() {
             let inner: u32 = report.iterations.iter().map(|step| step.inner_iterations).sum();
             assert!(inner > 20, "{name}, {what}: {inner} inner iterations are no test");
             println!("{name}, {what}: {idle} of {all} dispatches idle, {inner} inner iterations");
-            assert!(10 * idle <= all, "{name}, {what}: {idle} of {all} dispatches were idle");
-            assert_eq!(report.counters.readbacks, report.iterations.len() as u64 + 1, "{name}, {what}");
+            // A slow way to the host is worth many rounds (`RepeatPacing`, whose own tests hold it to a tenth by a clock of theirs): here
+            // two submissions of at most 32 rounds a step, of three dispatches each.
+            let steps = report.iterations.len() as u64;
+            assert!(idle <= steps * 2 * 32 * 3, "{name}, {what}: {idle} of {all} dispatches were idle in {steps} steps");
+            assert_eq!(report.counters.readbacks, steps + 1, "{name}, {what}");
             assert!(name == "webgpu" || idle == 0, "{name}, {what}: the CPU looks before every round");
         }
     }
