@@ -79,7 +79,6 @@ const WORKS = {
   "cluster": (lw) => { const of = points(40000, 16); return (more) => lw.cluster(of, { dim: 16, clusters: 200, ...more }); },
   "cluster, lloyd": (lw) => { const of = points(40000, 16); return (more) => lw.cluster(of, { dim: 16, clusters: 200, method: "lloyd", ...more }); },
   "compress": (lw) => { const of = points(40000, 32); return (more) => lw.compress(of, { dim: 32, ...more }); },
-  "compress, pq": (lw) => { const of = points(20000, 32); return (more) => lw.compress(of, { dim: 32, code: "pq", ...more }); },
   "search of 2,000": async (lw) => {
     const index = await lw.compress(points(40000, 32), { dim: 32 }), queries = points(2000, 32);
     return () => index.search(queries, { k: 10 });

@@ -311,7 +311,7 @@ fn an_index_says_what_it_was_asked_to_be() {
             json!({ "method": "lloyd", "maxIterations": 10, "seed": 5, "ratio": 0.4 }),
         ),
         (
-            json!({ "dim": 8, "code": "pq", "bits": 1.5, "method": "anneal", "clusters": 3 }),
+            json!({ "dim": 8, "code": "bits", "bits": 1.5, "method": "anneal", "clusters": 3 }),
             json!({ "method": "anneal", "seed": 0, "bits": 1.5, "clusters": 3 }),
         ),
         (json!({ "dim": 8, "code": "none", "method": "vlc" }), json!({ "method": "vlc", "seed": 0 })),

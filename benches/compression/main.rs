@@ -62,11 +62,8 @@ fn table(name: &str, points: &[f32], queries: &[f32], dim: usize, asked: &[f64],
         row(&format!("bits, ratio {ratio}"), points, queries, dim, clusters, &Options { ratio: Some(ratio), ..Options::default() });
     }
     if asked.is_empty() {
-        for (code, bits) in
-            [(Code::Int8, None), (Code::Int4, None), (Code::Product, Some(4.0)), (Code::Product, Some(2.0)), (Code::None, None)]
-        {
-            let name = format!("{}{}", code.name(), bits.map_or(String::new(), |bits| format!(", {bits} bits")));
-            row(&name, points, queries, dim, 64, &Options { code, bits, ..Options::default() });
+        for code in [Code::Int8, Code::Int4, Code::None] {
+            row(code.name(), points, queries, dim, 64, &Options { code, ..Options::default() });
         }
     }
 }

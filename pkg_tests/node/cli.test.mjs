@@ -110,7 +110,7 @@ test("numbers that an option can't be are told by the option's name, before any 
     ["compress", [], [
       ["--bits=13", /--bits is 13, but must be above 0 and at most 12/], ["--bits=0", /--bits is 0, but must be above 0/], ["--ratio=2", /--ratio is 2, but must be above 0 and at most 1/],
       ["--seed=-1", /--seed is -1, which is no integer from 0 to 4294967295/], ["--seed=4294967296", /--seed is 4294967296, which is no integer/], ["--sample=0", /--sample is 0, which/],
-      ["--code=pq --bits=9", /--bits is 9, but must be above 0 and at most 8/], ["--code=int8 --bits=4", /--bits is for the codes bits and pq: int8 has its size/],
+      ["--code=bits --bits=13", /--bits is 13, but must be above 0 and at most 12/], ["--code=int8 --bits=4", /--bits is for the code bits: int8 has its size/],
       ["--bits=4 --ratio=0.5", /--bits and --ratio follow from each other/], ["--method=kmeans", /--method is "kmeans", which is not one of/],
       ["--dim=16", /points.npy: --dim is for --format raw; a npy file says itself/], ["--type=float16", /points.npy: --type is for --format raw/],
     ]],
@@ -132,7 +132,7 @@ test("options that no file can go with", async (t) => {
   const { path: cwd } = await folder(t, { count: 30 });
   const MISUSED = 2, FAILED = 1;
   await fails(["compress", "points.npy", "x", "--ratio", "big"], MISUSED, /--ratio is "big", which is no number/, { cwd });
-  await fails(["compress", "points.npy", "x", "--code", "int2"], MISUSED, /--code is "int2", which is not one of none, int8, int4, pq, bits/, { cwd });
+  await fails(["compress", "points.npy", "x", "--code", "int2"], MISUSED, /--code is "int2", which is not one of none, int8, int4, bits/, { cwd });
   await fails(["compress", "points.npy", "x", "--clusters", "1.5"], MISUSED, /--clusters is 1.5, which is no integer from 1 to 4294967295/, { cwd });
   await fails(["compress", "points.npy", "x", "--backend", "metal"], MISUSED, /--backend is "metal", which is not one of auto, webgpu, cuda, cpu/, { cwd });
   await fails(["cluster", "points.npy"], MISUSED, /--clusters is missing/, { cwd });

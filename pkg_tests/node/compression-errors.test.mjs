@@ -42,9 +42,9 @@ test("compression", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const refused = [
     [{ dim: 5 }, "data-length", "compress(points): points has 12 numbers, which are no whole number of vectors of 5 components"],
-    [{ dim: 2, code: "int2" }, "invalid-option", "code: \"int2\" is not one of \"none\", \"int8\", \"int4\", \"pq\", \"bits\""],
-    [{ dim: 2, code: "int8", bits: 4 }, "invalid-option", "bits: only the codes \"bits\" and \"pq\" have them, not \"int8\""],
-    [{ dim: 2, code: "int4", ratio: 0.1 }, "invalid-option", "ratio: only the codes \"bits\" and \"pq\" can be made for one, not \"int4\""],
+    [{ dim: 2, code: "int2" }, "invalid-option", "code: \"int2\" is not one of \"none\", \"int8\", \"int4\", \"bits\""],
+    [{ dim: 2, code: "int8", bits: 4 }, "invalid-option", "bits: only the code \"bits\" has them, not \"int8\""],
+    [{ dim: 2, code: "int4", ratio: 0.1 }, "invalid-option", "ratio: only the code \"bits\" can be made for one, not \"int4\""],
     [{ dim: 2, bits: 4, ratio: 0.1 }, "invalid-option", "bits and ratio: each follows from the other, so give one of them"],
     [{ dim: 2, ratio: 1.5 }, "invalid-option", "ratio: 1.5 is not a number from 0 to 1"],
     [{ dim: 2, bits: 13 }, "invalid-option", "bits: 13 is not a number from 0 to 12"],

@@ -8,7 +8,7 @@ const DIM = 24, COUNT = 1500, K = 10;
 const points = decaying(COUNT, DIM), queries = decaying(40, DIM, { seed: 2 });
 const exact = nearest(points, queries, DIM, K);
 /** Codes, and the recall that they must have here. */
-const CODES = [[{ code: "int8" }, 0.98], [{ code: "int4" }, 0.82], [{ code: "bits", bits: 6 }, 0.95], [{ ratio: 0.2 }, 0.85], [{ code: "pq", bits: 4 }, 0.6], [{ code: "none", clusters: 64 }, 0.1]];
+const CODES = [[{ code: "int8" }, 0.98], [{ code: "int4" }, 0.82], [{ code: "bits", bits: 6 }, 0.95], [{ ratio: 0.2 }, 0.85], [{ code: "none", clusters: 64 }, 0.1]];
 /** A software adapter is slow to cluster, which all codes begin with: a quick run has some of them there. */
 const codesOn = (backend, some) => (backend === "webgpu" && !FULL ? CODES.filter(([{ code }]) => some.includes(code)) : CODES);
 const NONE = 0xffffffff;
@@ -51,7 +51,7 @@ const streamOf = (bytes, size) => new ReadableStream({
 for (const backend of BACKENDS) {
   test(`${backend}: every code finds what it should, and takes what it says`, async (t) => {
     const lw = await open(t, { backend });
-    for (const [code, least] of codesOn(backend, ["int8", "bits", "pq", "none"])) {
+    for (const [code, least] of codesOn(backend, ["int8", "bits", "none"])) {
       const index = await lw.compress(points, { dim: DIM, ...code });
       const what = JSON.stringify(code);
       const hits = await index.search(queries, { k: K });
@@ -77,7 +77,7 @@ for (const backend of BACKENDS) {
     const searcher = searcherOf(backend);
     const filter = Uint8Array.from({ length: COUNT }, (_, id) => (id % 5 === 2 ? 0 : 1));
     let index;
-    for (const code of [{ code: "pq", bits: 4 }, { code: "bits", bits: 6 }]) {
+    for (const code of [{ code: "int4" }, { code: "bits", bits: 6 }]) {
       const same = await cpu.compress(points, { dim: DIM, clusters: 12, ...code });
       index = await lw.openIndex(await same.save());
       for (const options of [{ k: K }, { k: K, probes: 3, filter }]) {
@@ -120,7 +120,7 @@ for (const backend of BACKENDS) {
 
   test(`${backend}: a saved index is the same index, from bytes and from streams, and its file has the same bits every time`, async (t) => {
     const lw = await open(t, { backend });
-    for (const [code] of codesOn(backend, ["int4", "pq"])) {
+    for (const [code] of codesOn(backend, ["int4", "int8"])) {
       const index = await lw.compress(points, { dim: DIM, seed: 3, ...code });
       const again = await lw.compress(points, { dim: DIM, seed: 3, ...code });
       const file = await index.save(), hits = await index.search(queries, { k: 5 });
@@ -244,7 +244,7 @@ for (const backend of BACKENDS) {
     };
     const reason = new DOMException("enough", "AbortError");
     const thrownBy = (work) => work.then(() => undefined, (error) => error);
-    for (const code of [{ bits: 3 }, { code: "pq", bits: 2 }].slice(0, FULL ? 2 : 1)) {
+    for (const code of [{ bits: 3 }, { code: "int8" }].slice(0, FULL ? 2 : 1)) {
       const build = (more, others) => lw.compress(repeated(many, more), { dim, ...code, ...others });
       await atPace("building tells of its middle, and leaves time", async (more) => {
         const { result, leavesTime, hasMiddle } = await watched((onProgress) => build(more, { onProgress }));
@@ -361,7 +361,7 @@ for (const backend of BACKENDS) {
 
   test(`${backend}: an index of nothing is made of the first vectors, and one for others takes these`, async (t) => {
     const lw = await open(t, { backend });
-    for (const code of [{ code: "int8" }, ...(backend === "cpu" ? [{ ratio: 0.25 }, { code: "pq" }] : [])]) {
+    for (const code of [{ code: "int8" }, ...(backend === "cpu" ? [{ ratio: 0.25 }, { code: "int4" }] : [])]) {
       const blank = await lw.compress(new Float32Array(0), { dim: DIM, ...code });
       const [made, reopened] = [await lw.compress(points, { dim: DIM, ...code }), await lw.openIndex(await blank.save())];
       for (const index of [blank, reopened]) {

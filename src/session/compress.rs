@@ -57,7 +57,7 @@ const CLUSTERING: f64 = 0.25;
 
 impl CompressOptions {
     fn code(&self) -> Result<Code, Error> {
-        let unknown = || Error::InvalidOption(format!("code \"{}\" is not one of none, int8, int4, pq, bits", self.code));
+        let unknown = || Error::InvalidOption(format!("code \"{}\" is not one of none, int8, int4, bits", self.code));
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
@@ -112,7 +112,6 @@ impl CompressOptions {
             Code::None => 1.0,
             Code::Int8 => 8.0 / 32.0,
             Code::Int4 => 4.0 / 32.0,
-            Code::Product => self.bits.unwrap_or(2.0) / 32.0,
             Code::Bits => self.bits.unwrap_or(4.0) / 32.0,
         };
         self.clusters.unwrap_or_else(|| clusters_for(count, self.dim as usize, self.ratio.unwrap_or(nominal)) as u32)
@@ -216,8 +215,7 @@ impl Session {
         clusters.method = Some(asked.method.unwrap_or(Method::Lloyd));
         clusters.max_iterations = asked.method.is_none().then_some(ROUNDS);
         clusters.seed = Some(asked.seed);
-        let seed = u64::from(asked.seed);
-        let options = Options { code, bits: asked.bits, ratio: asked.ratio, seed, train_for: asked.train_for, about };
+        let options = Options { code, bits: asked.bits, ratio: asked.ratio, train_for: asked.train_for, about };
         let run = Box::new(ClusterRun::new(&mut self.devices, of_sample, &clusters)?);
         Ok(Compress::Clustering { run, points, dim, options })
     }

@@ -14,7 +14,7 @@ fn ready(index: &mut Index) {
 #[test]
 fn hits_are_nearly_those_of_decoding_everything_in_an_eighth_of_the_memory() {
     let (points, queries) = (mixture(3000, DIM, 12, 5), mixture(40, DIM, 12, 6));
-    for mut index in indexes_of(&[Code::Bits, Code::Int8, Code::Product], &points, DIM, 16) {
+    for mut index in indexes_of(&[Code::Bits, Code::Int8], &points, DIM, 16) {
         let truth = index.search(&queries, 10, None, None).expect("hits");
         assert!(index.sketch(10, f64::INFINITY));
         let of_bytes = index.sketch_bytes();

@@ -70,11 +70,11 @@ fn ratios_are_kept_and_found() {
 
 #[test]
 fn a_ratio_that_is_too_small_names_one_that_is_not() {
-    for (count, dim, code) in [(20, 64, Code::Bits), (500, 8, Code::Bits), (3000, 64, Code::Bits), (3000, 64, Code::Product)] {
+    for (count, dim) in [(20, 64), (500, 8), (3000, 64)] {
         let points = mixture(count, dim, 8, 3);
         let build = |ratio: f64| {
             let clusters = clusters_for(count, dim, ratio);
-            Index::build(&points, dim, kmeans(&points, dim, clusters, 1), &Options { code, ratio: Some(ratio), ..Options::default() })
+            Index::build(&points, dim, kmeans(&points, dim, clusters, 1), &Options { ratio: Some(ratio), ..Options::default() })
         };
         let Err(Error::InvalidOption(message)) = build(0.001) else { panic!("{count} vectors fit") };
         let named = message.split("ask for ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a ratio").to_string();
@@ -127,15 +127,6 @@ fn samples_go_through_all_rows() {
         assert!(sample * 2 > count || !rows.iter().copied().eq(sample::rows(count, sample, 6)), "another seed, other rows");
     }
     assert_eq!((sample::enough(500, 4), sample::enough(1 << 20, 512), sample::enough(1 << 20, 2)), (500, 1 << 17, 1 << 15));
-}
-
-#[test]
-fn product_quantisation_takes_a_ratio() {
-    let (count, dim) = (4000, 32);
-    let points = mixture(count, dim, 8, 4);
-    let options = Options { code: Code::Product, ratio: Some(0.2), ..Options::default() };
-    let index = Index::build(&points, dim, kmeans(&points, dim, 8, 3), &options).expect("an index");
-    assert!(index.ratio() <= 0.2, "{}", index.ratio());
 }
 
 #[test]

@@ -217,9 +217,9 @@ fn what_does_not_fit_one_buffer_lies_in_several() {
 #[test]
 fn what_cannot_lie_there_is_refused() {
     let (dim, points) = (300, mixture(400, 300, 2, 1));
-    let index = Index::build(&points, dim, kmeans(&points, dim, 4, 1), &options(Code::Product)).expect("an index");
-    let mut device = twins(tiny(64 << 10));
-    let error = Image::new(&mut device, &index).map(|_| ()).expect_err("256 words a coordinate are more");
+    let index = Index::build(&points, dim, kmeans(&points, dim, 4, 1), &options(Code::Int8)).expect("an index");
+    let mut device = twins(tiny(2 << 10));
+    let error = Image::new(&mut device, &index).map(|_| ()).expect_err("256 levels, a spread and a low a coordinate are more");
     assert_eq!(error.code(), "limits");
     assert_eq!(device.counters().bytes_live, 0);
 }

@@ -10,7 +10,7 @@ use leastwise::anneal::index::{Hits, Index, Through, graphed};
 use leastwise::base::container::{self, Section};
 
 const DIM: usize = 24;
-const CODED: [Code; 4] = [Code::Bits, Code::Int8, Code::Int4, Code::Product];
+const CODED: [Code; 3] = [Code::Bits, Code::Int8, Code::Int4];
 
 /// A file in the pieces that are read of it: what is there from the first, and the codes.
 struct Source<'a> {

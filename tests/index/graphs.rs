@@ -58,7 +58,7 @@ fn recall(hits: &Hits, truth: &Hits) -> f64 {
 #[test]
 fn walks_find_what_lists_do_at_the_same_distances() {
     let (points, queries) = (points(), mixture(60, DIM, 12, 32));
-    for code in [Code::Bits, Code::Int8, Code::Int4, Code::Product] {
+    for code in [Code::Bits, Code::Int8, Code::Int4] {
         let mut index = Index::build(&points, DIM, kmeans(&points, DIM, 24, 4), &options(code)).expect("an index");
         build(&mut index, 16);
         let lists = index.search(&queries, 10, None, None).expect("hits");

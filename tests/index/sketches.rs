@@ -51,7 +51,7 @@ fn hits_are_those_of_decoding_everything() {
 #[test]
 fn sketches_go_along_with_changes() {
     let (dim, points, more, queries) = (33, mixture(1200, 33, 4, 53), mixture(300, 33, 4, 54), mixture(40, 33, 4, 55));
-    for code in [Code::Int8, Code::Int4, Code::Product, Code::Bits] {
+    for code in [Code::Int8, Code::Int4, Code::Bits] {
         let mut index = Index::build(&points, dim, kmeans(&points, dim, 9, 3), &options(code)).expect("an index");
         let compare = |index: &mut Index| {
             index.sketch(10, f64::INFINITY);
@@ -96,7 +96,7 @@ fn vectors_that_bounds_say_nothing_about() {
     let places = mixture(3, dim, 3, 58);
     let few: Vec<f32> = (0..count).flat_map(|row| &places[row % 3 * dim..][..dim]).copied().collect();
     for points in [alike, few] {
-        for code in [Code::Int8, Code::Int4, Code::Product, Code::Bits] {
+        for code in [Code::Int8, Code::Int4, Code::Bits] {
             let mut index =
                 Index::build(&points, dim, kmeans(&points, dim, 2, 2), &Options { code, ..Options::default() }).expect("an index");
             let mut queries = mixture(30, dim, 3, 59);
@@ -115,7 +115,7 @@ fn vectors_beside_which_others_are_nothing() {
         let factor = [1.0, 1e-20, 1e-41, 0.0][row % 4];
         point.iter_mut().for_each(|value| *value *= factor);
     }
-    for code in [Code::Int8, Code::Int4, Code::Product, Code::Bits] {
+    for code in [Code::Int8, Code::Int4, Code::Bits] {
         for clusters in [1, 5] {
             let coarse = kmeans(&points, dim, clusters, 3);
             let mut index = Index::build(&points, dim, coarse, &options(code)).expect("an index");

@@ -68,7 +68,6 @@ interface CompressBase extends Reporting {
  * - `"bits"`: its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
  *   default: 4), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.
- * - `"pq"`: product quantisation, a byte for several components; `bits` a component (up to 8, default: 2), or `ratio`.
  * - `"none"`: nothing; then all vectors of a cluster look alike.
  *
  * @example
@@ -77,20 +76,20 @@ interface CompressBase extends Reporting {
 export type CodeOptions =
   | {
     /** Code, of its usual size. @defaultValue `"bits"` */
-    readonly code?: "bits" | "int8" | "int4" | "pq" | "none";
+    readonly code?: "bits" | "int8" | "int4" | "none";
     readonly bits?: never;
     readonly ratio?: never;
   }
   | {
     /** Code, whose size is given. @defaultValue `"bits"` */
-    readonly code?: "bits" | "pq";
-    /** Bits a component. @defaultValue 4 for `"bits"`, 2 for `"pq"` */
+    readonly code?: "bits";
+    /** Bits a component. @defaultValue 4 */
     readonly bits?: number;
     readonly ratio?: never;
   }
   | {
     /** Code, whose size follows from that of the file. @defaultValue `"bits"` */
-    readonly code?: "bits" | "pq";
+    readonly code?: "bits";
     readonly bits?: never;
     /** Size of the whole file as a share of the vectors' size in f32. @defaultValue none: `bits` holds */
     readonly ratio?: number;
@@ -121,7 +120,7 @@ export interface PublishedFiles {
 }
 
 const COMPRESS = {
-  dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "pq", "bits"),
+  dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "bits"),
   bits: real(0, 12), ratio: real(0, 1), metric: metricKind, maxNorm: maxNormKind, keys: given(), graph: given(), ...REPORTING,
 } as const;
 
@@ -131,9 +130,8 @@ const GRAPH = { degree: whole(4, 128), effort: whole(1, 8192) } as const;
 function compressOptions(options: CompressOptions) {
   const { signal, onProgress, code = "bits", metric = "l2", maxNorm, keys, graph = false, ...rest } = checked("compress(points, options): options", options, COMPRESS);
   const { bits, ratio } = rest;
-  if (code === "pq" && bits !== undefined) real(0, 8)("bits", bits, {});
-  if (bits !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `bits: only the codes "bits" and "pq" have them, not "${code}"`);
-  if (ratio !== undefined && code !== "bits" && code !== "pq") throw new LeastwiseError("invalid-option", `ratio: only the codes "bits" and "pq" can be made for one, not "${code}"`);
+  if (bits !== undefined && code !== "bits") throw new LeastwiseError("invalid-option", `bits: only the code "bits" has them, not "${code}"`);
+  if (ratio !== undefined && code !== "bits") throw new LeastwiseError("invalid-option", `ratio: only the code "bits" can be made for one, not "${code}"`);
   if (ratio !== undefined && bits !== undefined) throw new LeastwiseError("invalid-option", "bits and ratio: each follows from the other, so give one of them");
   if (maxNorm !== undefined && metric !== "dot") throw new LeastwiseError("invalid-option", `maxNorm: only the metric "dot" has it, not "${metric}"`);
   if (typeof graph !== "boolean" && (typeof graph !== "object" || graph === null)) throw new LeastwiseError("invalid-option", `graph: it must be true, false or { degree, effort }, not ${describe(graph)}`);

@@ -207,7 +207,7 @@ export interface IndexEvaluation extends Searched {
  * const { code, count, bytes }: IndexInfo = index.info;
  */
 export interface IndexInfo {
-  readonly code: "none" | "int8" | "int4" | "pq" | "bits";
+  readonly code: "none" | "int8" | "int4" | "bits";
   readonly dim: number;
   readonly metric: Metric;
   /** Greatest length that a vector may have, of the metric `"dot"` once there have been vectors. */
@@ -331,7 +331,7 @@ export interface VectorIndex extends Disposable {
    * Adds vectors, each to its nearest cluster, with the code that there is (an index that was made of no vectors makes clusters and code of
    * the first that it is given); gives their ids. They are in it when the promise resolves, all of
    * them or, where it rejects, none; of several calls that run at once none resolves before the earlier ones, and ids are in their order.
-   * Components outside of the range that `"int8"`, `"int4"` and `"pq"` were made for are cut off at its ends; vectors that lie outside by more
+   * Components outside of the range that `"int8"` and `"int4"` were made for are cut off at its ends; vectors that lie outside by more
    * than half of the range, all components taken together, or too far for the other codes, are refused with `"limits"`.
    */
   add(points: Points, options?: AddOptions): Promise<Uint32Array>;

@@ -25,7 +25,6 @@ impl Coder {
                 Fields { places: vec![[0; 3]; dim], spreads: vec![0.0; dim], lows: vec![0.0; dim], levels: vec![0.0], is_scaled: false }
             }
             Self::Scalar(scalar) => scalar.fields(),
-            Self::Product(product) => product.fields(),
             Self::Transform(transform) => transform.fields(),
         }
     }

@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | `none` | nothing: a vector is its anchor | – |
 //! | `int8`, `int4` | a byte, half a byte a coordinate | range of every coordinate ([`scalar`]) |
-//! | `pq` | a byte a group of coordinates | 256 words a group, f16 ([`product`]) |
 //! | `bits` | any number of bytes: trellis-coded principal axes, and a scale | rotation, bits and spread by coordinate ([`transform`]) |
 
 mod allocation;
@@ -14,7 +13,6 @@ mod fields;
 mod normal;
 mod overload;
 pub(crate) mod packed;
-pub mod product;
 mod reach;
 pub mod rotation;
 pub mod scalar;
@@ -27,7 +25,6 @@ pub use fields::Fields;
 pub use reach::Reach;
 
 use half::f16;
-use product::Product;
 use scalar::Scalar;
 use transform::{Scratch, Transform};
 
@@ -43,16 +40,14 @@ pub enum Code {
     Int8,
     /// Half a byte a coordinate.
     Int4,
-    /// Product quantisation: one byte a group of coordinates.
-    Product,
     /// Trellis-coded principal axes and a scale: any number of bits a vector.
     #[default]
     Bits,
 }
 
 impl Code {
-    /// All codes; a file stores a code's place in this list.
-    pub const ALL: [Self; 5] = [Self::None, Self::Int8, Self::Int4, Self::Product, Self::Bits];
+    /// All codes.
+    pub const ALL: [Self; 4] = [Self::None, Self::Int8, Self::Int4, Self::Bits];
 
     /// Name of the code in options, reports and files.
     pub fn name(self) -> &'static str {
@@ -60,8 +55,17 @@ impl Code {
             Self::None => "none",
             Self::Int8 => "int8",
             Self::Int4 => "int4",
-            Self::Product => "pq",
             Self::Bits => "bits",
+        }
+    }
+
+    /// Number of the code in files. 3 was product quantisation, which found less than `bits` in as many bytes.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Int8 => 1,
+            Self::Int4 => 2,
+            Self::Bits => 4,
         }
     }
 
@@ -77,8 +81,6 @@ pub enum Coder {
     None,
     /// Model of `int8` and `int4`.
     Scalar(Scalar),
-    /// Model of `pq`.
-    Product(Product),
     /// Model of `bits`.
     Transform(Box<Transform>),
 }
@@ -89,7 +91,6 @@ impl Coder {
         match self {
             Self::None => 0,
             Self::Scalar(scalar) => 4 * (scalar.low.capacity() + scalar.step.capacity()),
-            Self::Product(product) => product.memory(),
             Self::Transform(transform) => transform.memory(),
         }
     }
@@ -100,7 +101,6 @@ impl Coder {
             Self::None => Code::None,
             Self::Scalar(scalar) if scalar.bits == 8 => Code::Int8,
             Self::Scalar(_) => Code::Int4,
-            Self::Product(_) => Code::Product,
             Self::Transform(_) => Code::Bits,
         }
     }
@@ -110,7 +110,6 @@ impl Coder {
         match self {
             Self::None => 0,
             Self::Scalar(scalar) => scalar.row_bytes(),
-            Self::Product(product) => product.row_bytes(),
             Self::Transform(transform) => transform.row_bytes(),
         }
     }
@@ -144,7 +143,6 @@ impl Coder {
         match self {
             Self::None => {}
             Self::Scalar(scalar) => scalar.encode(turned, row),
-            Self::Product(product) => product.encode(turned, row),
             Self::Transform(transform) => return transform.encode(turned, row, scratch),
         }
         true
@@ -155,7 +153,6 @@ impl Coder {
         match self {
             Self::None => Some(Reach::cube(dim, f16::MAX.to_f32())),
             Self::Scalar(scalar) => Some(scalar.reach()),
-            Self::Product(product) => Some(product.reach()),
             Self::Transform(_) => None,
         }
     }
@@ -167,7 +164,6 @@ impl Coder {
         match self {
             Self::None => columns.fill(0.0),
             Self::Scalar(scalar) => scalar.decode(rows, columns),
-            Self::Product(product) => product.decode(rows, columns),
             Self::Transform(transform) => transform.decode(rows, columns),
         }
     }

@@ -5,10 +5,9 @@ use super::storage::{MOST_ABOUT, json_of};
 use super::{Assigning, Encoding, Index, MOST_CLUSTERS, Stored, Turn, power_of_two, rows_together};
 use crate::code::columns::transpose;
 use crate::code::packed::Packed;
-use crate::code::product::Product;
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Budget, Bytes, Transform};
-use crate::code::{Code, Coder, MOST_BITS, product, words};
+use crate::code::{Code, Coder, MOST_BITS, words};
 use crate::rows;
 use half::f16;
 use leastwise_base::container;
@@ -51,12 +50,10 @@ pub struct Coarse {
 pub struct Options {
     /// Code of the residuals; default: [`Code::Bits`].
     pub code: Code,
-    /// Bits a dimension: of `bits` up to 12, of `pq` up to 8; 4 and 2 unless given. Not to be given with the others.
+    /// Bits a dimension, up to 12, of the code `bits`; 4 unless given. Not to be given with the others.
     pub bits: Option<f64>,
-    /// What the whole file may take of the vectors' f32 bytes; of `bits` and `pq`, in place of `bits`.
+    /// What the whole file may take of the vectors' f32 bytes; of the code `bits`, in place of `bits`.
     pub ratio: Option<f64>,
-    /// Seed of the training's random choices.
-    pub seed: u64,
     /// Points are a sample of so many vectors that come later: the index has the model for these, and is empty.
     pub train_for: Option<u32>,
     /// Kept in the file as it is: how points were clustered, say.
@@ -158,7 +155,6 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
 /// Which share of the work training is, about.
 fn training_share(code: Code) -> f64 {
     match code {
-        Code::Product => 0.8,
         Code::Bits => 0.35,
         _ => 0.5,
     }
@@ -167,18 +163,17 @@ fn training_share(code: Code) -> f64 {
 fn check_options(options: &Options) -> Result<(), Error> {
     let invalid = |message: String| Err(Error::InvalidOption(message));
     let name = options.code.name();
-    if !matches!(options.code, Code::Product | Code::Bits) && (options.bits.is_some() || options.ratio.is_some()) {
-        return invalid(format!("the code \"{name}\" has a fixed size: bits and ratio belong to \"bits\" and \"pq\""));
+    if options.code != Code::Bits && (options.bits.is_some() || options.ratio.is_some()) {
+        return invalid(format!("the code \"{name}\" has a fixed size: bits and ratio belong to \"bits\""));
     }
     let about = serde_json::to_string(&options.about).map_or(0, |text| text.len());
     if about > MOST_ABOUT {
         return invalid(format!("what is to be kept with the index takes {about} bytes as JSON, where {MOST_ABOUT} are the most"));
     }
-    let most = if options.code == Code::Product { 8 } else { MOST_BITS };
     match (options.bits, options.ratio) {
         (Some(_), Some(_)) => invalid("give either bits or ratio, not both: each is found from the other".into()),
-        (Some(bits), _) if !(bits > 0.0 && bits <= f64::from(most)) => {
-            invalid(format!("bits must be above 0 and at most {most} a dimension for the code \"{name}\", not {bits}"))
+        (Some(bits), _) if !(bits > 0.0 && bits <= f64::from(MOST_BITS)) => {
+            invalid(format!("bits must be above 0 and at most {MOST_BITS} a dimension, not {bits}"))
         }
         (_, Some(ratio)) if !(ratio > 0.0 && ratio <= 1.0) => invalid(format!("ratio must be above 0 and at most 1, not {ratio}")),
         _ => Ok(()),
@@ -217,7 +212,7 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
         ((ratio * count as f64 * dim as f64 * 4.0) as usize).saturating_sub(fixed)
     };
     let too_small = |ratio: f64| {
-        let larger = match smallest_ratio(options.code, count, dim, |ratio| budget(ratio, clusters.max(clusters_for(count, dim, ratio)))) {
+        let larger = match smallest_ratio(count, dim, |ratio| budget(ratio, clusters.max(clusters_for(count, dim, ratio)))) {
             Some(smallest) if clusters == 1 => format!("ask for {smallest} or more"),
             Some(smallest) => format!("ask for {smallest} or more, or for fewer clusters"),
             None => "so few take more than they do as they are; ask for bits instead".into(),
@@ -232,14 +227,6 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
         Code::None => Coder::None,
         Code::Int8 => Coder::Scalar(Scalar::train(sample, dim, 8, pace).await),
         Code::Int4 => Coder::Scalar(Scalar::train(sample, dim, 4, pace).await),
-        Code::Product => {
-            let groups = match options.ratio {
-                None => (options.bits.unwrap_or(2.0) * dim as f64 / 8.0).round() as usize,
-                Some(ratio) => product_row(count, dim, budget(ratio)).ok_or_else(|| too_small(ratio))?,
-            };
-            memory::probe(8 * dim as u128 * product::WORDS as u128, "the codebooks")?;
-            Coder::Product(Product::train(sample, dim, groups.clamp(1, dim), options.seed, pace).await)
-        }
         Code::Bits => {
             let bytes = match options.ratio {
                 None => Bytes::Row((options.bits.unwrap_or(4.0) * dim as f64 / 8.0).ceil() as usize),
@@ -251,18 +238,9 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
     })
 }
 
-/// Bytes of a row of `pq`, if there is one at least.
-fn product_row(count: usize, dim: usize, bytes: usize) -> Option<usize> {
-    let rows = bytes.saturating_sub(dim * product::WORDS * 2);
-    Some(rows / count.max(1)).filter(|&groups| groups > 0)
-}
-
 /// The smallest ratio of three digits whose bytes so many vectors fit into, if one does.
-fn smallest_ratio(code: Code, count: usize, dim: usize, budget: impl Fn(f64) -> usize) -> Option<f64> {
-    let fits = |ratio: f64| match code {
-        Code::Product => product_row(count, dim, budget(ratio)).is_some(),
-        _ => Transform::row_of(dim, count, &Bytes::Total(budget(ratio))).is_some(),
-    };
+fn smallest_ratio(count: usize, dim: usize, budget: impl Fn(f64) -> usize) -> Option<f64> {
+    let fits = |ratio: f64| Transform::row_of(dim, count, &Bytes::Total(budget(ratio))).is_some();
     // By a hundredth from one to the next, as far as numbers are written.
     let mut digits = (0..4).rev().flat_map(|power| (100..1000).map(move |digits| (digits, power)));
     let ratio = |(digits, power): (u32, i32)| f64::from(digits) / f64::from(1000 * 10_u32.pow(power as u32));

@@ -8,7 +8,7 @@ use leastwise_base::memory;
 use leastwise_error::Error;
 
 /// Sections of a file that are the model: what codes mean, whatever vectors there are.
-const MODEL: [u32; 6] = [kind::ANCHORS, kind::UNITS, kind::ENTRIES, kind::BITS, kind::SPREAD, kind::BOOKS];
+const MODEL: [u32; 5] = [kind::ANCHORS, kind::UNITS, kind::ENTRIES, kind::BITS, kind::SPREAD];
 
 /// Bytes of the sizes that belong to vectors, not to the model: their number, and the next id.
 const OF_VECTORS: std::ops::Range<usize> = 8..16;

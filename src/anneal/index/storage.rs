@@ -5,7 +5,6 @@ use super::fetched::Parts;
 use super::ids::{self, Ids};
 use super::{Index, MOST_CLUSTERS, Memory, Stored, graphed};
 use crate::code::packed::Packed;
-use crate::code::product::{Product, WORDS};
 use crate::code::rotation::{self, Rotation};
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Transform, WINDOWS};
@@ -45,8 +44,6 @@ pub(super) mod kind {
     pub const BITS: u32 = 8;
     /// f32 by coordinate.
     pub const SPREAD: u32 = 9;
-    /// Words of `pq`, f16.
-    pub const BOOKS: u32 = 10;
     /// Row after row.
     pub const CODES: u32 = 11;
     /// Proximity graph: four u32 ([`super::GraphShape`]), the start of every anchor's list as u32, and rows. From version 3 on.
@@ -57,6 +54,9 @@ pub(super) mod kind {
     pub const SKETCHES: u32 = 14;
 }
 
+/// Number of a code that was.
+const PRODUCT: u32 = 3;
+
 /// u32 each, but for the exponent (i32) and κ (f32).
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -66,9 +66,9 @@ struct Shape {
     count: u32,
     next_id: u32,
     exponent: i32,
-    /// Place in [`Code::ALL`].
+    /// [`Code::number`]
     code: u32,
-    /// Bits of the trellis' states, or groups of `pq`; 0 otherwise.
+    /// Bits of the trellis' states; 0 for other codes.
     detail: u32,
     rotation_blocks: u32,
     rotation_bits: u32,
@@ -170,7 +170,6 @@ impl Index {
     fn stored_info(&self) -> Info<'_> {
         let quantization = match &self.stored.coder {
             Coder::None | Coder::Scalar(_) => Value::Null,
-            Coder::Product(product) => json!({ "groups": product.groups, "words": WORDS }),
             Coder::Transform(transform) => json!({
                 "rotation": if transform.rotation.is_identity() { "none" } else { "principal axes" },
                 "rotationBlocks": transform.rotation.stored.blocks,
@@ -229,7 +228,7 @@ impl Index {
             count: self.count() as u32,
             next_id: self.stored.next_id,
             exponent: self.stored.exponent,
-            code: Code::ALL.iter().position(|&code| code == self.code()).expect("a code of the table") as u32,
+            code: self.code().number(),
             detail: 0,
             rotation_blocks: 0,
             rotation_bits: 0,
@@ -248,10 +247,6 @@ impl Index {
             Coder::Scalar(scalar) => {
                 let ranges: Vec<u8> = bytemuck::cast_slice(&[&scalar.low[..], &scalar.step[..]].concat()).to_vec();
                 sections.push((kind::UNITS, Cow::Owned(ranges)));
-            }
-            Coder::Product(product) => {
-                shape.detail = product.groups as u32;
-                sections.push((kind::BOOKS, bytes_of(&product.books)));
             }
             Coder::Transform(transform) => {
                 let rotation = &transform.rotation.stored;
@@ -317,8 +312,12 @@ impl Index {
         if !ids.is_sorted_by(|a, b| a < b) || ids.last().is_some_and(|&id| id >= shape.next_id) {
             return Err(malformed("its ids don't ascend"));
         }
-        let Some(&code) = Code::ALL.get(shape.code as usize) else {
-            return Err(malformed(format!("it has code {}, which isn't known", shape.code)));
+        let Some(code) = Code::ALL.into_iter().find(|code| code.number() == shape.code) else {
+            let number = shape.code;
+            return Err(malformed(match number {
+                PRODUCT => "its code is product quantisation (\"pq\"), which no longer is one: make the index anew of its vectors".into(),
+                _ => format!("it has code {number}, which isn't known"),
+            }));
         };
         let ids = Ids::of(&ids);
         let coder = rest.coder(code, &shape)?;
@@ -430,15 +429,6 @@ impl Rest<'_> {
                 let step = low.split_off(dim);
                 low.shrink_to_fit();
                 Coder::Scalar(Scalar { bits: if code == Code::Int8 { 8 } else { 4 }, low, step })
-            }
-            Code::Product => {
-                let groups = shape.detail as usize;
-                if !(1..=dim).contains(&groups) {
-                    return Err(malformed(format!("{groups} groups of {dim} coordinates")));
-                }
-                let books: Vec<f16> = numbers(self.take(kind::BOOKS, 2 * dim as u128 * WORDS as u128)?);
-                all_finite("a word", books.iter().map(|value| value.to_f32()))?;
-                Coder::Product(Product::new(dim, groups, books))
             }
             Code::Bits => {
                 let (blocks, bits) = (shape.rotation_blocks as usize, shape.rotation_bits);

@@ -7,7 +7,7 @@ import { compressBits } from "../bits.js";
 import { Progress } from "../progress.js";
 import { counted, percent, size, time } from "../text.js";
 
-export const CODES = ["none", "int8", "int4", "pq", "bits"] as const;
+export const CODES = ["none", "int8", "int4", "bits"] as const;
 export const METRICS = ["l2", "cosine", "dot"] as const;
 
 /** Option of all commands that make an index. */
@@ -50,9 +50,9 @@ export function metricOptions(args: Arguments): Pick<CompressOptions, "metric" |
 
 function codeOptions(args: Arguments): CodeOptions {
   const code = args.choice("code", CODES) ?? "bits";
-  const [bits, ratio] = [args.number("bits", { above: 0, most: code === "pq" ? 8 : 12 }), args.number("ratio", RATIOS)];
+  const [bits, ratio] = [args.number("bits", { above: 0, most: 12 }), args.number("ratio", RATIOS)];
   if (bits === undefined && ratio === undefined) return { code };
-  if (code !== "bits" && code !== "pq") throw new UsageError(`--${bits === undefined ? "ratio" : "bits"} is for the codes bits and pq: ${code} has its size`);
+  if (code !== "bits") throw new UsageError(`--${bits === undefined ? "ratio" : "bits"} is for the code bits: ${code} has its size`);
   if (bits === undefined) return { code, ratio: ratio! };
   if (ratio !== undefined) throw new UsageError("--bits and --ratio follow from each other: give one of them");
   return { code, bits };
@@ -63,9 +63,9 @@ export const compress: Command = {
   summary: "make a searchable index of a file of vectors",
   positionals: ["VECTORS", "INDEX"],
   options: {
-    code: { value: "CODE", help: "bits (the default), int8, int4, pq or none" },
-    bits: { value: "B", help: "bits a component, on average (codes bits and pq)" },
-    ratio: { value: "R", help: "size of the index over that of the vectors in f32, such as 0.125 (codes bits and pq)" },
+    code: { value: "CODE", help: "bits (the default), int8, int4 or none" },
+    bits: { value: "B", help: "bits a component, on average (code bits)" },
+    ratio: { value: "R", help: "size of the index over that of the vectors in f32, such as 0.125 (code bits)" },
     metric: { ...METRIC, help: `${METRIC.help}; hamming for vectors of bits, packed in uint8` },
     "max-norm": { value: "L", help: "greatest length that a vector may have (--metric dot); 2 to 4 times that of VECTORS\nunless given" },
     keys: { value: "FILE", help: "names of the vectors, one a line, which queries then show" },
