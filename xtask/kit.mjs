@@ -35,7 +35,7 @@ await entry(import.meta, async () => {
     for (const name of ["package.json", "pkg_tests", "examples", "node_modules"]) cpSync(join(project, name), join(staged, name), { recursive: true });
     cpSync(join(root, "pkg_tests/problems"), join(staged, "problems"), { recursive: true });
     mkdirSync(join(staged, "benches"));
-    for (const name of ["lib", ...readdirSync(join(root, "benches")).filter((name) => name.endsWith(".mjs"))]) {
+    for (const name of ["lib", ...readdirSync(join(root, "benches")).filter((name) => /\.(mjs|py)$/.test(name))]) {
       cpSync(join(root, "benches", name), join(staged, "benches", name), { recursive: true });
     }
     // Dawn of other systems is the largest part.

@@ -118,6 +118,10 @@ fn nearest_half(x: real) -> real {
     return clamp(round(x / unit) * unit, -65504.0, 65504.0);
 }
 
+fn leading_eleven_bits(x: real) -> real {
+    return real(bitcast<f32>(bitcast<u32>(f32(x)) & 0xffffe000u));
+}
+
 fn order_of(x: real) -> u32 {
     return bitcast<u32>(f32(x));
 }

@@ -24,6 +24,11 @@ fn leading_half(x: real) -> real {
     return bitcast<real>(bitcast<u32>(x) & (0xfffff000u ^ params.zero));
 }
 
+// x cut to the leading 11 bits of its significand: what tensor cores see of it (TF32).
+fn leading_eleven_bits(x: real) -> real {
+    return bitcast<real>(bitcast<u32>(x) & (0xffffe000u ^ params.zero));
+}
+
 // What a result beyond the largest number becomes.
 fn infinity() -> real {
     return real(bitcast<f32>(0x7f800000u ^ params.zero));

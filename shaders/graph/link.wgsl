@@ -27,7 +27,7 @@ struct Args {
 @group(0) @binding(4) var<storage, read_write> lists: array<u32>;
 @group(0) @binding(5) var<storage, read> found: array<u32>;
 
-// What is sorted at once, and what stays of it.
+// Entries that are sorted at once, and those that stay.
 const room: u32 = 1024u;
 const kept: u32 = 512u;
 // Beyond every distance.
@@ -114,7 +114,7 @@ fn main(
         }
     }
     workgroupBarrier();
-    // As many as there may be where nothing is pruned: each place that the list has may be a source's.
+    // Entries where nothing is pruned: each place that the list has may be a source's.
     let are_few = count <= kept;
     if (are_few) {
         for (var place = lane; place < count; place += group_size) {

@@ -25,7 +25,7 @@ struct Args {
 @group(0) @binding(1) var<storage, read> scales: array<real>;
 @group(0) @binding(2) var<storage, read> rows: array<u32>;
 @group(0) @binding(3) var<storage, read> table: array<u32>;
-// Of every vector the number of its neighbours, then their places.
+// Lists: of every vector the number of its neighbours, then their places.
 @group(0) @binding(4) var<storage, read> lists: array<u32>;
 // The same of the vectors of the table, with `degree` places.
 @group(0) @binding(5) var<storage, read_write> found: array<u32>;
@@ -37,7 +37,7 @@ const expanded: u32 = 0x80000000u;
 // The beam as it is and as it becomes, in turns; in the end the candidates.
 var<workgroup> candidates: array<u32, 2u * widest>;
 var<workgroup> far: array<real, 2u * widest>;
-// What was expanded and fell out of the beam: the last ones, in a ring.
+// Vectors that were expanded and fell out of the beam: the last ones, in a ring.
 var<workgroup> left: array<u32, widest>;
 var<workgroup> left_far: array<real, widest>;
 // Neighbours of what is expanded: vector, distance, and how many of the beam come before.
@@ -54,7 +54,7 @@ fn comes_before(a_far: real, a: u32, b_far: real, b: u32) -> bool {
     return a_far < b_far || (a_far == b_far && a < b);
 }
 
-// Finds the distances of fresh vectors, and drops those that are in the beam or beyond it.
+// Distances of fresh vectors; those that are in the beam or beyond it are dropped.
 fn measure(lane: u32, own: vec2<real>, count: u32, half: u32, length: u32) {
     for (var first = 0u; first < count; first += abreast) {
         let place = first + lane / lanes_of_row;
@@ -116,7 +116,7 @@ fn merge(lane: u32, count: u32, half: u32, length: u32) -> u32 {
             candidates[other + entry + shift] = candidates[half + entry];
             far[other + entry + shift] = far[half + entry];
         } else if (entry + earlier < effort + 1u) {
-            // The one before it stays.
+            // A neighbour before it stays.
             staying = entry;
         }
     }
@@ -166,7 +166,7 @@ fn main(
     var count = params.args.starts;
     var half = 0u;
     var length = 0u;
-    // All before it are expanded.
+    // Entries before it are expanded.
     var at = 0u;
     loop {
         measure(lane, own, count, half, length);

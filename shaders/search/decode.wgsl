@@ -1,7 +1,11 @@
 // Codes become residuals r′, row by row, and what of a squared distance does not depend on the query: 2a·r′ + κ‖r′‖², a the anchor of the
 // vector's list. A coordinate is low + spread·level, where a level is looked up by a few bits of the row. Sixteen lanes have a row.
 //
+// Where a library multiplies them, a row is its leading bits, what is left, and its leading bits again (`split` says why).
+//
 // Numbers: κ, spreads, lows, levels. Table: of every coordinate its first bit, the mask of its bits, and where its levels begin.
+
+#import functions/bits
 
 struct Args {
     // Vectors of the block.
@@ -20,6 +24,8 @@ struct Args {
     code_words: u32,
     // 1 if a code begins with a scale of half precision.
     scaled: u32,
+    // 1 if rows are split.
+    split: u32,
 }
 
 @group(0) @binding(1) var<storage, read> anchors: array<real>;
@@ -70,7 +76,15 @@ fn main(
         for (var k = lane % lanes_of_row; k < dimensions; k += lanes_of_row) {
             let level = table[3u * k + 2u] + (bits_at(code, table[3u * k]) & table[3u * k + 1u]);
             let value = scale * (numbers[1u + dimensions + k] + numbers[1u + k] * numbers[1u + 2u * dimensions + level]);
-            residuals[row * dimensions + k] = value;
+            if (params.args.split != 0u) {
+                let leading = leading_eleven_bits(value);
+                let place = 3u * row * dimensions + k;
+                residuals[place] = leading;
+                residuals[place + dimensions] = value - leading;
+                residuals[place + 2u * dimensions] = leading;
+            } else {
+                residuals[row * dimensions + k] = value;
+            }
             sum += value * (2.0 * anchors[anchor + k] + numbers[0] * value);
         }
     }

@@ -1,8 +1,9 @@
 // The k nearest of a block of vectors and those that were nearest before, in order; of equally near ones the lower id comes first. What
 // is nearer than the last of them is collected; when there is no room for more, everything is sorted, and the k first stay. Distances are
-// kept as their order's numbers. One workgroup is one query.
+// kept as their order's numbers. One workgroup is one query, which leaves at once where a block has nothing for it, as most have.
 
 #import functions/bits
+#import shared/reduce
 
 struct Args {
     // Queries.
@@ -26,7 +27,7 @@ struct Args {
 @group(0) @binding(3) var<storage, read_write> board: array<u32>;
 @group(0) @binding(4) var<storage, read> distances: array<real>;
 
-// What is sorted at once, and vectors that are looked at together; k is at most what is left.
+// Entries that are sorted at once, and vectors that are looked at together; k is at most what is left.
 const room: u32 = 1024u;
 const together: u32 = 512u;
 const nobody: u32 = 0xffffffffu;
@@ -134,6 +135,20 @@ fn main(
         return;
     }
     let k = params.args.k;
+    if (params.args.any != 0u) {
+        let reach = board[params.args.orders + query * k + k - 1u];
+        var nearer: real = 0.0;
+        for (var place = lane; place < params.args.vectors; place += group_size) {
+            nearer = max(nearer, select(real(0.0), real(1.0), signed_order_of(distances[query * params.args.stride + place]) <= reach));
+        }
+        nearer = group_max(lane, nearer);
+        if (lane == 0u) {
+            total = u32(nearer);
+        }
+        if (workgroupUniformLoad(&total) == 0u) {
+            return;
+        }
+    }
     for (var place = lane; place < k; place += group_size) {
         var known = Candidate(nobody, nobody);
         if (params.args.any != 0u) {

@@ -37,7 +37,7 @@ fn load_row(lane: u32, node: u32) {
     workgroupBarrier();
 }
 
-// This lane's share of the product with a vector.
+// Share of this lane in the product with a vector.
 fn add_products(lane: u32, node: u32) {
     var sum = 0i;
     if (node != no_node) {
@@ -67,7 +67,7 @@ fn distance_of(own: vec2<real>, other: vec2<real>, product: i32) -> real {
     return max(opaque(own.y + other.y) - (scaled + scaled), 0.0);
 }
 
-// Of so many candidates, the nearest first, those that robust pruning leaves are `chosen`; how many they are. All lanes call this.
+// Robust pruning: of so many candidates, the nearest first, those that stay are `chosen`; gives their number. All lanes call this.
 fn choose(lane: u32, count: u32, degree: u32) -> u32 {
     var taken = 0u;
     var next = 0u;

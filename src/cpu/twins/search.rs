@@ -1,4 +1,4 @@
-//! Twins of the shaders of searches among compressed vectors: `pairwise`, `probe`, `decode`, `estimate`, `shortlist`.
+//! Twins of the shaders of searches among compressed vectors: `pairwise`, `probe`, `split`, `decode`, `estimate`, `finish`, `shortlist`.
 
 use super::clustering::multiply::{Panels, Sum};
 use super::clustering::tile;
@@ -84,6 +84,22 @@ pub fn probe<R: Real>(work: &Workgroups, args: kernels::search::Probe, bindings:
     }
 }
 
+/// The leading 11 bits of a number's significand.
+fn leading_eleven_bits<R: Real>(x: R) -> R {
+    R::from_f64(f64::from(f32::from_bits((x.to_f64() as f32).to_bits() & 0xffff_e000)))
+}
+
+/// Queries as their leading bits, these again, and what is left.
+pub fn split<R: Real>(work: &Workgroups, args: kernels::search::Split, bindings: kernels::search::SplitSlices<R>) {
+    let [count, dimensions] = [args.queries, args.dimensions].map(|word| word as usize);
+    for place in work.items().filter(|place| *place < count * dimensions) {
+        let (query, k) = (place / dimensions, place % dimensions);
+        let leading = leading_eleven_bits(bindings.queries[place]);
+        let row = &mut bindings.rows[3 * query * dimensions..][..3 * dimensions];
+        [row[k], row[dimensions + k], row[2 * dimensions + k]] = [leading, leading, bindings.queries[place] - leading];
+    }
+}
+
 fn from_half<R: Real>(bits: u32) -> R {
     let exponent = bits >> 10 & 31;
     let significand = (bits & 1023) + if exponent > 0 { 1024 } else { 0 };
@@ -113,10 +129,35 @@ pub fn decode<R: Real>(work: &Workgroups, args: kernels::search::Decode, binding
             let two = u64::from(table[word]) | u64::from(if bit % 32 == 0 { 0 } else { table[word + 1] }) << 32;
             let level = levels_at as usize + ((two >> (bit % 32)) as u32 & mask) as usize;
             let value = scale * (lows[k] + spreads[k] * levels[level]);
-            residuals[row * dimensions + k] = value;
+            if args.split != 0 {
+                let leading = leading_eleven_bits(value);
+                let row = &mut residuals[3 * row * dimensions..][..3 * dimensions];
+                [row[k], row[dimensions + k], row[2 * dimensions + k]] = [leading, value - leading, leading];
+            } else {
+                residuals[row * dimensions + k] = value;
+            }
             parts[k % LANES_OF_ROW] += value * (anchor[k] + anchor[k] + numbers[0] * value);
         }
         constants[row] = parts.into_iter().reduce(|sum, part| sum + part).unwrap_or(R::ZERO);
+    }
+}
+
+/// The squared distance, of a query's from the anchor, a vector's constant and their product.
+fn estimated<R: Real>(distance: R, constant: R, product: R) -> R {
+    let result = distance + (constant - (product + product));
+    if distance < R::from_f64(FAR) && result.is_finite() { result } else { R::from_f64(ABSENT) }
+}
+
+/// Products become squared distances.
+pub fn finish<R: Real>(work: &Workgroups, args: kernels::search::Finish, bindings: kernels::search::FinishSlices<R>) {
+    let [count, vectors, stride, lists, lists_at] =
+        [args.queries, args.vectors, args.stride, args.lists, args.list_of].map(|word| word as usize);
+    let (table, constants, results, distances) = (bindings.table, bindings.constants, bindings.results, bindings.distances);
+    for place in work.items().filter(|place| *place < count * vectors) {
+        let (query, vector) = (place / vectors, place % vectors);
+        let distance = distances[query * lists + table[lists_at + vector] as usize];
+        let result = &mut results[query * stride + vector];
+        *result = estimated(distance, constants[vector], *result);
     }
 }
 
@@ -135,9 +176,7 @@ pub fn estimate<R: Real>(work: &Workgroups, args: kernels::search::Estimate, bin
                 let query = rows.start + i + r;
                 for (vector, sum) in (column..vectors).zip(sums) {
                     let distance = distances[query * lists + table[lists_at + vector] as usize];
-                    let result = distance + (constants[vector] - (*sum + *sum));
-                    let is_there = distance < R::from_f64(FAR) && result.is_finite();
-                    results[query * stride + vector] = if is_there { result } else { R::from_f64(ABSENT) };
+                    results[query * stride + vector] = estimated(distance, constants[vector], *sum);
                 }
             }
         });

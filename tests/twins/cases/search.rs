@@ -99,9 +99,84 @@ pub fn probe(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     [(size.min(MOST_QUERIES), 3 + few), (few, many)].map(case).into()
 }
 
-/// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale.
+/// The leading 11 bits of a number.
+fn leading(x: f64) -> f64 {
+    f64::from(f32::from_bits((x as f32).to_bits() & 0xffff_e000))
+}
+
+fn single(x: f64) -> f64 {
+    f64::from(x as f32)
+}
+
+/// Rows of queries as leading bits, these again, and what is left; zeros of either sign and tiny numbers among them.
+pub fn split(size: usize, random: &mut Random) -> Vec<Case> {
+    let dimensions = dimensions(size, random);
+    let mut case = Case::new(StaticKernel::SearchSplit, format!("dimension {dimensions}"));
+    let edges = [0.0, -0.0, 1e-30, -1e30, 2047.0, 2049.0, -1.0 / 3.0];
+    let values = random.vector(size * dimensions).into_iter().enumerate();
+    let queries: Vec<f64> = values.map(|(place, x)| single(*edges.get(place % 11).unwrap_or(&x))).collect();
+    case.dispatch((size * dimensions) as u32, search::Split { queries: size as u32, dimensions: dimensions as u32 });
+    case.poisoned(search::Split::ROWS, 3 * size * dimensions + 3);
+    for (place, x) in queries.iter().enumerate() {
+        let begin = place / dimensions * 3 * dimensions + place % dimensions;
+        for (part, value) in [leading(*x), leading(*x), x - leading(*x)].into_iter().enumerate() {
+            case.expect(search::Split::ROWS, begin + part * dimensions, value);
+        }
+    }
+    case.reals(search::Split::QUERIES, queries);
+    vec![case]
+}
+
+/// Products become distances: of all lists, some, hardly any; products that are no number.
+pub fn finish(size: usize, random: &mut Random) -> Vec<Case> {
+    let case = |share: u32| {
+        let vectors = 1 + random.below(size.clamp(1, 700) as u32) as usize;
+        let count = size.div_ceil(vectors);
+        let (lists, stride, before) = (1 + random.below(40) as usize, vectors + random.below(4) as usize, random.below(9) as usize);
+        let of_vectors: Vec<u32> = (0..vectors).map(|_| random.below(lists as u32)).collect();
+        let constants = random.vector(vectors);
+        let mut products: Vec<f64> = (0..count * stride).map(poison).collect();
+        let distances: Vec<f64> =
+            (0..count * lists).map(|_| if random.below(100) < share { single(random.within(0.0, 9.0)) } else { single(ABSENT) }).collect();
+        let mut case = Case::new(StaticKernel::SearchFinish, format!("{count} queries, {vectors} vectors, {share} % of {lists} lists"));
+        let mut expected = Vec::new();
+        for query in 0..count {
+            for vector in 0..vectors {
+                let product = random.within(-5.0, 5.0);
+                products[query * stride + vector] = product;
+                let distance = distances[query * lists + of_vectors[vector] as usize];
+                let result = Value::from(distance) + Value::from(constants[vector]) - Value::from(product) - Value::from(product);
+                expected.push((query * stride + vector, if distance > 1e38 { ABSENT.into() } else { result }));
+            }
+        }
+        // Overflow makes no neighbour.
+        if let Some((place, _)) = expected.first().copied() {
+            products[place] = f64::INFINITY;
+            expected[0].1 = ABSENT.into();
+        }
+        case.dispatch(
+            (count * vectors) as u32,
+            search::Finish {
+                queries: count as u32,
+                vectors: vectors as u32,
+                stride: stride as u32,
+                lists: lists as u32,
+                list_of: before as u32,
+            },
+        );
+        case.reals(search::Finish::RESULTS, products);
+        expected.into_iter().for_each(|(place, value)| case.expect(search::Finish::RESULTS, place, value));
+        case.reals(search::Finish::CONSTANTS, constants);
+        case.reals(search::Finish::DISTANCES, distances);
+        case.indices([vec![POISONED_WORD; before], of_vectors].concat());
+        case
+    };
+    [100, 60, 4].map(case).into()
+}
+
+/// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale; split, where what is decoded is exact.
 pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
-    let case = |is_scaled: bool| {
+    let case = |(is_scaled, splits): (bool, bool)| {
         let dimensions = dimensions(size, random);
         let (width, lists, first_list) = (1 + random.below(9) as usize, 1 + random.below(30) as usize, random.below(50));
         let before = random.below(20) as usize;
@@ -109,7 +184,12 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
         // Levels of every width, one table after the other.
         let starts: Vec<u32> = (0..=12).map(|bits: u32| (1 << bits) - 1).collect();
         let levels = random.vector((1 << 13) - 1);
-        let (spreads, lows) = (random.vector(dimensions), random.vector(dimensions));
+        let (mut spreads, mut lows) = (random.vector(dimensions), random.vector(dimensions));
+        let levels: Vec<f64> = levels.into_iter().map(single).collect();
+        if splits {
+            spreads.iter_mut().for_each(|spread| *spread = [0.5, 1.0, -2.0][random.below(3) as usize]);
+            lows.fill(0.0);
+        }
         let shrink = random.within(0.5, 1.0);
         let mut table = Vec::new();
         for _ in 0..dimensions {
@@ -130,7 +210,7 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
         table.push(POISONED_WORD);
         let anchors = random.vector(lists * dimensions);
         let name = format!(
-            "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, scaled {is_scaled}"
+            "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, scaled {is_scaled}, split {splits}"
         );
         let mut case = Case::new(StaticKernel::SearchDecode, name);
         case.bound = bound_of_sum(dimensions);
@@ -143,9 +223,11 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
             codes: codes_at as u32,
             code_words: width as u32,
             scaled: is_scaled.into(),
+            split: splits.into(),
         };
         case.dispatch((size * 16) as u32, args);
-        case.poisoned(search::Decode::RESIDUALS, size * dimensions + 3);
+        let parts = if splits { 3 } else { 1 };
+        case.poisoned(search::Decode::RESIDUALS, parts * size * dimensions + 3);
         case.poisoned(search::Decode::CONSTANTS, size + 3);
         for i in 0..size {
             let code = &table[codes_at + (before + i) * width..][..width + 1];
@@ -157,7 +239,14 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
                 let number = (0..12).map(|i| code[((bit + i) / 32) as usize] >> ((bit + i) % 32) & 1).rev().fold(0, |n, bit| 2 * n + bit);
                 let level = levels[(begin + (number & mask)) as usize];
                 let value = Value::from(scale) * (Value::from(lows[k]) + Value::from(spreads[k] * level));
-                case.expect(search::Decode::RESIDUALS, i * dimensions + k, value);
+                if splits {
+                    let exact = spreads[k] * level;
+                    for (part, value) in [leading(exact), exact - leading(exact), leading(exact)].into_iter().enumerate() {
+                        case.expect(search::Decode::RESIDUALS, (3 * i + part) * dimensions + k, value);
+                    }
+                } else {
+                    case.expect(search::Decode::RESIDUALS, i * dimensions + k, value);
+                }
                 constant = constant + value * (Value::from(2.0 * anchor[k]) + Value::from(shrink) * value);
             }
             case.expect(search::Decode::CONSTANTS, i, constant);
@@ -167,7 +256,7 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
         case.indices(table);
         case
     };
-    [false, true].map(case).into()
+    [(false, false), (true, false), (false, true)].map(case).into()
 }
 
 /// A number of half precision that is not negative.

@@ -4,7 +4,7 @@ use super::image::{Image, Part};
 use super::searching::Wanted;
 use crate::buffers::Buffers;
 use leastwise_cpu::twins::tile;
-use leastwise_device::{Arguments, BufferId, Command, Device, Slice};
+use leastwise_device::{After, Arguments, BufferId, Command, Device, Form, Multiply, Slice, Strided};
 use leastwise_error::Error;
 use leastwise_kernels::search;
 use std::sync::Arc;
@@ -19,25 +19,40 @@ const DECODED: usize = 1 << 24;
 /// Lanes that decode a vector (`shaders/search/decode.wgsl`).
 const LANES_OF_ROW: u32 = 16;
 
-/// How many queries are searched together, through how many vectors at a time, and what is kept of each.
+/// Parts of a row that a library multiplies (`shaders/search/split.wgsl`).
+const PARTS: u32 = 3;
+
+/// Queries of a tile of products, at most, and tiles that take as long as a library takes for one: it leaves none out.
+const TILE: usize = 128;
+const GAIN: usize = 3;
+
+/// How many queries are searched together, through how many vectors at a time, what is kept of each, and the numbers of a decoded row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     pub queries: u32,
     pub vectors: u32,
     pub k: u32,
+    pub width: u32,
 }
 
 impl Shape {
     /// For so many queries and neighbours, within what a device and its buffers can hold.
-    pub fn new(image: &Image, queries: usize, k: usize) -> Self {
+    pub fn new(image: &Image, queries: usize, k: usize, width: usize) -> Self {
         let most = (image.limits.binding_bytes.min(image.limits.buffer_bytes) / 4).min(1 << 30) as usize;
         let distances = DISTANCES.min(most);
-        let queries = queries.min(QUERIES).min(most / image.dim).min(most / image.lists).min(distances / 16).min(most / 4 / k).max(1);
+        let queries = queries.min(QUERIES).min(most / width).min(most / image.lists).min(distances / 16).min(most / 4 / k).max(1);
         let largest = image.parts.iter().map(|part| part.count).max().unwrap_or(1) as usize;
-        let vectors = (distances / queries).min(DECODED.min(most) / image.dim).min(most / 2).clamp(1, largest);
+        let vectors = (distances / queries).min(DECODED.min(most) / width).min(most / 2).clamp(1, largest);
         // Whole tiles, where there are several.
         let vectors = if vectors > 256 && vectors < largest { vectors / 256 * 256 } else { vectors };
-        Self { queries: queries as u32, vectors: vectors as u32, k: k as u32 }
+        Self { queries: queries as u32, vectors: vectors as u32, k: k as u32, width: width as u32 }
+    }
+
+    /// The product of split queries with split vectors.
+    fn product(self) -> Form {
+        let Self { queries, vectors, width, .. } = self;
+        let [left, right] = [(width, 1), (1, width)].map(|(rows, columns)| Strided { offset: 0, batch: 0, rows, columns });
+        Form { batch: 1, rows: queries, depth: width, columns: vectors, left, right, after: After::Nothing, coarse: true }
     }
 }
 
@@ -47,6 +62,8 @@ pub struct Scratch {
     /// As they come, and turned.
     queries: Slice,
     turned: Slice,
+    /// Split, where a library multiplies them.
+    split: Option<Slice>,
     /// To all anchors.
     distances: Slice,
     residuals: Slice,
@@ -63,14 +80,18 @@ impl Scratch {
     /// # Errors
     /// [`Error::Device`] where there is no room.
     pub fn new(device: &mut Device, image: &Image, wanted: &Wanted, spare: Option<Self>) -> Result<Self, Error> {
-        let shape = Shape::new(image, wanted.queries.len() / image.dim, wanted.k.min(image.count));
+        let shaped = |width| Shape::new(image, wanted.queries.len() / image.dim, wanted.k.min(image.count), width);
+        let by_library = shaped(PARTS as usize * image.dim);
+        let is_worth = wanted.probes * TILE * GAIN >= image.lists && device.multiplies();
+        let splits = is_worth && device.prepare_product(&by_library.product())?;
+        let shape = if splits { by_library } else { shaped(image.dim) };
         if let Some(spare) = spare {
             if spare.shape == shape {
                 return Ok(spare);
             }
             spare.dispose(device);
         }
-        let Shape { queries, vectors, k } = shape;
+        let Shape { queries, vectors, k, width } = shape;
         let dim = image.dim as u32;
         let mut buffers = Buffers::new(device);
         let given = buffers.real(queries * dim, "queries")?;
@@ -78,8 +99,9 @@ impl Scratch {
             shape,
             queries: given,
             turned: if image.rotation.is_empty() { given } else { buffers.real(queries * dim, "turned queries")? },
+            split: if splits { Some(buffers.real(queries * width, "split queries")?) } else { None },
             distances: buffers.real(queries * image.lists as u32, "distances to anchors")?,
-            residuals: buffers.real(vectors * dim, "decoded vectors")?,
+            residuals: buffers.real(vectors * width, "decoded vectors")?,
             constants: buffers.real(vectors, "constants of vectors")?,
             estimates: buffers.real(queries * vectors, "distances to vectors")?,
             board: buffers.index(vectors + 2 * queries * k, "nearest vectors")?,
@@ -152,13 +174,17 @@ impl Scratch {
                 search::ProbeBindings { distances: self.distances },
             ));
         }
+        if let Some(rows) = self.split {
+            let split = search::Split { queries: count, dimensions: dim };
+            commands.push(image.over(split, count * dim, search::SplitBindings { queries: self.turned, rows }));
+        }
         commands
     }
 
     /// Searches a block of a part's vectors, of which `allowed` are to be found: all, unless it says which, by their places.
     pub(super) fn look(&self, image: &Image, part: &Part, block: Block, probes: usize, allowed: Option<&[u32]>) -> Vec<Command> {
         let Block { first, vectors, count, continues } = block;
-        let (dim, lists) = (image.dim as u32, image.lists as u32);
+        let dim = image.dim as u32;
         let anchors = &image.anchors[part.anchors];
         let decode = image.over(
             search::Decode {
@@ -170,6 +196,7 @@ impl Scratch {
                 codes: part.codes_at,
                 code_words: image.row_words,
                 scaled: image.is_scaled.into(),
+                split: self.split.is_some().into(),
             },
             vectors * LANES_OF_ROW,
             search::DecodeBindings {
@@ -178,28 +205,6 @@ impl Scratch {
                 table: part.table,
                 residuals: self.residuals,
                 constants: self.constants,
-            },
-        );
-        let some = u32::from(probes < image.lists);
-        let estimate = image.tiles(
-            search::Estimate {
-                queries: count,
-                dimensions: dim,
-                vectors,
-                stride: self.shape.vectors,
-                lists,
-                list_of: part.lists_at + first,
-                probing: some,
-            },
-            count,
-            vectors,
-            search::EstimateBindings {
-                queries: self.turned,
-                residuals: self.residuals,
-                table: part.table,
-                constants: self.constants,
-                results: self.estimates,
-                distances: self.distances,
             },
         );
         let ids = match allowed {
@@ -224,7 +229,32 @@ impl Scratch {
             count,
             search::ShortlistBindings { board: self.board, distances: self.estimates },
         );
-        vec![decode, estimate, ids, shortlist]
+        [vec![decode], self.estimate(image, part, block, probes), vec![ids, shortlist]].concat()
+    }
+
+    /// Squared distances of a block's vectors, which are decoded.
+    fn estimate(&self, image: &Image, part: &Part, block: Block, probes: usize) -> Vec<Command> {
+        let Block { first, vectors, count: queries, .. } = block;
+        let (dimensions, lists, stride, list_of) = (image.dim as u32, image.lists as u32, self.shape.vectors, part.lists_at + first);
+        let Self { residuals, constants, distances, estimates: results, .. } = *self;
+        let table = part.table;
+        let Some(left) = self.split else {
+            let probing = (probes < image.lists).into();
+            return vec![image.tiles(
+                search::Estimate { queries, dimensions, vectors, stride, lists, list_of, probing },
+                queries,
+                vectors,
+                search::EstimateBindings { queries: self.turned, residuals, table, constants, results, distances },
+            )];
+        };
+        // Of whole blocks, whose last rows and columns may be of others: one form is prepared.
+        let product = Multiply { form: self.shape.product(), left, right: residuals, out: results, bias: None };
+        let finish = image.over(
+            search::Finish { queries, vectors, stride, lists, list_of },
+            queries * vectors,
+            search::FinishBindings { table, constants, results, distances },
+        );
+        vec![Command::Multiply(product), finish]
     }
 
     /// Brings the orders and the ids of the nearest back.

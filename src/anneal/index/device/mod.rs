@@ -5,6 +5,9 @@
 //! (`pairwise`, `probe`); the last belongs to the vector. So a block of vectors is decoded (`decode`), multiplied with all queries as one
 //! matrix with another (`estimate`), and each query keeps the nearest it has seen (`shortlist`). Memory is bounded, however many vectors
 //! there are; of a batch of queries nothing comes back but its hits.
+//!
+//! A device's library multiplies rows of 10 bits on tensor cores; rows that are split (`split`) have the product to f32's precision, which
+//! then becomes distances (`finish`).
 
 mod commands;
 mod image;
