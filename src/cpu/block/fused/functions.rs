@@ -8,7 +8,7 @@ use crate::block::lanes::{FEWEST, LANES};
 use crate::block::operations::{binary, lanes, unary};
 use crate::block::trig::sin_cos;
 use crate::real::Real;
-use exponentials::{DOUBLE, SHORT, SINGLE, Vector, exp, sigmoid, tanh, tanh_in_single};
+use exponentials::{DOUBLE, SINGLE, Vector, exp, sigmoid, sigmoid_for_single, tanh, tanh_in_single};
 use leastwise_program::{Binary, Unary};
 
 /// A function of one operand over the lanes of a strip.
@@ -32,14 +32,22 @@ pub fn streamed<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
 pub fn streamed_of_two<R: Real>(operation: Binary, out: &mut [R], a: &[R], b: &[R]) {
     match operation {
         // A loop of their own: they are what most kernels are made of.
-        Binary::Add => lanes!(out = |a, b| a + b),
-        Binary::Sub => lanes!(out = |a, b| a - b),
-        Binary::Mul => lanes!(out = |a, b| a * b),
-        Binary::Div => lanes!(out = |a, b| a / b),
+        Binary::Add | Binary::Sub | Binary::Mul | Binary::Div => arithmetic(operation, out, a, b),
         _ => {
             let operands = a.chunks(LANES).zip(b.chunks(LANES));
             out.chunks_mut(LANES).zip(operands).for_each(|(out, (a, b))| binary(operation, out, a, b));
         }
+    }
+}
+
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+fn arithmetic<R: Real>(operation: Binary, out: &mut [R], a: &[R], b: &[R]) {
+    match operation {
+        Binary::Add => lanes!(out = |a, b| a + b),
+        Binary::Sub => lanes!(out = |a, b| a - b),
+        Binary::Mul => lanes!(out = |a, b| a * b),
+        _ => lanes!(out = |a, b| a / b),
     }
 }
 
@@ -73,7 +81,7 @@ functions! {
     ExpDouble: |a| exp(a, DOUBLE);
     TanhSingle: |a| tanh_in_single(a);
     TanhDouble: |a| tanh(a, DOUBLE);
-    SigmoidShort: |a| sigmoid(a, SHORT);
+    SigmoidShort: |a| sigmoid_for_single(a);
     SigmoidDouble: |a| sigmoid(a, DOUBLE);
 }
 
@@ -98,24 +106,24 @@ mod loops {
     }
 }
 
-/// Vector by vector, as compilers do not make all of these.
+/// Vector by vector, as compilers do not make all of these. Each is a function of its own, as folds are.
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod loops {
     use super::Function;
     use super::simd::{Four, Two, halves};
 
-    #[inline(always)]
+    #[inline(never)]
     pub fn singles<F: Function>(out: &mut [f32], a: &[f32]) {
         out.as_chunks_mut::<4>().0.iter_mut().zip(a.as_chunks::<4>().0).for_each(|(out, a)| *out = F::value(Four::from(*a)).into());
     }
 
-    #[inline(always)]
+    #[inline(never)]
     pub fn doubles<F: Function>(out: &mut [f64], a: &[f64]) {
         out.as_chunks_mut::<2>().0.iter_mut().zip(a.as_chunks::<2>().0).for_each(|(out, a)| *out = F::value(Two::from(*a)).into());
     }
 
     /// In f64, rounded to f32 in the end.
-    #[inline(always)]
+    #[inline(never)]
     pub fn widened<F: Function>(out: &mut [f32], a: &[f32]) {
         let halves = halves();
         out.as_chunks_mut::<4>().0.iter_mut().zip(a.as_chunks::<4>().0).for_each(|(out, a)| {

@@ -9,7 +9,7 @@
 //! | tanh a | 0.867 ulp | 2.4 ulp |
 //! | 1/(1 + e⁻ᵃ) | 0.51 ulp: in f64, with q of degree 5 | 2.4 ulp |
 
-use std::f64::consts::LOG2_E;
+use std::f64::consts::{LN_2, LOG2_E};
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Coefficients of q in f64: relative error of eʳ 2⁻⁵⁷·⁹.
@@ -30,7 +30,7 @@ pub const DOUBLE: [f64; 10] = [
 pub const SINGLE: [f64; 5] = [0.5, 0.166_665_24, 0.041_667_953, 0.008_369_394, 0.001_383_527_5];
 
 /// Coefficients of q in f64 for results in f32: relative error of eʳ − 1 below 2⁻³¹.
-pub const SHORT: [f64; 6] = [
+const SHORT: [f64; 6] = [
     0.500_000_004_652_791_7,
     0.166_666_668_174_545_1,
     0.041_666_354_152_113_28,
@@ -186,6 +186,22 @@ pub fn tanh_in_single<V: Vector>(a: V) -> V {
 
 #[inline(always)]
 pub fn sigmoid<V: Vector, const N: usize>(a: V, tail: [f64; N]) -> V {
-    let e = exp(V::of(0.0) - a.magnitude(), tail);
+    logistic(a, exp(V::of(0.0) - a.magnitude(), tail))
+}
+
+/// The logistic function in f64 for results in f32, whose least exponents are normal numbers here.
+#[inline(always)]
+pub fn sigmoid_for_single<V: Vector>(a: V) -> V {
+    let least = (V::of(0.0) - a.magnitude()).at_least(-110.0);
+    let round = V::of(V::ROUND + V::BIAS);
+    let sum = least * V::of(LOG2_E) + round;
+    let r = least - (sum - round) * V::of(LN_2);
+    let (square, power) = (r * r, sum.power());
+    logistic(a, power + power * (r + square * polynomial(r, square, SHORT)))
+}
+
+/// The logistic function of a, given e^−|a|.
+#[inline(always)]
+fn logistic<V: Vector>(a: V, e: V) -> V {
     a.where_less(0.0, e, V::of(1.0)) / (V::of(1.0) + e)
 }
