@@ -1,11 +1,12 @@
 // `npm run bench -- streaming [--numpy=python3] [--size=1000] [--repeats=25] [--threads=2] [--clock=cpu]`: elementwise operations, reductions and what is made of them on the CPU in wasm,
 // on one thread, beside NumPy on one thread: `--numpy`, or LEASTWISE_NUMPY, names a Python that has it. The two take turns; of every time the least counts. Below each
-// row is the floor: what its bytes take at the rate of a copy of as many, or its multiplications at simd128's peak. With `--threads` `leastwise/threads` runs the rows again. `--clock=cpu` is for busy machines: processor time of both instead of the clock.
+// row is the floor: what its bytes take at the rate of a copy of as many, or its multiplications at simd128's peak. With `--threads` `leastwise/threads` runs the rows again, and as many threads copy. `--clock=cpu` is for busy machines: processor time of both instead of the clock.
 import { execFileSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
 import { init } from "leastwise";
 import { machine } from "./lib/machine.mjs";
+import { copyRate } from "./lib/memory.mjs";
 import { simd128Peak } from "./lib/peak.mjs";
 
 const ROUNDS = 3;
@@ -86,18 +87,6 @@ function lesser(before, now) {
   return Object.fromEntries(Object.entries(now).map(([dtype, rows]) => [dtype, Object.fromEntries(Object.entries(rows).map(([name, ms]) => [name, Math.min(ms, before[dtype][name])]))]));
 }
 
-/** Bytes a millisecond of a copy of so many bytes, read and written. */
-function copyRate(bytes) {
-  const from = new Float64Array(bytes / 8).fill(1), to = new Float64Array(bytes / 8);
-  let best = Infinity;
-  for (let i = 0; i < 50; i++) {
-    const started = performance.now();
-    to.set(from);
-    best = Math.min(best, performance.now() - started);
-  }
-  return 2 * bytes / best;
-}
-
 export async function streaming(args) {
   const chosen = given(args);
   const host = machine(), peak = await simd128Peak();
@@ -119,8 +108,9 @@ export async function streaming(args) {
   console.log(theirs ? `NumPy ${beside.version}, one thread; least ${chosen.clock === "cpu" ? "processor" : "wall"} time of ${ROUNDS} × ${chosen.repeats}` : beside);
   const [one, several] = ours;
   for (const dtype of ["f32", "f64"]) {
-    const bytes = chosen.size ** 2 * (dtype === "f32" ? 4 : 8), rate = copyRate(bytes);
-    console.log(`\n${dtype}, ${chosen.size} × ${chosen.size}; a copy of as many bytes: ${(rate / 1e6).toFixed(1)} GB/s; simd128 of one core: ${(dtype === "f32" ? peak : peak / 2).toFixed(1)} GFLOP/s`);
+    const bytes = chosen.size ** 2 * (dtype === "f32" ? 4 : 8), rate = await copyRate(bytes), together = several && await copyRate(bytes, chosen.threads);
+    const byAll = together ? `, by ${chosen.threads} threads ${(together / 1e6).toFixed(1)} (${(together / rate).toFixed(2)} ×)` : "";
+    console.log(`\n${dtype}, ${chosen.size} × ${chosen.size}; a copy of as many bytes: ${(rate / 1e6).toFixed(1)} GB/s${byAll}; simd128 of one core: ${(dtype === "f32" ? peak : peak / 2).toFixed(1)} GFLOP/s`);
     console.log(`${"".padEnd(14)}${"ms".padStart(9)}${"NumPy".padStart(9)}${"ratio".padStart(8)}${"target".padStart(8)}${"floor".padStart(9)}${several ? `${chosen.threads} threads`.padStart(12) : ""}`);
     for (const [name, ms] of Object.entries(one[dtype])) {
       const numpyMs = theirs?.[dtype][name], [, arrays, target] = ROWS[name] ?? [];

@@ -5,7 +5,7 @@ use crate::support::*;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::*;
 use leastwise::problem::{Column, Reals, Slot, TermSpec, Weight};
-use leastwise::session::{BackwardOptions, Progress, Session};
+use leastwise::session::{BackwardOptions, Meeting, Progress, Session};
 use leastwise::solve::Options;
 
 const COUNT: usize = 3000;
@@ -265,6 +265,35 @@ fn a_refused_write_leaves_the_tensor_that_is_on_its_way() {
         session.lend_tensor(problem, &[0, x], copy).unwrap();
         session.release_tensors(&[copy, tensor]);
         assert!(read(&mut session, problem, x) == given, "{name}");
+        session.free_problem(problem);
+        session.trim_tensors().unwrap();
+    }
+}
+
+#[test]
+fn what_could_not_be_lent_is_awaited_still() {
+    for (name, mut session, double) in sessions() {
+        let zeros = vec![0.0; 2 * COUNT];
+        let scene = Scene::new(&mut session, [&zeros, &zeros[..COUNT], &[1.0], &zeros, &zeros]);
+        let Scene { problem, x, term, .. } = scene;
+        let recipients: [(&[u32], &[u32]); 3] =
+            [(&[0, x], &[COUNT as u32, 2]), (&[1, term, 0], &[COUNT as u32, 2]), (&[2, term], &[COUNT as u32])];
+        for (what, shape) in recipients {
+            let given = numbers(7, shape.iter().product::<u32>() as usize);
+            let tensor = tensor(&mut session, &given, shape, double);
+            let copy = session.borrow_tensor(problem, what, tensor).unwrap()[0];
+            let awaits = |session: &mut Session| session.meet(Meeting::Awaits, problem, &[what, &[copy]].concat(), &[]).unwrap()[0];
+            session.await_tensor(problem, what, copy).unwrap();
+            // It has no elements yet, as where its device could not give them.
+            assert_eq!(session.lend_tensor(problem, what, copy).unwrap_err().code(), "internal", "{name}");
+            assert_eq!(awaits(&mut session), 1, "{name}");
+            let task = session.evaluate_tensors(&[copy], &[]).unwrap();
+            values(&mut session, task);
+            session.lend_tensor(problem, what, copy).unwrap();
+            assert_eq!(awaits(&mut session), 0, "{name}");
+            session.release_tensors(&[copy, tensor]);
+        }
+        assert!(read(&mut session, problem, x) == numbers(7, 2 * COUNT), "{name}");
         session.free_problem(problem);
         session.trim_tensors().unwrap();
     }

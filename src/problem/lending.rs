@@ -190,11 +190,9 @@ impl Problem {
         self.lending.awaited.contains(&(recipient, lender))
     }
 
-    /// The same; it is awaited no more.
-    pub fn take_awaited(&mut self, recipient: Recipient, lender: u32) -> bool {
-        let before = self.lending.awaited.len();
+    /// Ends that: the recipient has it.
+    pub fn end_await(&mut self, recipient: Recipient, lender: u32) {
         self.lending.awaited.retain(|known| *known != (recipient, lender));
-        self.lending.awaited.len() < before
     }
 
     /// Gives a recipient elements that lie on its device, in the order that was asked for. A table copies them; a column has the lender

@@ -186,20 +186,22 @@ impl Session {
     /// Gives a recipient the tensor that was [borrowed](Self::borrow_tensor) for it and is evaluated, unless something else was given since.
     pub fn lend_tensor(&mut self, problem: u32, what: &[u32], tensor: u32) -> Result<(), Error> {
         let (recipient, (double, node)) = (recipient(what)?, parts(tensor));
-        if !self.entry(problem)?.0.problem.take_awaited(recipient, tensor) {
+        if !self.entry(problem)?.0.problem.awaits(recipient, tensor) {
             return Ok(());
         }
+        // A recipient that cannot be given it goes on awaiting it, so that later calls are told.
         match self.elements_of(double, node)? {
             Elements::Here(slice) => {
-                // The problem's to let go of.
-                self.tensors(double)?.graph.hold(node);
                 let (devices, of) = self.site(problem)?;
                 of.lend(&mut devices.main, recipient, slice, tensor)?;
+                // The problem's to let go of.
+                self.tensors(double)?.graph.hold(node);
             }
             Elements::Beside(values) => {
                 self.site(problem)?.1.settle(recipient, &values)?;
             }
         }
+        self.entry(problem)?.0.problem.end_await(recipient, tensor);
         self.return_lenders();
         Ok(())
     }

@@ -6,7 +6,7 @@ mod accuracy_edges;
 mod blocks;
 mod bounds;
 mod build;
-mod double_double;
+pub(crate) mod double_double;
 mod golden;
 mod modules;
 #[path = "../support/modules.rs"]

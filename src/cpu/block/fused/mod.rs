@@ -3,7 +3,7 @@
 //!
 //! - [`views`] tells which views of a strip are runs of memory, and copies the others.
 //! - [`fold`] reduces: element after element where lanes are results, and over lanes first where a result's elements lie side by side.
-//! - [`functions`] has the interpreter's loops for strips, and exponentials in f32 that are shorter than those of f64.
+//! - [`functions`] has the interpreter's loops for strips, and exponentials of vectors.
 //!
 //! Where the work is cut depends on the dispatch alone, never on threads.
 
@@ -45,6 +45,9 @@ const SLICE: usize = 1 << 19;
 /// Operations that a call of a function stands for.
 const FUNCTION: usize = 16;
 
+/// Operations of a strip that take as long as a step of the block interpreter, about: parts for threads are as many times longer.
+const STREAMED: usize = 4;
+
 /// A stage with registers assigned.
 struct StageProgram {
     stage: Stage,
@@ -57,11 +60,6 @@ struct StageProgram {
 impl StageProgram {
     fn new(stage: &Stage, words: &StageWords) -> Self {
         Self { stage: stage.clone(), words: words.clone(), block: BlockProgram::new(&stage.program), elements: Default::default() }
-    }
-
-    /// Steps and views.
-    fn length(&self) -> usize {
-        self.block.allocation.steps.len() + self.stage.views.len()
     }
 
     /// Operations of an item, about.
@@ -184,14 +182,14 @@ impl FusedProgram {
     }
 
     fn run_map<R: Real>(&self, memory: &Memory<R>, items: Range<usize>, outputs: Vec<&mut [R]>) {
-        let steps = self.finish.length();
+        let steps = self.finish.operations().div_ceil(STREAMED);
         parts::run(parts::parts(outputs, items, steps), |part| self.finish_part(memory, None, part));
     }
 
     /// Items are words, of two elements each.
     fn run_halves<R: Real>(&self, memory: &Memory<R>, items: Range<usize>, words: &mut [u32]) {
         let count = memory.table[0] as usize;
-        let steps = 2 * self.finish.length();
+        let steps = (2 * self.finish.operations()).div_ceil(STREAMED);
         let pieces = words[items.clone()].chunks_mut(WORDS);
         let tasks = items.clone().step_by(WORDS).zip(pieces).collect();
         parts::each(tasks, steps * items.len(), |(first, words): (usize, &mut [u32])| {
@@ -215,7 +213,7 @@ impl FusedProgram {
     fn run_reduction<R: Real>(&self, memory: &Memory<R>, how: How, items: Range<usize>, outputs: Vec<&mut [R]>) {
         let Some(prologue) = &self.prologue else { return };
         let elements = memory.table[1] as usize;
-        let steps = (prologue.length() + 1) * elements.max(1);
+        let steps = ((prologue.operations() + 1) * elements.max(1)).div_ceil(STREAMED);
         parts::run(parts::parts(outputs, items, steps), |part| {
             let mut made = vec![R::ZERO; part.items.len()];
             prologue.block.instructions.run(Folded { prologue, memory, how, first: part.items.start, made: &mut made });
@@ -264,7 +262,7 @@ impl FusedProgram {
             let mut made = vec![R::ZERO; items.len()];
             multiply(a, c, &mut made);
             let views = outputs.iter_mut().map(|output| &mut **output).collect();
-            let steps = self.finish.length();
+            let steps = self.finish.operations().div_ceil(STREAMED);
             parts::run(parts::parts(views, items.clone(), steps), |part| {
                 let own = &made[part.items.start - items.start..part.items.end - items.start];
                 self.finish_part(memory, Some(own), part);

@@ -156,6 +156,14 @@ impl<'a, R: Real> Filler<'a, R> {
         }
     }
 
+    /// The strip of the only view that registers read, if it lies in memory.
+    #[inline(always)]
+    pub fn row(&self, len: usize) -> Option<&'a [R]> {
+        let [View::Given(number)] = self.program.block.allocation.views[..] else { return None };
+        let [slot, first] = self.places.get(number as usize).copied().flatten()?;
+        self.memory.slots[slot].get(first..first + len)
+    }
+
     /// All of them, in their order.
     pub fn columns(&self, len: usize) -> Vec<&[R]> {
         (0..self.program.block.allocation.views.len()).map(|number| self.column(number, len)).collect()

@@ -1,59 +1,112 @@
-//! Two numbers in f64, as a vector of simd128.
+//! Four numbers in f32 and two in f64, as vectors of simd128.
 
-use super::Doubles;
+use super::exponentials::Vector;
 use std::arch::wasm32::*;
 use std::ops::{Add, Div, Mul, Sub};
 
 #[derive(Clone, Copy)]
-pub struct Pair(pub v128);
+pub struct Four(pub v128);
 
-macro_rules! operations {
-    ($($name:ident, $method:ident, $instruction:ident;)*) => {$(
-        impl $name for Pair {
+#[derive(Clone, Copy)]
+pub struct Two(pub v128);
+
+macro_rules! operation {
+    ($vector:ident, $name:ident, $method:ident, $instruction:ident) => {
+        impl $name for $vector {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
                 Self($instruction(self.0, other.0))
             }
         }
-    )*};
+    };
 }
 
-operations! {
-    Add, add, f64x2_add;
-    Sub, sub, f64x2_sub;
-    Mul, mul, f64x2_mul;
-    Div, div, f64x2_div;
+macro_rules! vector {
+    ($vector:ident of $number:ident, $bits:expr, $splat:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $pmin:ident, $pmax:ident,
+     $abs:ident, $lt:ident, $gt:ident, $whole_sub:ident, $shl:ident, $shr:ident) => {
+        operation!($vector, Add, add, $add);
+        operation!($vector, Sub, sub, $sub);
+        operation!($vector, Mul, mul, $mul);
+        operation!($vector, Div, div, $div);
+
+        impl Vector for $vector {
+            const ROUND: f64 = <$number as Vector>::ROUND;
+            const BIAS: f64 = <$number as Vector>::BIAS;
+            const LN_2: [f64; 2] = <$number as Vector>::LN_2;
+            const RANGE: [f64; 2] = <$number as Vector>::RANGE;
+
+            #[inline(always)]
+            fn of(number: f64) -> Self {
+                Self($splat(number as $number))
+            }
+            #[inline(always)]
+            fn at_most(self, most: f64) -> Self {
+                Self($pmin(self.0, Self::of(most).0))
+            }
+            #[inline(always)]
+            fn at_least(self, least: f64) -> Self {
+                Self($pmax(self.0, Self::of(least).0))
+            }
+            #[inline(always)]
+            fn magnitude(self) -> Self {
+                Self($abs(self.0))
+            }
+            #[inline(always)]
+            fn with_sign_of(self, other: Self) -> Self {
+                Self(v128_or(self.0, v128_and(other.0, Self::of(-0.0).0)))
+            }
+            #[inline(always)]
+            fn where_less(self, than: f64, then: Self, otherwise: Self) -> Self {
+                Self(v128_bitselect(then.0, otherwise.0, $lt(self.0, Self::of(than).0)))
+            }
+            #[inline(always)]
+            fn next_where_greater(self, other: Self, than: f64) -> Self {
+                Self($whole_sub(self.0, $gt(other.0, Self::of(than).0)))
+            }
+            #[inline(always)]
+            fn power(self) -> Self {
+                Self($shl(self.0, $bits))
+            }
+            #[inline(always)]
+            fn powers(self) -> [Self; 2] {
+                let half = $shl($shr(self.0, 1), $bits);
+                [Self(half), Self($whole_sub($shl(self.0, $bits), half))]
+            }
+        }
+    };
 }
 
-impl Doubles for Pair {
+vector!(Four of f32, 23, f32x4_splat, f32x4_add, f32x4_sub, f32x4_mul, f32x4_div, f32x4_pmin, f32x4_pmax,
+    f32x4_abs, f32x4_lt, f32x4_gt, i32x4_sub, i32x4_shl, u32x4_shr);
+vector!(Two of f64, 52, f64x2_splat, f64x2_add, f64x2_sub, f64x2_mul, f64x2_div, f64x2_pmin, f64x2_pmax,
+    f64x2_abs, f64x2_lt, f64x2_gt, i64x2_sub, i64x2_shl, u64x2_shr);
+
+impl From<[f32; 4]> for Four {
     #[inline(always)]
-    fn of(number: f64) -> Self {
-        Self(f64x2_splat(number))
+    fn from([a, b, c, d]: [f32; 4]) -> Self {
+        Self(f32x4(a, b, c, d))
     }
+}
+
+impl From<Four> for [f32; 4] {
     #[inline(always)]
-    fn at_most(self, most: f64) -> Self {
-        Self(f64x2_pmin(self.0, f64x2_splat(most)))
+    fn from(Four(v): Four) -> Self {
+        [f32x4_extract_lane::<0>(v), f32x4_extract_lane::<1>(v), f32x4_extract_lane::<2>(v), f32x4_extract_lane::<3>(v)]
     }
+}
+
+impl From<[f64; 2]> for Two {
     #[inline(always)]
-    fn at_least(self, least: f64) -> Self {
-        Self(f64x2_pmax(self.0, f64x2_splat(least)))
+    fn from([a, b]: [f64; 2]) -> Self {
+        Self(f64x2(a, b))
     }
+}
+
+impl From<Two> for [f64; 2] {
     #[inline(always)]
-    fn magnitude(self) -> Self {
-        Self(f64x2_abs(self.0))
-    }
-    #[inline(always)]
-    fn with_sign_of(self, other: Self) -> Self {
-        Self(v128_or(f64x2_abs(self.0), v128_and(other.0, f64x2_splat(-0.0))))
-    }
-    #[inline(always)]
-    fn where_negative(self, then: Self, otherwise: Self) -> Self {
-        Self(v128_bitselect(then.0, otherwise.0, f64x2_lt(self.0, f64x2_splat(0.0))))
-    }
-    #[inline(always)]
-    fn power_of_two(self) -> Self {
-        Self(i64x2_shl(i64x2_add(self.0, i64x2_splat(1023)), 52))
+    fn from(Two(v): Two) -> Self {
+        [f64x2_extract_lane::<0>(v), f64x2_extract_lane::<1>(v)]
     }
 }
 
@@ -67,13 +120,15 @@ pub fn halves() -> [v128; 2] {
     ])
 }
 
-/// Four numbers in f32 through a function of two in f64.
-#[inline(always)]
-pub fn four(a: [f32; 4], halves: [v128; 2], value: impl Fn(Pair) -> Pair) -> [f32; 4] {
-    let a = f32x4(a[0], a[1], a[2], a[3]);
-    let low = value(Pair(f64x2_promote_low_f32x4(a)));
-    let high = value(Pair(f64x2_promote_low_f32x4(i32x4_shuffle::<2, 3, 2, 3>(a, a))));
-    let low = u8x16_swizzle(f32x4_demote_f64x2_zero(low.0), halves[0]);
-    let out = v128_or(low, u8x16_swizzle(f32x4_demote_f64x2_zero(high.0), halves[1]));
-    [f32x4_extract_lane::<0>(out), f32x4_extract_lane::<1>(out), f32x4_extract_lane::<2>(out), f32x4_extract_lane::<3>(out)]
+impl Four {
+    #[inline(always)]
+    pub fn widened(self) -> [Two; 2] {
+        [self.0, i32x4_shuffle::<2, 3, 2, 3>(self.0, self.0)].map(|half| Two(f64x2_promote_low_f32x4(half)))
+    }
+
+    #[inline(always)]
+    pub fn narrowed([low, high]: [Two; 2], halves: [v128; 2]) -> Self {
+        let low = u8x16_swizzle(f32x4_demote_f64x2_zero(low.0), halves[0]);
+        Self(v128_or(low, u8x16_swizzle(f32x4_demote_f64x2_zero(high.0), halves[1])))
+    }
 }
