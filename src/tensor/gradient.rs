@@ -22,7 +22,7 @@ impl Graph {
                 Values::Booleans => "bool",
             };
             return refuse(format!(
-                "tensors of {name} are constants, which have no gradient: cast({{ to: a real dtype }}) before what is differentiated"
+                "tensors of {name} are constants, which have no gradient: cast(\"f32\") comes before what is differentiated"
             ));
         }
         if self.size(loss) != 1 {

@@ -52,6 +52,11 @@ impl WordFormula {
         Self::new(3, |graph, x| graph.step(WordStep::Select(x[0], x[1], x[2])))
     }
 
+    /// How many operations it has.
+    pub fn operations(&self) -> u32 {
+        self.program.steps.iter().filter(|step| !matches!(step, WordStep::View(_) | WordStep::Constant(_))).count() as u32
+    }
+
     /// Its words, equal for equal formulas.
     pub fn words(&self) -> Vec<u64> {
         let mut words = vec![u64::from(self.operands), u64::from(self.program.result), self.program.steps.len() as u64];

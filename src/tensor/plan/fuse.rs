@@ -271,7 +271,7 @@ impl<'a> Fuser<'a> {
         let before = entry.inputs.iter().filter_map(|input| lengths.get(input)).fold(0, |sum: u32, length| sum.saturating_add(*length));
         let length = match &entry.op {
             Op::Map(formula) => before.saturating_add(formula.operations()),
-            Op::Words(formula) => before.saturating_add(formula.program.steps.len() as u32),
+            Op::Words(formula) => before.saturating_add(formula.operations()),
             Op::Move(Movement::Pad { .. }) => before.saturating_add(4),
             Op::Move(_) | Op::Detach => before,
             _ => 0,

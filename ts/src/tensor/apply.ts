@@ -15,7 +15,7 @@ export type Step = readonly [name: Operation, numbers: readonly number[]];
 export type Operand<D extends DType> = Kept<D> | number;
 
 /** The largest number of each kind: beyond that of f32 a number is infinite on a GPU. @internal */
-export const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE, int32: 2 ** 31, bool: 1 } as const;
+export const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE, int32: 3.4028234663852886e38, bool: 3.4028234663852886e38 } as const;
 
 /** Precision of the engine's context that a tensor belongs to: ids of f64 have the highest bit. @internal */
 export const computedWith = ({ id }: AnyTensor): DType => (id >= 2 ** 31 ? "f64" : "f32");

@@ -233,7 +233,7 @@ export class TensorMaker {
   full(what: string, shape: Sizes, given: number | boolean, options: TensorOptions<Storage> = {}): AnyTensor {
     const dtype = this.#dtypeOf(what, options);
     const sizes = sizesOf(what, shape);
-    const value = dtype === "bool" ? Number(Boolean(given)) : (given as number);
+    const value = dtype === "bool" && typeof given === "boolean" ? Number(given) : (given as number);
     mustBeNumber(`${what}: the value`, value, dtype);
     if (dtype === "int32") return new Tensor<DType, Storage>(this.context, this.context.apply("integer", [], [value, ...sizes], this.dtype), dtype);
     // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
@@ -338,6 +338,12 @@ export class TensorMaker {
 
 function typed(values: ArrayLike<number>, kept: Storage, real: DType): Floats {
   const dtype = kept === "bool" ? real : kept;
+  // Before a small number is rounded to 0.
+  if (kept === "bool") {
+    const truths = dtype === "f64" ? new Float64Array(values.length) : new Float32Array(values.length);
+    for (let k = 0; k < truths.length; k++) truths[k] = Number(values[k] !== 0);
+    return truths;
+  }
   // Rounding twice is not rounding: halves are made of all that was given.
   if (dtype === "f16") return isFloats(values) ? values : Float64Array.from(values);
   if (dtype === "f64") return values instanceof Float64Array ? values : Float64Array.from(values);
