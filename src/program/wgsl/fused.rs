@@ -144,16 +144,23 @@ fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &s
         Source::Address => format!("real({address})"),
         Source::One => "real(1)".into(),
     };
-    write_element(view, words, number, coordinates, ("real", row, &element), indent, text)
+    write_element(view, words, number, coordinates, Element { of: "real", row, at: &element }, indent, text)
 }
 
-/// The element of a view, as `g{number}`: of a type, of a row by its number, as an address gives it.
+/// What elements of a view are: their type, the number of a row, and what an address gives.
+pub(super) struct Element<'a> {
+    pub of: &'static str,
+    pub row: Option<String>,
+    pub at: &'a dyn Fn(&str) -> String,
+}
+
+/// The element of a view, as `g{number}`.
 pub(super) fn write_element(
     view: &ViewCode,
     words: &ViewWords,
     number: usize,
     coordinates: &str,
-    (of, row, element): (&str, Option<String>, &dyn Fn(&str) -> String),
+    Element { of, row, at: element }: Element,
     indent: &str,
     text: &mut impl Write,
 ) -> Result {

@@ -1,7 +1,7 @@
 //! The modules of kernels of whole numbers: int32s as `u32`, whose arithmetic wraps in every language that texts are translated to.
 
 use super::NAMES;
-use super::fused::{half_of, write_coordinates, write_element};
+use super::fused::{Element, half_of, write_coordinates, write_element};
 use super::writer::Writer;
 use crate::fused::{Fold, Source, StageWords, WordKernel};
 use crate::words::{WordBinary, WordStep, WordUnary};
@@ -121,7 +121,7 @@ fn write_value(kernel: &WordKernel, words: &StageWords, text: &mut String) -> Re
             Source::Address => address.into(),
             Source::One => "1u".into(),
         };
-        write_element(view, own, number, "c", ("u32", row, &element), "    ", text)?;
+        write_element(view, own, number, "c", Element { of: "u32", row, at: &element }, "    ", text)?;
     }
     for (number, step) in program.steps.iter().enumerate() {
         writeln!(text, "    let v{number} = {};", step_text(step))?;

@@ -167,9 +167,9 @@ impl Graph {
             return refuse(name, "it computes with reals, and a tensor is of int32: cast(\"f32\") first, which is exact up to 2²⁴".into());
         }
         match (name, inputs, numbers) {
-            ("int32", &[x], []) => self.to_integers(x).map(Some),
-            ("bool", &[x], []) => self.to_booleans(x).map(Some),
-            ("real", &[x], []) => self.to_reals(x).map(Some),
+            ("int32", &[x], []) => self.cast_to_integers(x).map(Some),
+            ("bool", &[x], []) => self.cast_to_booleans(x).map(Some),
+            ("real", &[x], []) => self.cast_to_reals(x).map(Some),
             ("any" | "all", &[x], [keep, axes @ ..]) => self.of_truths(name, x, axes, *keep != 0.0).map(Some),
             ("where", &[condition, then, otherwise], []) => self.chosen(condition, [then, otherwise]),
             ("powInt", &[x], &[exponent]) if has_integers => {
@@ -188,11 +188,11 @@ impl Graph {
                 Ok(Some(self.named_values(joined, values)))
             }
             ("sum", &[x], [keep, axes @ ..]) if kinds[0] != Values::Reals => {
-                let whole = self.to_integers(x)?;
+                let whole = self.cast_to_integers(x)?;
                 self.reduce(name, Fold::Sum, whole, axes, *keep != 0.0).map(Some)
             }
             ("mean", &[x], [keep, axes @ ..]) if has_integers => {
-                let real = self.to_reals(x)?;
+                let real = self.cast_to_reals(x)?;
                 self.mean(real, axes, *keep != 0.0).map(Some)
             }
             ("floor" | "ceil" | "round", &[x], []) if has_integers => Ok(Some(self.words(&WordFormula::identity(), &[x]))),
@@ -202,7 +202,7 @@ impl Graph {
                 self.whole_operation("maximum", &[x, zero]).map(Some)
             }
             ("f16", &[x], []) if has_integers => {
-                let real = self.to_reals(x)?;
+                let real = self.cast_to_reals(x)?;
                 self.half(real).map(Some)
             }
             _ => self.by_kinds(name, inputs, &kinds),
@@ -218,7 +218,7 @@ impl Graph {
         let is_logical = name.starts_with("logical");
         if is_logical || name.starts_with("bitwise") && greatest == Some(Values::Booleans) {
             let Some(formula) = logical(name) else { return Ok(None) };
-            let truths = inputs.iter().map(|&input| self.to_booleans(input)).collect::<Result<Vec<_>, _>>()?;
+            let truths = inputs.iter().map(|&input| self.cast_to_booleans(input)).collect::<Result<Vec<_>, _>>()?;
             let made = self.map(name, &formula, &truths)?;
             return Ok(Some(self.named_values(made, Values::Booleans)));
         }
@@ -296,20 +296,20 @@ impl Graph {
 
     fn to(&mut self, node: Node, values: Values) -> Result<Node, Error> {
         match values {
-            Values::Booleans => self.to_booleans(node),
-            Values::Integers => self.to_integers(node),
+            Values::Booleans => self.cast_to_booleans(node),
+            Values::Integers => self.cast_to_integers(node),
             Values::Reals if self.of(node) == Values::Reals => Ok(node),
-            Values::Reals => self.to_reals(node),
+            Values::Reals => self.cast_to_reals(node),
         }
     }
 
     /// Whole parts, at the ends where they lie beyond; 0 of NaN.
-    fn to_integers(&mut self, node: Node) -> Result<Node, Error> {
+    fn cast_to_integers(&mut self, node: Node) -> Result<Node, Error> {
         Ok(if self.of(node) == Values::Integers { node } else { self.words(&WordFormula::identity(), &[node]) })
     }
 
     /// 1 where an element is not 0.
-    fn to_booleans(&mut self, node: Node) -> Result<Node, Error> {
+    fn cast_to_booleans(&mut self, node: Node) -> Result<Node, Error> {
         let made = match self.of(node) {
             Values::Booleans => return Ok(node),
             Values::Integers => self.words(&WordFormula::truth(), &[node]),
@@ -326,7 +326,7 @@ impl Graph {
     }
 
     /// The same numbers as reals: the nearest ones, where there are none.
-    fn to_reals(&mut self, node: Node) -> Result<Node, Error> {
+    fn cast_to_reals(&mut self, node: Node) -> Result<Node, Error> {
         match self.of(node) {
             Values::Reals => Ok(self.widened(node)),
             _ => self.map("real", &Formula::new(1, |_, x| x[0]), &[node]),
@@ -335,7 +335,7 @@ impl Graph {
 
     /// Whether any, or all, are not 0; of none, none is and all are.
     fn of_truths(&mut self, name: &str, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
-        let truths = self.to_booleans(node)?;
+        let truths = self.cast_to_booleans(node)?;
         let (fold, of_none) = if name == "any" { (Fold::Max, 0.0) } else { (Fold::Min, 1.0) };
         let made = match self.size(node) {
             0 => {
@@ -356,7 +356,7 @@ impl Graph {
         let is_whole = kinds.iter().filter_map(|(_, literal)| *literal).all(|value| value.fract() == 0.0);
         if greatest == Some(Values::Integers) && is_whole {
             // Of reals between −1 and 1 the whole part would be 0.
-            let condition = self.to_booleans(condition)?;
+            let condition = self.cast_to_booleans(condition)?;
             return self.whole_map("where", &WordFormula::choice(), &[condition, then, otherwise]).map(Some);
         }
         let made = self.apply("where", &[condition, then, otherwise])?;
