@@ -318,6 +318,11 @@ fn booleans_are_truths() {
         }
         let not = operation(&mut bench, "logicalNot", &[y], &[]);
         assert_eq!(read(&mut bench, not), [1.0, 1.0, 0.0, 0.0], "{}: logicalNot of reals", bench.name);
+        for (name, expected) in [("floorDivide", [-1.0, 0.0, 1.0]), ("mod", [1.0, 0.0, 0.5])] {
+            let [a, b] = [[-1.0, 0.0, 2.5], [2.0, 2.0, 2.0]].map(|values| reals(&mut bench, &values));
+            let made = operation(&mut bench, name, &[a, b], &[]);
+            assert_eq!(read(&mut bench, made), expected, "{}: {name} of reals", bench.name);
+        }
         // A mask and what it is multiplied by are one kernel still.
         let masked = operation(&mut bench, "mul", &[a, y], &[]);
         assert_eq!(read(&mut bench, masked), [0.0; 4]);

@@ -232,6 +232,15 @@ impl Graph {
             }
             return self.whole_operation(name, inputs).map(Some);
         }
+        if let ("floorDivide" | "mod", &[x, divisor]) = (name, inputs) {
+            let quotient = self.apply("div", inputs)?;
+            let whole = self.apply("floor", &[quotient])?;
+            if name == "floorDivide" {
+                return Ok(Some(whole));
+            }
+            let product = self.apply("mul", &[divisor, whole])?;
+            return self.apply("sub", &[x, product]).map(Some);
+        }
         if name == "notEqual" {
             let formula = Formula::new(2, |graph, x| {
                 let one = graph.constant(1.0);

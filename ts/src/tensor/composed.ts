@@ -4,7 +4,7 @@ import { LeastwiseError } from "../errors.js";
 import { atan2 as angle, log2 as logarithm, mod as remainder } from "../functions.js";
 import { checked, flag, real, whole } from "../options.js";
 import type { Num, Scalar } from "../scalar.js";
-import { apply, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
+import { apply, isTensor, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
 import { mapped } from "./mapping.js";
 import { axesOf, axisOf, type Axes, type ReduceOptions, type Sizes } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Tensor } from "./tensor.js";
@@ -65,8 +65,8 @@ export function clip<D extends DType>(x: Kept<D>, low: Kept<D> | number | null =
   });
 }
 
-/** Whether elements are real numbers. */
-const isReal = (x: AnyTensor | number): boolean => typeof x !== "number" && x.dtype !== "int32" && x.dtype !== "bool";
+/** Whether elements are integers or booleans. */
+const isWhole = ({ dtype }: AnyTensor): boolean => dtype === "int32" || dtype === "bool";
 
 /** A function of two elements, of which the second may be a number for all. */
 function ofTwo<D extends DType>(what: string, a: Kept<D>, b: Kept<D> | number, work: (a: Scalar, b: Num) => Scalar): Tensor<D> {
@@ -81,15 +81,7 @@ export const log2 = <D extends DType>(x: Kept<D>): Tensor<D> => { x.mustLive("lo
 /** Angle of (x, y). */
 export const atan2 = <D extends DType>(y: Kept<D>, x: Kept<D> | number): Tensor<D> => ofTwo("atan2(x)", y, x, angle);
 /** x − o⌊x/o⌋ */
-export const mod = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => (areWhole(x, o) ? apply("mod", [x, o]) : ofTwo("mod(o)", x, o, remainder));
-/** ⌊x/o⌋ */
-export const floorDivide = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => (areWhole(x, o) ? apply("floorDivide", [x, o]) : made("floorDivide(o)", x, () => x.div(o).floor()));
-
-/** Whether an operation of two is one of integers. */
-function areWhole<D extends DType>(x: Kept<D>, o: Kept<D> | number): boolean {
-  const both = [x, o] as readonly (AnyTensor | number)[];
-  return both.some((each) => typeof each === "object" && each?.dtype === "int32") && !both.some((each) => isReal(each));
-}
+export const mod = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => (isWhole(x) && (!isTensor(o) || isWhole(o)) ? apply("mod", [x, o]) : ofTwo("mod(o)", x, o, remainder));
 
 /** x, and slope · x below 0. */
 export function leakyRelu<D extends DType>(x: Kept<D>, slope = 0.01): Tensor<D> {
@@ -124,7 +116,7 @@ export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: Red
 export function norm<D extends DType>(given: Kept<D>, axis?: Axes, options: NormOptions = {}): Tensor<D> {
   const what = "norm(axis)", { keepDims = false, order = 2 } = checked(`${what}: options`, options, NORMS, { prefix: `${what}: ` });
   axesOf(what, axis, given.rank);
-  const real = (): Kept<D> => (isReal(given) ? given : (given.cast(computedWith(given) as D) as Kept<D>));
+  const real = (): Kept<D> => (isWhole(given) ? (given.cast(computedWith(given) as D) as Kept<D>) : given);
   return made(what, given, () => ((x) => order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims }))(real()) as Tensor<D>);
 }
 

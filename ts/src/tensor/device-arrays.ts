@@ -119,7 +119,7 @@ export class ArraysOf implements Arrays {
   allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
   allocate(shape: Sizes, options?: TensorOptions<Storage>): Any {
     const kind = options?.dtype;
-    if (kind === "int32" || kind === "bool") throw new LeastwiseError("dtype", `allocate(shape): arrays are of reals, not of ${kind}: lw.zeros(shape, { dtype: "${kind}" }) makes a tensor`);
+    if (kind === "int32" || kind === "bool") throw new LeastwiseError("dtype", `allocate(shape): not of ${kind}`);
     return this.context.outside(() => new DeviceArray<DType, Storage>(this.maker.full("allocate(shape)", shape, 0, options)));
   }
 

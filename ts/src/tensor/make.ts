@@ -215,7 +215,7 @@ export class TensorMaker {
   /** int32s, of whole numbers. */
   #integers(what: string, values: ArrayLike<number>, sizes: Sizes): AnyTensor {
     const whole = Int32Array.from(values), odd = whole.findIndex((value, k) => value !== values[k]);
-    if (odd >= 0) throw new LeastwiseError("invalid-option", `${what}: value ${odd} is ${String(values[odd])}, no whole number from −2147483648 to 2147483647: lw.tensor(values).cast("int32") takes the whole parts`);
+    if (odd >= 0) throw new LeastwiseError("invalid-option", `${what}: value ${odd} is ${String(values[odd])}, no int32: cast("int32") takes whole parts`);
     const [made] = this.context.call((native) => native.tensorIntegers(new Uint32Array(whole.buffer), Uint32Array.from(sizes), this.dtype === "f64"));
     const stored = new Tensor<DType, Storage>(this.context, made!, "int32");
     stored.preview = whole.slice(0, PREVIEW);
@@ -249,7 +249,7 @@ export class TensorMaker {
     const what = "lw.arange(count)";
     const { dtype = this.dtype, start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
     this.context.mustHave(dtype, what);
-    if (dtype === "bool") throw new LeastwiseError("dtype", `${what}: truths are not counted: compare, lw.arange(count).less(limit)`);
+    if (dtype === "bool") throw new LeastwiseError("dtype", `${what}: not of bool`);
     whole(0)(`${what}: count`, count, {});
     // Before anything is made, which nobody would free.
     mustBeNumber(`${what}: start`, start, dtype);
@@ -274,7 +274,7 @@ export class TensorMaker {
     const all = checked(`${what}: options`, options, RANDOM, { prefix: `${what}: ` });
     const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = this.dtype } = all;
     this.context.mustHave(dtype, what);
-    if (dtype === "int32" || dtype === "bool") throw new LeastwiseError("dtype", `${what}: random numbers are real: lw.random(…).mul(n).cast("int32"), or .less(probability)`);
+    if (dtype === "int32" || dtype === "bool") throw new LeastwiseError("dtype", `${what}: not of ${dtype}`);
     if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
     const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in all);
     if (other !== undefined) throw new LeastwiseError("invalid-option", `${what}: "${other}" means nothing for the distribution "${distribution}"`);
@@ -312,12 +312,9 @@ export class TensorMaker {
 
   #store(values: Floats, sizes: Sizes, dtype: Storage): AnyTensor {
     if (dtype === "int32" || dtype === "bool") {
-      const real = this.#store(values, sizes, values instanceof Float64Array ? "f64" : "f32");
-      try {
-        return real.cast(dtype as "bool");
-      } finally {
-        real.dispose();
-      }
+      const real = this.#store(values, sizes, this.dtype), made = real.cast(dtype as "bool");
+      real.dispose();
+      return made;
     }
     const shape = Uint32Array.from(sizes);
     const [made] = this.context.call((native) => (dtype === "f16" ? native.tensorStoreHalves(values, shape) : native.tensorStore(values, shape, dtype === "f64")));

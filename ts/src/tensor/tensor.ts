@@ -253,7 +253,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** ⌊this/o⌋. Of integers exact, and 0 for o = 0. */
   floorDivide(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
   floorDivide(o: Kept<D> | number): Tensor<D>;
-  floorDivide(o: Kept<D> | number): Kept<D> { return composed.floorDivide(this as Kept<D>, o); }
+  floorDivide(o: Kept<D> | number): Kept<D> { return apply("floorDivide", [this, o]); }
 
   // ── truths, and bits ──
   /** Where both are not 0. */
