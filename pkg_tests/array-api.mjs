@@ -20,8 +20,9 @@ export const STANDARD = {
   "Utilities": "all any",
 };
 
-const WHOLE = "there are no integers: whole numbers are kept in f32 or f64", COMPLEX = "there are no complex numbers", LATER = "its shape depends on values, which are not known before they are read", NO_DETERMINANT = "the diagonal of `qr(m).r` has it, up to the sign";
+const COMPLEX = "there are no complex numbers", LATER = "its shape depends on values, which are not known before they are read", NO_DETERMINANT = "the diagonal of `qr(m).r` has it, up to the sign";
 const X = [0.5, -1.25, 2, 3, -0.5, 1.5], Y = [2, -1, 0.5, 1, 4, -2], U = [0.1, -0.9, 0.5], P = [1.5, 2, 4];
+const I = [2147483647, -2147483648, 16777217, -7], J = [3, -1, 5, 2], ofWhole = (work) => I.map((value, k) => work(value, J[k]) | 0);
 const each = (work, a = X, b = Y) => a.map((value, k) => work(value, b[k]));
 const mod = (a, b) => a - b * Math.floor(a / b), bit = (holds) => Number(Boolean(holds)), sum = (list) => list.reduce((total, value) => total + value, 0), spread = (list) => sum(list.map((value) => (value - sum(list) / list.length) ** 2)) / list.length;
 
@@ -32,7 +33,7 @@ const PSEUDO = (() => {
 })();
 
 /** What the programs are of: `x` and `y` are [2, 3], `u` lies between −1 and 1, `p` is above 1 and sorted, `v`, `w` and these are [3], `m` is [2, 2]; `o` has what is not finite. */
-export const operandsOf = (lw) => ({ x: lw.tensor(X, [2, 3]), y: lw.tensor(Y, [2, 3]), u: lw.tensor(U), p: lw.tensor(P), v: lw.tensor([1, 2, 3]), w: lw.tensor([4, 5, 6]), m: lw.tensor([4, 1, 2, 3], [2, 2]), o: lw.tensor([1, Infinity, -Infinity, NaN]) });
+export const operandsOf = (lw) => ({ x: lw.tensor(X, [2, 3]), y: lw.tensor(Y, [2, 3]), u: lw.tensor(U), p: lw.tensor(P), i: lw.tensor(new Int32Array(I)), j: lw.tensor(new Int32Array(J)), v: lw.tensor([1, 2, 3]), w: lw.tensor([4, 5, 6]), m: lw.tensor([4, 1, 2, 3], [2, 2]), o: lw.tensor([1, Infinity, -Infinity, NaN]) });
 
 /** The identity of 2 by 2, for as many products of factors with themselves. */
 const units = (count) => Array.from({ length: count }, () => [1, 0, 0, 1]).flat();
@@ -52,17 +53,17 @@ export const ROWS = {
   ones: [({ lw }) => lw.ones([2]), [1, 1]], ones_like: [({ lw, v }) => lw.ones(v.shape, { dtype: v.dtype }), [1, 1, 1]], zeros: [({ lw }) => lw.zeros([2]), [0, 0]], zeros_like: [({ lw, v }) => lw.zeros(v.shape, { dtype: v.dtype }), [0, 0, 0]],
   tril: [({ lw, x, where }) => where(lw.arange(3).lessEqual(lw.arange(2).expandDims(1)), x, 0), [0.5, 0, 0, 3, -0.5, 0]], triu: [({ lw, x, where }) => where(lw.arange(3).greaterEqual(lw.arange(2).expandDims(1)), x, 0), [0.5, -1.25, 2, 0, -0.5, 1.5]],
 
-  astype: [({ x }) => x.cast("f16"), X], can_cast: "between f32 and f16 `cast`, to and from f64 nothing", finfo: "the numbers are those of IEEE 754", iinfo: WHOLE, isdtype: [({ x }) => x.dtype === "f32", true], result_type: "nothing is promoted: tensors of two precisions are refused",
+  astype: [({ x }) => x.cast("f16"), X], can_cast: "between f32 and f16 `cast`, to and from f64 nothing", finfo: "the numbers are those of IEEE 754", iinfo: "an int32 has 32 bits", isdtype: [({ x }) => x.dtype === "f32", true], result_type: [({ i, x }) => i.expandDims(1).add(x.slice(0)).dtype, "f32"],
 
   abs: [({ x }) => x.abs(), X.map(Math.abs)], acos: [({ u, map, acos }) => map((a) => acos(a), u), U.map(Math.acos)], acosh: [({ p, map, acosh }) => map((a) => acosh(a), p), P.map(Math.acosh)], add: [({ x, y }) => x.add(y), each((a, b) => a + b)],
   asin: [({ u, map, asin }) => map((a) => asin(a), u), U.map(Math.asin)], asinh: [({ x, map, asinh }) => map((a) => asinh(a), x), X.map(Math.asinh)], atan: [({ x, map, atan }) => map((a) => atan(a), x), X.map(Math.atan)], atan2: [({ x, y }) => x.atan2(y), each(Math.atan2)], atanh: [({ u, map, atanh }) => map((a) => atanh(a), u), U.map(Math.atanh)],
-  bitwise_and: WHOLE, bitwise_invert: WHOLE, bitwise_left_shift: WHOLE, bitwise_or: WHOLE, bitwise_right_shift: WHOLE, bitwise_xor: WHOLE, ceil: [({ x }) => x.ceil(), [1, -1, 2, 3, -0, 2]], clip: [({ x }) => x.clip(-1, 1), X.map((a) => Math.min(Math.max(a, -1), 1))], conj: COMPLEX,
+  bitwise_and: [({ i, j }) => i.bitwiseAnd(j), ofWhole((a, b) => a & b)], bitwise_invert: [({ i }) => i.bitwiseNot(), ofWhole((a) => ~a)], bitwise_left_shift: [({ i }) => i.shiftLeft(3), ofWhole((a) => a << 3)], bitwise_or: [({ i, j }) => i.bitwiseOr(j), ofWhole((a, b) => a | b)], bitwise_right_shift: [({ i }) => i.shiftRight(3), ofWhole((a) => a >> 3)], bitwise_xor: [({ i, j }) => i.bitwiseXor(j), ofWhole((a, b) => a ^ b)], ceil: [({ x }) => x.ceil(), [1, -1, 2, 3, -0, 2]], clip: [({ x }) => x.clip(-1, 1), X.map((a) => Math.min(Math.max(a, -1), 1))], conj: COMPLEX,
   copysign: [({ x, y, where }) => x.abs().mul(where(y.less(0).maximum(y.pow(-1).less(0)), -1, 1)), each((a, b) => Math.abs(a) * Math.sign(b)), [{ x: [2, 2, 0, 0, -3, Infinity], y: [0, -0, 1, -1, -0, -Infinity] }, [2, -2, 0, -0, -3, -Infinity]]], cos: [({ x }) => x.cos(), X.map(Math.cos)], cosh: [({ x, map, cosh }) => map((a) => cosh(a), x), X.map(Math.cosh)], divide: [({ x, y }) => x.div(y), each((a, b) => a / b)], equal: [({ x }) => x.equal(2), X.map((a) => bit(a === 2))],
-  exp: [({ x }) => x.exp(), X.map(Math.exp)], expm1: [({ x }) => x.expm1(), X.map(Math.expm1)], floor: [({ x }) => x.floor(), X.map(Math.floor)], floor_divide: [({ x, y }) => x.div(y).floor(), each((a, b) => Math.floor(a / b))], greater: [({ x, y }) => x.greater(y), each((a, b) => bit(a > b))], greater_equal: [({ x, y }) => x.greaterEqual(y), each((a, b) => bit(a >= b))],
+  exp: [({ x }) => x.exp(), X.map(Math.exp)], expm1: [({ x }) => x.expm1(), X.map(Math.expm1)], floor: [({ x }) => x.floor(), X.map(Math.floor)], floor_divide: [({ x, y }) => x.floorDivide(y), each((a, b) => Math.floor(a / b))], greater: [({ x, y }) => x.greater(y), each((a, b) => bit(a > b))], greater_equal: [({ x, y }) => x.greaterEqual(y), each((a, b) => bit(a >= b))],
   hypot: [({ x, y, map, hypot }) => map((a, b) => hypot(a, b), x, y), each((a, b) => Math.hypot(a, b))], imag: COMPLEX, isfinite: [({ o }) => o.abs().lessEqual(3.4028234663852886e38), [1, 0, 0, 0]], isinf: [({ o }) => o.abs().greater(3.4028234663852886e38), [0, 1, 1, 0]], isnan: [({ o }) => o.isNaN(), [0, 0, 0, 1]],
   less: [({ x, y }) => x.less(y), each((a, b) => bit(a < b))], less_equal: [({ x, y }) => x.lessEqual(y), each((a, b) => bit(a <= b))], log: [({ p }) => p.log(), P.map(Math.log)], log10: [({ p, map, log10 }) => map((a) => log10(a), p), P.map(Math.log10)], log1p: [({ p }) => p.log1p(), P.map(Math.log1p)], log2: [({ p }) => p.log2(), P.map(Math.log2)],
   logaddexp: [({ x, y, stack }) => stack([x, y]).logsumexp(0), each((a, b) => Math.log(Math.exp(a) + Math.exp(b))), [{ x: [-Infinity, -Infinity, 1, Infinity, -Infinity, NaN, 80, 1000], y: [-Infinity, 2, -Infinity, Infinity, Infinity, 1, -80, 1000] }, [-Infinity, 2, 1, Infinity, Infinity, NaN, 80, 1000 + Math.LN2]]],
-  logical_and: [({ x, y }) => x.less(0).mul(y.less(0)), each((a, b) => bit(a < 0 && b < 0))], logical_not: [({ x }) => x.less(0).equal(0), X.map((a) => bit(!(a < 0)))], logical_or: [({ x, y }) => x.less(0).maximum(y.less(0)), each((a, b) => bit(a < 0 || b < 0))], logical_xor: [({ x, y }) => x.less(0).notEqual(y.less(0)), each((a, b) => bit((a < 0) !== (b < 0)))],
+  logical_and: [({ x, y }) => x.less(0).logicalAnd(y.less(0)), each((a, b) => bit(a < 0 && b < 0))], logical_not: [({ x }) => x.less(0).logicalNot(), X.map((a) => bit(!(a < 0)))], logical_or: [({ x, y }) => x.less(0).logicalOr(y.less(0)), each((a, b) => bit(a < 0 || b < 0))], logical_xor: [({ x, y }) => x.less(0).logicalXor(y.less(0)), each((a, b) => bit((a < 0) !== (b < 0)))],
   maximum: [({ x, y }) => x.maximum(y), each((a, b) => Math.max(a, b))], minimum: [({ x, y }) => x.minimum(y), each((a, b) => Math.min(a, b))], multiply: [({ x, y }) => x.mul(y), each((a, b) => a * b)], negative: [({ x }) => x.neg(), X.map((a) => -a)], not_equal: [({ x }) => x.notEqual(2), X.map((a) => bit(a !== 2))], positive: [({ x }) => x, X],
   pow: [({ x }) => x.pow(3), X.map((a) => a ** 3)], real: COMPLEX, remainder: [({ x, y }) => x.mod(y), each(mod)], round: [({ x }) => x.round(), [0, -1, 2, 3, -0, 2]], sign: [({ x }) => x.sign(), X.map(Math.sign)], signbit: [({ x }) => x.less(0).maximum(x.pow(-1).less(0)), X.map((a) => bit(a < 0)), [{ x: [0, -0, 1, -1, Infinity, -Infinity, 1e-30, -1e-30] }, [0, 1, 0, 1, 0, 1, 0, 1]]], sin: [({ x }) => x.sin(), X.map(Math.sin)], sinh: [({ x, map, sinh }) => map((a) => sinh(a), x), X.map(Math.sinh)],
   sqrt: [({ p }) => p.sqrt(), P.map(Math.sqrt)], square: [({ x }) => x.square(), X.map((a) => a * a)], subtract: [({ x, y }) => x.sub(y), each((a, b) => a - b)], tan: [({ x }) => x.tan(), X.map(Math.tan)], tanh: [({ x }) => x.tanh(), X.map(Math.tanh)], trunc: [({ x }) => x.abs().floor().mul(x.sign()), [0, -1, 2, 3, -0, 1]],
@@ -83,7 +84,7 @@ export const ROWS = {
   argmax: [({ x }) => x.argmax(-1), [2, 0]], argmin: [({ x }) => x.argmin(-1), [1, 1]], nonzero: LATER, searchsorted: [({ p, v }) => p.less(v.expandDims(-1)).sum(-1), [0, 1, 2]], where: [({ x, y, where }) => where(x.less(0), x, y), each((a, b) => (a < 0 ? a : b))],
   unique_all: LATER, unique_counts: LATER, unique_inverse: LATER, unique_values: LATER, argsort: [({ x }) => x.argsort(), [1, 0, 2, 1, 2, 0]], sort: [({ x }) => x.sort(), [-1.25, 0.5, 2, -0.5, 1.5, 3]],
   cumulative_sum: [({ v }) => v.cumsum(0), [1, 3, 6]], max: [({ x }) => x.max(), [3]], mean: [({ x }) => x.mean(), [sum(X) / 6]], min: [({ x }) => x.min(), [-1.25]], prod: [({ x }) => x.prod(), [X.reduce((a, b) => a * b, 1)]], std: [({ x }) => x.std(), [Math.sqrt(spread(X))]], sum: [({ x }) => x.sum(), [sum(X)]], var: [({ x }) => x.var(), [spread(X)]],
-  all: [({ x }) => x.notEqual(2).min(), [0]], any: [({ x }) => x.equal(2).max(), [1]],
+  all: [({ x }) => x.notEqual(2).all(), [0]], any: [({ x }) => x.equal(2).any(), [1]],
 };
 
 /** Names that the package would have a function by, were there one. */
@@ -107,9 +108,10 @@ standard's own tests are in Python; so this page is generated from \`pkg_tests/a
 \`pkg_tests/node/array-api.test.mjs\` runs every program on every backend and compares the result with plain JavaScript.
 A name without a program fails, and so does a reason for one that exists.
 
-${names.length - omitted.length} of ${names.length} names have a program. \`x\` and \`y\` are matrices, \`u\` \`p\` \`v\` \`w\` vectors, \`m\` is square, \`o\` has what is not
-finite; functions are those of \`leastwise\`. JavaScript has no operators for objects: \`x + y\` is \`x.add(y)\`, \`x @ y\` is
-\`x.matmul(y)\`, and \`x[0, ::2]\` is \`x.slice(0, { step: 2 })\`. [TENSORS.md](TENSORS.md) describes them all.
+${names.length - omitted.length} of ${names.length} names have a program. \`x\` and \`y\` are matrices, \`u\` \`p\` \`v\` \`w\` vectors, \`i\` and \`j\` of int32, \`m\` is square,
+\`o\` has what is not finite; functions are those of \`leastwise\`. JavaScript has no operators for objects: \`x + y\` is
+\`x.add(y)\`, \`x @ y\` is \`x.matmul(y)\`, and \`x[0, ::2]\` is \`x.slice(0, { step: 2 })\`. [TENSORS.md](TENSORS.md)
+describes them all.
 ${Object.entries(STANDARD).map(([section, list]) => `
 ## ${section}
 

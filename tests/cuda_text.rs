@@ -15,6 +15,7 @@ use leastwise::device::cpu::half;
 use leastwise::device::cuda::written;
 use leastwise::device::{Access, Limits, PARAM_WORDS, Params, Precision, binding};
 use leastwise::kernels::{KernelText, StaticKernel};
+use leastwise::program::words::WordBinary;
 use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::plan::{Ref, Request, Target, plan};
 use std::path::PathBuf;
@@ -22,6 +23,27 @@ use std::process::Command;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PRECISIONS: [(&str, Precision); 2] = [("f32", Precision::F32), ("f64", Precision::F64)];
+
+/// Operations of integers on two numbers, by name.
+const INTEGERS: [(&str, WordBinary); 17] = [
+    ("add", WordBinary::Add),
+    ("sub", WordBinary::Sub),
+    ("mul", WordBinary::Mul),
+    ("floorDivide", WordBinary::FloorDivide),
+    ("mod", WordBinary::Mod),
+    ("pow", WordBinary::Pow),
+    ("minimum", WordBinary::Min),
+    ("maximum", WordBinary::Max),
+    ("less", WordBinary::Lt),
+    ("lessEqual", WordBinary::Le),
+    ("equal", WordBinary::Eq),
+    ("notEqual", WordBinary::Ne),
+    ("bitwiseAnd", WordBinary::And),
+    ("bitwiseOr", WordBinary::Or),
+    ("bitwiseXor", WordBinary::Xor),
+    ("shiftLeft", WordBinary::ShiftLeft),
+    ("shiftRight", WordBinary::ShiftRight),
+];
 
 /// The generated kernels that `tests/generated.rs` holds, by name.
 fn generated() -> Vec<(String, KernelText)> {
@@ -158,6 +180,47 @@ fn kernels_of_halves_have_the_same_bits_as_cuda() {
     let found = played("product_of_halves", &graph, product, &[left, right]);
     let entry = |i: u32| (0..k).map(|l| value(i / n * k + l) * value(l * n + i % n)).sum::<f64>() as f32;
     assert_eq!(found, (0..m * n).map(|i| entry(i).to_bits()).collect::<Vec<_>>());
+}
+
+/// Every operation of integers on all pairs of edge values, and integers of reals: the words that the CPU's operations give.
+#[test]
+fn kernels_of_integers_have_the_same_words_as_cuda() {
+    let edges = [0, 1, -1, 2, -3, 7, 31, 32, 46341, -46341, (1 << 24) + 1, 0x5555_5555, i32::MAX, i32::MIN, i32::MIN + 1];
+    let (count, words) = (edges.len() as u32, edges.map(|value| value as u32).to_vec());
+    let mut graph = Graph::default();
+    let [a, b] = [[count, 1], [1, count]].map(|shape| graph.integers(words.clone(), shape.to_vec()));
+    let factor = graph.integers(vec![31], Vec::new());
+    let mut apply = |name: &str, inputs: &[Node]| graph.operation(name, inputs, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    // One kernel, in which a difference anywhere is one in the end.
+    let mut all = apply("add", &[a, b]);
+    for name in INTEGERS.map(|(name, _)| name) {
+        let value = apply(name, &[a, b]);
+        let whole = apply("int32", &[value]);
+        let scaled = apply("mul", &[all, factor]);
+        all = apply("add", &[scaled, whole]);
+    }
+    for name in ["abs", "sign", "bitwiseNot", "neg"] {
+        let value = apply(name, &[a]);
+        let scaled = apply("mul", &[all, factor]);
+        all = apply("bitwiseXor", &[scaled, value]);
+    }
+    let found = played("integers", &graph, all, &[words.clone(), words.clone(), vec![31]]);
+    for (place, found) in found.into_iter().enumerate() {
+        let (a, b) = (edges[place / edges.len()], edges[place % edges.len()]);
+        let of_two =
+            INTEGERS.iter().fold(a.wrapping_add(b), |all, (_, operation)| all.wrapping_mul(31).wrapping_add(operation.apply(a, b)));
+        let of_one = [a.wrapping_abs(), a.signum(), !a, a.wrapping_neg()];
+        let right = of_one.iter().fold(of_two, |all, value| all.wrapping_mul(31) ^ value);
+        assert_eq!(found as i32, right, "of {a} and {b}");
+    }
+
+    let reals = [0.5f32, -1.9, 3e9, -3e9, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 2_147_483_520.0, -2_147_483_648.0];
+    let given = graph.stored(Data::Singles(std::sync::Arc::new(reals.to_vec())), vec![reals.len() as u32]);
+    let whole = graph.operation("int32", &[given], &[]).unwrap();
+    let found = played("integers_of_reals", &graph, whole, &[reals.map(f32::to_bits).to_vec()]);
+    assert_eq!(found, reals.map(|real| real as i32 as u32));
+    let sum = graph.operation("sum", &[b], &[0.0, 1.0]).unwrap();
+    assert_eq!(played("a_sum", &graph, sum, &[words]), [edges.iter().fold(0i32, |sum, value| sum.wrapping_add(*value)) as u32]);
 }
 
 /// Walks and edges back of graphs, with ties and equal vectors: the words that the twins' cases expect.

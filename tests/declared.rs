@@ -6,7 +6,7 @@ use leastwise::program::{BuiltInLoss, Range};
 use leastwise::solve::Method;
 use leastwise::solve::descent::{Rule, RuleEntry};
 use leastwise::solve::linear::Preconditioner;
-use leastwise::tensor::operations::{ELEMENTWISE, NAMED, Takes};
+use leastwise::tensor::operations::{ELEMENTWISE, NAMED, TYPED, Takes, is_comparison, keeps_integers};
 use std::fmt::Write;
 
 /// The file is this text, which is written where golden files are blessed.
@@ -197,7 +197,7 @@ fn methods_and_preconditioners_are_named_everywhere() {
 
 #[test]
 fn the_facade_has_the_operations_of_tensors() {
-    let names: Vec<&str> = ELEMENTWISE.iter().map(|entry| entry.0).chain(NAMED.iter().copied()).collect();
+    let names: Vec<&str> = ELEMENTWISE.iter().map(|entry| entry.0).chain(NAMED.iter().copied()).chain(TYPED.iter().copied()).collect();
     let mut text = String::from(
         "/** Operations of tensors by name. Generated from `src/tensor/operations/` (`npm run generate`), and held to it by a test. */\n\n/** @internal */\nexport type Operation =\n",
     );
@@ -215,7 +215,16 @@ fn the_facade_has_the_operations_of_tensors() {
         if !description.is_empty() {
             writeln!(text, "  /** {description} */").unwrap();
         }
-        writeln!(text, "  {name}({declared}): Tensor<D> {{ return apply(\"{name}\", [{given}]); }}").unwrap();
+        let whole = if *takes == Takes::Two { ", o: IntTensor<D> | BoolTensor<D> | number" } else { "" };
+        if keeps_integers(name) {
+            writeln!(text, "  {name}(this: IntTensor<D>{whole}): IntTensor<D>;\n  {name}({declared}): Tensor<D>;").unwrap();
+        }
+        let kind = match keeps_integers(name) {
+            true => "Kept",
+            false if is_comparison(name) => "BoolTensor",
+            false => "Tensor",
+        };
+        writeln!(text, "  {name}({declared}): {kind}<D> {{ return apply(\"{name}\", [{given}]); }}").unwrap();
     }
     hold_lines("ts/src/tensor/tensor.ts", "  // ── element by element", "  // ── element by element, by hand", &text);
 }

@@ -1,6 +1,6 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
 import { attention, avgPool2d, batchNorm, cholesky, column, concat, conv2d, crossEntropy, dropout, eigh, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, perEntry, qr, select, solveAsTensors, stack, svd, valueAndGrad, where } from "leastwise";
-import type { Arrays, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, Kept, Memory, Problem, Report, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep, Variables, Vec2 } from "leastwise";
+import type { Arrays, BoolTensor, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, IntTensor, Kept, Memory, Problem, Report, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep, Variables, Vec2 } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
 
@@ -33,6 +33,35 @@ export async function meeting(lw: Engine, problem: Problem, x: Variables<Vec2>, 
   await solveAsTensors<[typeof x], "f32">(problem, { variables: [x], data: [[term, { t: exact }]] });
   // @ts-expect-error variables are named
   await solveAsTensors(problem, { data: [[term, { t: single }]] });
+}
+
+/** Integers and booleans. */
+export async function whole(lw: Engine, x: Tensor, exact: Tensor<"f64">) {
+  const ids = lw.tensor(new Int32Array(2)), mask = x.less(0), both = mask.logicalAnd(ids), flags = await mask.read(), wrapped = ids.mul(3).add(mask).sub(1).neg().mod(ids).floorDivide(2).pow(2).bitwiseXor(ids).shiftLeft(2);
+  is<Same<typeof ids, IntTensor>>();
+  is<Same<typeof mask, BoolTensor>>();
+  is<Same<typeof both, BoolTensor>>();
+  is<Same<typeof flags, Uint8Array<ArrayBuffer>>>();
+  is<Same<typeof wrapped, IntTensor>>();
+  const values = await ids.reshape(-1).slice([0, 1]).expandDims(0).max().read(), count = mask.sum(0), real = ids.add(x), mean = ids.mean(), quotient = ids.div(2), masked = mask.mul(x);
+  is<Same<typeof values, Int32Array<ArrayBuffer>>>();
+  is<Same<typeof count, IntTensor>>();
+  is<Same<typeof real, Tensor>>();
+  is<Same<typeof mean, Tensor>>();
+  is<Same<typeof quotient, Tensor>>();
+  is<Same<typeof masked, Tensor>>();
+  const joined = concat([ids, ids]), chosen = where(mask, ids, 0), made = lw.arange(3, { dtype: "int32", step: 2 }), truths = lw.tensor([[true], [false]]), filled = lw.full([2], true, { dtype: "bool" }), cast = x.cast("int32"), wide = exact.cast("bool");
+  is<Same<typeof joined, IntTensor>>();
+  is<Same<typeof chosen, IntTensor>>();
+  is<Same<typeof made, IntTensor>>();
+  is<Same<typeof truths, BoolTensor>>();
+  is<Same<typeof filled, BoolTensor>>();
+  is<Same<typeof cast, IntTensor>>();
+  is<Same<typeof wide, BoolTensor<"f64">>>();
+  // @ts-expect-error bits are those of integers
+  x.bitwiseAnd(1);
+  // @ts-expect-error of one engine's precision
+  ids.add(exact);
 }
 
 export async function tensors(floats: F32, doubles: F64, words: Uint32Array) {

@@ -759,8 +759,8 @@ impl Engine {
         self.post(|session| session.free_bit_index(index));
     }
 
-    /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
-    /// (CPU and CUDA), else f32.
+    /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank (and from bit 16 on
+    /// 1 for int32, 2 for bool), sizes. `double`: f64 (CPU and CUDA), else f32.
     #[wasm_bindgen(js_name = tensorStore)]
     pub fn tensor_store(&mut self, values: JsValue, shape: &[u32], double: bool) -> Result<Vec<u32>, JsValue> {
         let values = read_reals(&values)?;
@@ -774,6 +774,14 @@ impl Engine {
         let values = read_reals(&values)?;
         let values = values.reals();
         self.call(|session| session.tensor_halves(values, shape))
+    }
+
+    /// The bits of int32s.
+    #[wasm_bindgen(js_name = tensorIntegers)]
+    pub fn tensor_integers(&mut self, values: JsValue, shape: &[u32], double: bool) -> Result<Vec<u32>, JsValue> {
+        let values = read_indices(&values)?;
+        let values = &values[..];
+        self.call(|session| session.tensor_integers(values, shape, double))
     }
 
     /// Whole numbers that rows are gathered by: gradients of gather need these.

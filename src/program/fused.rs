@@ -6,6 +6,7 @@
 //! what is in the kernel's text is only which strides are 0 and 1, and which axes are masked.
 
 use super::Program;
+use super::words::WordProgram;
 use crate::{Access, binding};
 
 /// Slots that tensors may be bound to: all but the constants' and the layout table's.
@@ -19,6 +20,8 @@ pub enum Source {
     Slot(usize),
     /// The same, where halves are, two in a word.
     Half(usize),
+    /// The same, where int32s are, a word each.
+    Word(usize),
     /// The address itself: a tensor that counts.
     Address,
     /// 1: a tensor of ones, of which masks make paddings.
@@ -124,6 +127,23 @@ pub enum Anchor {
     },
     /// A product of matrices.
     Product(Product),
+    /// A program of whole numbers, whose result is all that is stored: the last stage has no more than its slot.
+    Words(WordKernel),
+}
+
+/// Whole numbers of views, perhaps folded over the last axes of the domain. Of views of reals they are the whole parts.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct WordKernel {
+    /// Views over a domain; its program is empty.
+    pub stage: Stage,
+    /// Program over the views' elements.
+    pub program: WordProgram,
+    /// Operation that folds what it gives: in any order, since sums wrap.
+    pub fold: Option<Fold>,
+    /// Axes that are folded: the last ones of the domain.
+    pub inner: u32,
+    /// True if the result is stored as reals, else as words.
+    pub to_reals: bool,
 }
 
 /// Σ_k left(b, m, k)·right(b, k, n); axes of k are the left factor's columns and the right one's rows.
@@ -181,7 +201,7 @@ impl std::hash::Hash for Fused {
     }
 }
 
-/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction, how many results and how many elements each; of a
+/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction and of whole numbers, how many results and how many elements each; of a
 /// product, m, n, k, and tiles along m and n; of halves, how many there are.
 pub const HEAD: u32 = 5;
 
@@ -281,6 +301,7 @@ impl Fused {
         let mut counter = Counter(HEAD);
         match &self.anchor {
             Anchor::None { .. } => {}
+            Anchor::Words(WordKernel { stage, .. }) => words.prologue = counter.stage(stage),
             Anchor::Reduce { prologue, .. } => words.prologue = counter.stage(prologue),
             Anchor::Product(Product { left, right, .. }) => {
                 let ranks = [left.batch.len(), left.rows.len(), left.columns.len(), right.columns.len()];
@@ -297,7 +318,7 @@ impl Fused {
     /// All stages, in the order in which they run.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         let prologue = match &self.anchor {
-            Anchor::Reduce { prologue, .. } => Some(prologue),
+            Anchor::Reduce { prologue, .. } | Anchor::Words(WordKernel { stage: prologue, .. }) => Some(prologue),
             Anchor::None { .. } | Anchor::Product(_) => None,
         };
         prologue.into_iter().chain([&self.finish])
@@ -312,7 +333,7 @@ impl Fused {
                 access[binding::DATA] = Access::Read;
             }
             for view in &stage.views {
-                if let Source::Slot(slot) | Source::Half(slot) = view.source {
+                if let Source::Slot(slot) | Source::Half(slot) | Source::Word(slot) = view.source {
                     access[slot] = Access::Read;
                 }
             }
@@ -324,11 +345,12 @@ impl Fused {
         access
     }
 
-    /// Whether there are halves in a slot.
-    pub fn has_halves(&self, slot: usize) -> bool {
-        let is_read = |stage: &Stage| stage.views.iter().any(|view| view.source == Source::Half(slot));
+    /// Whether there are words in a slot: halves, or int32s.
+    pub fn has_words(&self, slot: usize) -> bool {
+        let is_read = |stage: &Stage| stage.views.iter().any(|view| [Source::Half(slot), Source::Word(slot)].contains(&view.source));
         let is_factor = |product: &Product| [&product.left, &product.right].into_iter().any(|factor| factor.half && factor.slot == slot);
-        self.halves && self.finish.outputs.contains(&slot)
+        let makes_words = self.halves || matches!(self.anchor, Anchor::Words(WordKernel { to_reals: false, .. }));
+        makes_words && self.finish.outputs.contains(&slot)
             || self.stages().any(is_read)
             || matches!(&self.anchor, Anchor::Product(product) if is_factor(product))
     }

@@ -36,6 +36,7 @@ mod segment_sums;
 mod structure;
 mod triggs;
 pub mod wgsl;
+pub mod words;
 
 pub use leastwise_expr::{functions_of_one, functions_of_two};
 

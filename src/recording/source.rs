@@ -184,14 +184,14 @@ impl KernelSource {
         (1..binding::COUNT).all(|slot| used(slot) == access[slot] && elements(slot) == said[slot]) && self.is_whole() == (texts.len() == 1)
     }
 
-    /// The elements of each slot in use. All but indices and halves are reals.
+    /// The elements of each slot in use. All but indices, halves and int32s are reals.
     pub fn elements(&self) -> [Option<Elements>; binding::COUNT] {
         match &self.structure {
             Structure::Static(kernel) => kernel.elements(),
             Structure::Text(text) => declared(&text.wgsl),
             Structure::Program(_) | Structure::Owner(_) | Structure::Merged(_) => self.elements_but(|_| false),
             Structure::Reduced(_) | Structure::Fit(_) => self.elements_but(|slot| slot == binding::ARENA),
-            Structure::Fused(fused) => self.elements_but(|slot| fused.has_halves(slot)),
+            Structure::Fused(fused) => self.elements_but(|slot| fused.has_words(slot)),
         }
     }
 

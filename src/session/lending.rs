@@ -5,7 +5,7 @@ use super::tensors::{id, parts};
 use leastwise_device::{Command, Device, Playing, Recording, Slice};
 use leastwise_error::Error;
 use leastwise_problem::{Order, Recipient, Request};
-use leastwise_tensor::graph::{Data, Graph, Node, Solve};
+use leastwise_tensor::graph::{Data, Graph, Node, Solve, Values};
 use leastwise_tensor::operations::shown;
 use leastwise_tensor::routing::Place;
 use leastwise_tensor::solution::Pull;
@@ -172,7 +172,11 @@ impl Session {
         self.must_share(&request, double)?;
         let graph = &mut self.tensors(double)?.graph;
         must_fit(&request, &graph.get(node).ok_or(Error::Disposed("tensor"))?.shape)?;
-        let made = graph.made(|graph| ordered(graph, node, &request).map(|node| vec![node]))?;
+        let made = graph.made(|graph| {
+            // A problem's numbers are reals.
+            let real = if graph.entry(node).values == Values::Integers { graph.operation("real", &[node], &[])? } else { node };
+            ordered(graph, real, &request).map(|node| vec![node])
+        })?;
         self.packed(double, &made)
     }
 

@@ -13,7 +13,7 @@ use leastwise_device::{Device, Play, Precision, Slice};
 use leastwise_error::Error;
 use leastwise_outer::Turn;
 use leastwise_problem::Reals;
-use leastwise_tensor::graph::{Data, Node, elements};
+use leastwise_tensor::graph::{Data, Node, Values, elements};
 use leastwise_tensor::pool::PoolStatistics;
 use leastwise_tensor::routing::{Mode, Model, Place};
 use leastwise_tensor::runtime::{Devices, Evaluation, Next, Preparation, Products, Statistics, Tensors, Traced};
@@ -176,13 +176,19 @@ impl Session {
         Ok((double, ids.iter().map(|&id| parts(id).1).collect()))
     }
 
-    /// Ids and shapes, one after the other: id, axes, sizes.
+    /// Ids, values and shapes, one after the other: id, kind of values and number of axes in a word, sizes.
     pub(super) fn packed(&mut self, double: bool, nodes: &[Node]) -> Result<Vec<u32>, Error> {
         let graph = &self.tensors(double)?.graph;
         let mut packed = Vec::new();
         for &node in nodes {
-            let shape = graph.shape(node);
-            packed.extend([id(double, node), shape.len() as u32]);
+            let (shape, values) = (graph.shape(node), graph.entry(node).values);
+            // Beside the number of axes: which values there are.
+            let kind = match values {
+                Values::Reals => 0,
+                Values::Integers => 1,
+                Values::Booleans => 2,
+            };
+            packed.extend([id(double, node), shape.len() as u32 | kind << 16]);
             packed.extend(shape);
         }
         Ok(packed)
@@ -217,6 +223,16 @@ impl Session {
         let node = graph.stored(Data::Halves(words, values.len() as u32), shape.to_vec());
         graph.hold(node);
         self.packed(false, &[node])
+    }
+
+    /// A tensor of int32s, whose bits these words are.
+    pub fn tensor_integers(&mut self, values: &[u32], shape: &[u32], double: bool) -> Result<Vec<u32>, Error> {
+        Self::counted(values.len(), shape)?;
+        let words = memory::copy(values, "the tensor's elements")?;
+        let graph = &mut self.tensors(double)?.graph;
+        let node = graph.integers(words, shape.to_vec());
+        graph.hold(node);
+        self.packed(double, &[node])
     }
 
     /// A tensor of whole numbers, by which rows are gathered.

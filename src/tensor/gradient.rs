@@ -1,7 +1,7 @@
 //! Gradients: one reverse sweep over the graph, whose results are tensors of the same graph (Griewank & Walther,
 //! *Evaluating Derivatives*, 2nd ed., section 3.2). What is elementwise is differentiated by the expression compiler.
 
-use super::graph::{Graph, Groups, Node, Op, Rule, Special, elements};
+use super::graph::{Graph, Groups, Node, Op, Rule, Special, Values, elements};
 use super::operations::{is_extreme, shown};
 use super::view::Movement;
 use leastwise_error::Error;
@@ -16,7 +16,14 @@ impl Graph {
     /// ∂loss/∂x for every x of `of`; the loss is one number.
     pub fn gradient(&mut self, loss: Node, of: &[Node]) -> Result<Vec<Node>, Error> {
         for &node in of.iter().chain([&loss]) {
-            self.known(node)?;
+            let name = match self.entry(self.known(node)?).values {
+                Values::Reals => continue,
+                Values::Integers => "int32",
+                Values::Booleans => "bool",
+            };
+            return refuse(format!(
+                "tensors of {name} are constants, which have no gradient: cast(\"f32\") comes before what is differentiated"
+            ));
         }
         if self.size(loss) != 1 {
             return refuse(format!("the loss must be one number, not {}: take its sum or its mean", shown(self.shape(loss))));
@@ -44,6 +51,9 @@ impl Graph {
     /// What a gradient goes through from a node.
     fn sources(&self, node: Node) -> Vec<Node> {
         let entry = self.entry(node);
+        if entry.values != Values::Reals {
+            return Vec::new();
+        }
         match (&entry.rule, &entry.op) {
             (Some(Rule::Convolution { images, filters, .. }), _) => vec![*images, *filters],
             (Some(Rule::Values { matrices, .. }), _) => vec![*matrices],
@@ -133,7 +143,7 @@ impl Sweep<'_> {
             None => {}
         }
         match &entry.op {
-            Op::Stored | Op::Constant(_) | Op::Count | Op::Detach => Ok(()),
+            Op::Stored | Op::Constant(_) | Op::Count | Op::Detach | Op::Words(_) => Ok(()),
             Op::Map(formula) => {
                 for (k, &input) in (0..).zip(&entry.inputs).filter(|(_, input)| self.through.contains(input)).collect::<Vec<_>>() {
                     let Some((slope, operands)) = formula.slope(k) else { continue };

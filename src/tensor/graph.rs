@@ -1,6 +1,7 @@
 //! The graph of what is to be computed: operations are noted, and run when somebody wants values.
 
 use super::formula::Formula;
+use super::integers::WordFormula;
 use super::operations::elementwise;
 use super::view::Movement;
 use leastwise_cpu::half;
@@ -110,6 +111,8 @@ pub enum Op {
     Count,
     /// Element by element, of operands of one shape.
     Map(Arc<Formula>),
+    /// Whole numbers, element by element, of operands of one shape: of reals the whole parts.
+    Words(Arc<WordFormula>),
     /// The operand's elements, rearranged.
     Move(Movement),
     /// Rows of the first operand, by the numbers in the second.
@@ -142,7 +145,7 @@ pub enum Data {
     Singles(Arc<Vec<f32>>),
     /// Values in f64.
     Doubles(Vec<f64>),
-    /// Whole numbers.
+    /// Whole numbers: of a tensor of integers, the bits of int32s.
     Indices(Vec<u32>),
     /// So many halves, two in a word.
     Halves(Vec<u32>, u32),
@@ -163,6 +166,17 @@ impl Data {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// Values of a tensor's elements.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Values {
+    /// 0 and 1, which are kept as reals: comparisons run in the kernels of what uses them.
+    Booleans,
+    /// int32s, kept as words.
+    Integers,
+    /// Real numbers.
+    Reals,
 }
 
 /// Values that a solve found.
@@ -233,6 +247,8 @@ pub struct Entry {
     pub shape: Vec<u32>,
     /// Whether it is kept as halves.
     pub half: bool,
+    /// Values of its elements; gradients go through reals alone.
+    pub values: Values,
     /// Shapes of all results, of an operation that has several.
     pub parts: Vec<Vec<u32>>,
     /// Rule for its gradient, in place of its operations'.
@@ -337,10 +353,12 @@ impl Graph {
                 entry.used += 1;
             }
         }
+        let values = self.values_of(&op, &inputs);
         let node = Node(self.next);
         self.next += 1;
         let entry = Entry {
             half: matches!(op, Op::Half),
+            values,
             op,
             inputs,
             shape,
@@ -355,6 +373,17 @@ impl Graph {
         };
         self.entries.insert(node, entry);
         node
+    }
+
+    /// Values of an operation's result: what is moved, and extremes, are what their operand is.
+    fn values_of(&self, op: &Op, inputs: &[Node]) -> Values {
+        let of_operand = inputs.first().and_then(|input| self.entries.get(input)).map_or(Values::Reals, |entry| entry.values);
+        match op {
+            Op::Words(_) => Values::Integers,
+            Op::Reduce { fold: Fold::Sum, .. } if of_operand == Values::Booleans => Values::Reals,
+            Op::Move(_) | Op::Detach | Op::Gather | Op::Reduce { .. } => of_operand,
+            _ => Values::Reals,
+        }
     }
 
     /// Elements that come from the host.
@@ -489,7 +518,8 @@ impl Graph {
         };
         let Some(entry) = self.entries.get_mut(&node) else { return };
         let (inputs, rule) = (std::mem::take(&mut entry.inputs), entry.rule.take());
-        entry.computed = !given;
+        // Gradients don't go through whole numbers and truths.
+        entry.computed = !given && entry.values == Values::Reals;
         (entry.op, entry.storage) = (Op::Stored, Some(storage));
         let open = self.unuse(inputs, rule);
         self.collect(open);

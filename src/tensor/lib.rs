@@ -17,6 +17,7 @@ pub mod attention;
 pub mod formula;
 pub mod gradient;
 pub mod graph;
+pub mod integers;
 pub mod linear;
 pub mod operations;
 pub mod plan;

@@ -9,6 +9,7 @@ mod chains;
 mod edges;
 mod gradients;
 mod halves;
+mod integers;
 mod linear;
 mod many;
 mod nans;

@@ -56,6 +56,7 @@ pub fn values(graph: &Graph, outputs: &[Node], changed: &HashMap<Node, Vec<f64>>
                 let inputs: Vec<&Vec<f64>> = (0..entry.inputs.len()).map(input).collect();
                 (0..n).map(|i| formula.value(&inputs.iter().map(|input| input[i]).collect::<Vec<_>>())).collect()
             }
+            Op::Words(_) => panic!("whole numbers have tests of their own, against i32"),
             Op::Move(movement) => (0..n).map(|i| moved(movement, &entry.shape, i, shape_of(0), input(0))).collect(),
             Op::Gather => {
                 let (table, rows) = (input(0), input(1));

@@ -161,6 +161,9 @@ export const isFloats = (value: unknown): value is Floats => kindOf(value) === "
 /** True for a `Float64Array`. @internal */
 export const isA64 = (value: unknown): boolean => kindOf(value) === "Float64Array";
 
+/** True for an `Int32Array`. @internal */
+export const isInt32 = (value: unknown): boolean => kindOf(value) === "Int32Array";
+
 /** True for bytes, which say of each instance whether it is meant. @internal */
 export const isMask = (value: unknown): value is Mask => kindOf(value) === "Uint8Array";
 

@@ -16,12 +16,12 @@ import type { Counters } from "./report.js";
 import { Tasks } from "./tasks.js";
 import { TensorContext } from "./tensor/context.js";
 import { ArraysOf, type Arrays } from "./tensor/device-arrays.js";
-import { TensorMaker, type HalfOptions, type Nested, type RandomOptions, type TensorEngine, type TensorOptions, type TensorStatistics, type TensorStep } from "./tensor/make.js";
+import { TensorMaker, type BoolOptions, type HalfOptions, type IntOptions, type NestedBooleans, type Nested, type RandomOptions, type TensorEngine, type TensorOptions, type TensorStatistics, type TensorStep } from "./tensor/make.js";
 import type { TensorModel } from "./tensor/model.js";
 import { Routing, type TensorRouting, type TensorSettings } from "./tensor/routing.js";
 import { within } from "./tensor/scope.js";
 import type { Sizes } from "./tensor/shapes.js";
-import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } from "./tensor/tensor.js";
+import { Tensor, type AnyTensor, type BoolTensor, type DType, type HalfTensor, type IntTensor, type Storage } from "./tensor/tensor.js";
 import type { Threads } from "./threaded.js";
 import { LARGEST_F32 } from "./trace.js";
 import { checkedTuning, tuningOf, type Tuning } from "./tuning.js";
@@ -335,22 +335,35 @@ export class EngineOf implements Engine {
   tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
-  tensor(values: Floats | Nested | number, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
+  tensor<D extends DType = "f32">(values: Int32Array, shape?: Sizes): IntTensor<NoInfer<D>>;
+  tensor<D extends DType = "f32">(values: Int32Array | Floats | Nested | number, shape: Sizes | undefined, options: IntOptions): IntTensor<NoInfer<D>>;
+  tensor<D extends DType = "f32">(values: NestedBooleans | boolean, shape?: Sizes): BoolTensor<NoInfer<D>>;
+  tensor<D extends DType = "f32">(values: NestedBooleans | Uint8Array | Floats | Nested | number | boolean, shape: Sizes | undefined, options: BoolOptions): BoolTensor<NoInfer<D>>;
+  tensor(values: unknown, shape?: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.tensor(values, shape, options); }
   indices<D extends DType = "f32">(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>> { return this.#maker.indices(values, shape, options); }
   eye<D extends DType = "f32">(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
+  eye<D extends DType = "f32">(rows: number, columns: number | undefined, options: IntOptions): IntTensor<NoInfer<D>>;
+  eye<D extends DType = "f32">(rows: number, columns: number | undefined, options: BoolOptions): BoolTensor<NoInfer<D>>;
   eye(rows: number, columns?: number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.eye(rows, columns, options); }
   zeros<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros(shape: Sizes, options: HalfOptions): HalfTensor;
+  zeros<D extends DType = "f32">(shape: Sizes, options: IntOptions): IntTensor<NoInfer<D>>;
+  zeros<D extends DType = "f32">(shape: Sizes, options: BoolOptions): BoolTensor<NoInfer<D>>;
   zeros(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.zeros(shape)", shape, 0, options); }
   ones<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   ones(shape: Sizes, options: HalfOptions): HalfTensor;
+  ones<D extends DType = "f32">(shape: Sizes, options: IntOptions): IntTensor<NoInfer<D>>;
+  ones<D extends DType = "f32">(shape: Sizes, options: BoolOptions): BoolTensor<NoInfer<D>>;
   ones(shape: Sizes, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.ones(shape)", shape, 1, options); }
   full<D extends DType = "f32">(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
-  full(shape: Sizes, value: number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
+  full<D extends DType = "f32">(shape: Sizes, value: number, options: IntOptions): IntTensor<NoInfer<D>>;
+  full<D extends DType = "f32">(shape: Sizes, value: boolean | number, options: BoolOptions): BoolTensor<NoInfer<D>>;
+  full(shape: Sizes, value: boolean | number, options?: TensorOptions<Storage>): AnyTensor { return this.#maker.full("lw.full(shape, value)", shape, value, options); }
   arange<D extends DType = "f32">(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
   arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
+  arange<D extends DType = "f32">(count: number, options: IntOptions & { readonly start?: number; readonly step?: number }): IntTensor<NoInfer<D>>;
   arange(count: number, options?: TensorOptions<Storage> & { readonly start?: number; readonly step?: number }): AnyTensor { return this.#maker.arange(count, options); }
   random<D extends DType = "f32">(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
   random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;

@@ -47,7 +47,7 @@ export type { SortOptions, TopK } from "./tensor/along.js";
 export type { NormOptions, SpreadOptions } from "./tensor/composed.js";
 export { avgPool2d, batchNorm, dropout, groupNorm, oneHot, valueAndGrad } from "./tensor/layers.js";
 export type { BatchNormOptions, NormalizationOptions } from "./tensor/layers.js";
-export type { HalfOptions, Nested, RandomOptions, TensorEngine, TensorOptions, TensorStatistics, TensorStep } from "./tensor/make.js";
+export type { BoolOptions, HalfOptions, IntOptions, Nested, NestedBooleans, RandomOptions, TensorEngine, TensorOptions, TensorStatistics, TensorStep } from "./tensor/make.js";
 export { cholesky, eigh, linearSolve, qr, svd } from "./tensor/linear.js";
 export type { EighResult, QRResult, SVDResult } from "./tensor/linear.js";
 export { solveAsTensors } from "./tensor/solution.js";
@@ -55,7 +55,7 @@ export type { SolveAsTensorsOptions, TensorData, TensorSolution } from "./tensor
 export type { TensorModel, TensorRates } from "./tensor/model.js";
 export type { TensorRouting, TensorSettings } from "./tensor/routing.js";
 export type { Axes, Range, ReduceOptions, Sizes } from "./tensor/shapes.js";
-export type { DType, HalfTensor, Kept, RowNumbers, Storage, Tensor, ValuesOf } from "./tensor/tensor.js";
+export type { BoolTensor, DType, HalfTensor, IntTensor, Kept, ReadAs, RowNumbers, Storage, Tensor, ValuesOf } from "./tensor/tensor.js";
 export type { Evaluator, Schedule, Tuning } from "./tuning.js";
 export { half, Half } from "./vectors/half.js";
 export type {

@@ -682,12 +682,14 @@ export interface NativeEngine {
   saveBitIndex(index: number): number;
   freeBitIndex(index: number): void;
   /**
-   * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
-   * (CPU and CUDA), else f32.
+   * Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank (and from bit 16 on
+   * 1 for int32, 2 for bool), sizes. `double`: f64 (CPU and CUDA), else f32.
    */
   tensorStore(values: Float64Array | Float32Array, shape: Uint32Array, double: boolean): Uint32Array;
   /** Rounded to halves, and kept as such; ids are those of f32, as are results of operations but `f16`. */
   tensorStoreHalves(values: Float64Array | Float32Array, shape: Uint32Array): Uint32Array;
+  /** The bits of int32s. */
+  tensorIntegers(values: Uint32Array, shape: Uint32Array, double: boolean): Uint32Array;
   /** Whole numbers that rows are gathered by: gradients of gather need these. */
   tensorNumbers(values: Uint32Array, shape: Uint32Array, double: boolean): Uint32Array;
   tensorOp(name: string, inputs: Uint32Array, numbers: Float64Array, double: boolean): Uint32Array;

@@ -33,7 +33,7 @@ const RULES = [
   ["fits", /^engine_(newFits?|fitCapacity|\w+Fits?)\b/],
   ["graph", /leastwise_session::(fetched|graphs|merging|bits)\b|leastwise_anneal::(bits|index::(graphed|fetched|merging|changes|by_bits)|graph::(bits|build|device|walk|whole))\b|leastwise_cpu::twins::(graph|(of|in_single)::Graph\w+)\b/],
   ["vectors", /leastwise_anneal::|leastwise_session::(clusters|compress|indices|searches|wire::progress::(found|measured|Evaluated|Searched))\b|leastwise_cpu::twins::(clustering|search|(of|in_single)::(Clustering|Search)\w+)\b/],
-  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|lending|tensors)\b|leastwise_problem::lending\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?fused\b/],
+  ["tensors", /leastwise_tensor::|leastwise_session::(calibration|lending|tensors)\b|leastwise_problem::lending\b|leastwise_cpu::(twins::(tensor|(of|in_single)::Tensor\w+)|block::fused|product)\b|leastwise_program::(wgsl::)?(fused|words)\b/],
   ["fits", /leastwise_fits::|leastwise_session::(fits|wire::term::fit)\b|leastwise_program::(wgsl::)?fit\b|leastwise_cpu::(block::fit|wasm::(fit|exponential)|twins::(fits|(of|in_single)::Fits\w+))\b|\bModule>?::of_sums\b/],
   ["normals", /leastwise_session::normals\b|leastwise_cpu::twins::(mesh|(of|in_single)::Mesh\w+)\b/],
   // Merged products are for GPUs: what a CPU has of them, tests run alone.

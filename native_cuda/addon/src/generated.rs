@@ -814,8 +814,8 @@ impl Engine {
         self.post(move |session| session.free_bit_index(index));
     }
 
-    /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank, sizes. `double`: f64
-    /// (CPU and CUDA), else f32.
+    /// Tensors. Ids are small integers that the façade holds one handle to each; `packed` results are, one after the other: id, rank (and from bit 16 on
+    /// 1 for int32, 2 for bool), sizes. `double`: f64 (CPU and CUDA), else f32.
     #[napi]
     pub fn tensor_store<'env>(&self, env: &'env Env, values: Unknown, shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
         let values = read_reals(env, values)?;
@@ -829,6 +829,12 @@ impl Engine {
         let values = read_reals(env, values)?;
         let values = values.reals();
         Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_halves(values, shape))?)
+    }
+
+    /// The bits of int32s.
+    #[napi]
+    pub fn tensor_integers<'env>(&self, env: &'env Env, values: &[u32], shape: &[u32], double: bool) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.tensor_integers(values, shape, double))?)
     }
 
     /// Whole numbers that rows are gathered by: gradients of gather need these.

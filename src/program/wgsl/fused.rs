@@ -1,5 +1,6 @@
 //! The modules of tensors' kernels.
 
+use super::words::write_words;
 use super::writer::{Format, Writer};
 use super::{NAMES, NO_ARGUMENTS, Store, write_declarations, write_values};
 use crate::KernelText;
@@ -17,7 +18,7 @@ pub fn fused_module(fused: &Fused) -> KernelText {
 }
 
 fn write(fused: &Fused, text: &mut Writer) -> Result {
-    write_declarations(&fused.access(), |slot| fused.has_halves(slot), text)?;
+    write_declarations(&fused.access(), |slot| fused.has_words(slot), text)?;
     write!(text, "{NO_ARGUMENTS}")?;
     match &fused.anchor {
         Anchor::None { .. } if fused.halves => write_halves(fused, text),
@@ -26,6 +27,7 @@ fn write(fused: &Fused, text: &mut Writer) -> Result {
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
         Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
         Anchor::Product(product) => write_product(fused, product, text),
+        Anchor::Words(kernel) => write_words(kernel, &fused.words().prologue, fused.finish.outputs[0], text),
     }
 }
 
@@ -92,7 +94,15 @@ fn write_halves(fused: &Fused, text: &mut Writer) -> Result {
 }
 
 /// `c0`, `c1`… of the axes from `first` on, of an element's number.
-fn write_coordinates(name: &str, first: u32, end: u32, sizes: u32, element: &str, indent: &str, text: &mut Writer) -> Result {
+pub(super) fn write_coordinates(
+    name: &str,
+    first: u32,
+    end: u32,
+    sizes: u32,
+    element: &str,
+    indent: &str,
+    text: &mut impl Write,
+) -> Result {
     if first == end {
         return Ok(());
     }
@@ -120,16 +130,44 @@ fn sum_of(parts: Vec<String>) -> String {
 }
 
 /// The half that a name for an address says where to find.
-fn half_of(words: &str, address: &str) -> String {
+pub(super) fn half_of(words: &str, address: &str) -> String {
     format!("half_at({words}[{address} >> 1u], {address})")
 }
 
-/// The element of a view, as `g{number}`.
+/// The element of a view of reals, as `g{number}`.
 fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut Writer) -> Result {
+    let row = view.row.zip(words.row).map(|(row, word)| format!("min(u32(max(g{row}, 0.0)), index[{word}] - 1u)"));
+    let element = |address: &str| match view.source {
+        Source::Slot(slot) => format!("{}[{address}]", NAMES[slot]),
+        Source::Half(slot) => half_of(NAMES[slot], address),
+        Source::Word(slot) => format!("real(bitcast<i32>({}[{address}]))", NAMES[slot]),
+        Source::Address => format!("real({address})"),
+        Source::One => "real(1)".into(),
+    };
+    write_element(view, words, number, coordinates, Element { of: "real", row, at: &element }, indent, text)
+}
+
+/// What elements of a view are: their type, the number of a row, and what an address gives.
+pub(super) struct Element<'a> {
+    pub of: &'static str,
+    pub row: Option<String>,
+    pub at: &'a dyn Fn(&str) -> String,
+}
+
+/// The element of a view, as `g{number}`.
+pub(super) fn write_element(
+    view: &ViewCode,
+    words: &ViewWords,
+    number: usize,
+    coordinates: &str,
+    Element { of, row, at: element }: Element,
+    indent: &str,
+    text: &mut impl Write,
+) -> Result {
     let offset = words.offset.map(|word| format!("index[{word}]"));
     let strides = view.strides.iter().zip(&words.strides).enumerate();
     let strides = strides.filter_map(|(axis, (stride, word))| along(*stride, *word, &format!("{coordinates}{axis}")));
-    let row = view.row.zip(words.row).map(|(row, word)| format!("min(u32(max(g{row}, 0.0)), index[{word}] - 1u) * index[{}]", word + 1));
+    let row = row.zip(words.row).map(|(row, word)| format!("{row} * index[{}]", word + 1));
     let address = sum_of(offset.into_iter().chain(strides).chain(row).collect());
     let masks: Vec<String> = words
         .masks
@@ -137,23 +175,17 @@ fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &s
         .enumerate()
         .filter_map(|(axis, word)| word.map(|word| format!("{coordinates}{axis} - index[{word}] < index[{}]", word + 1)))
         .collect();
-    let element = |address: &str| match view.source {
-        Source::Slot(slot) => format!("{}[{address}]", NAMES[slot]),
-        Source::Half(slot) => half_of(NAMES[slot], address),
-        Source::Address => format!("real({address})"),
-        Source::One => "real(1)".into(),
-    };
     if masks.is_empty() {
         if matches!(view.source, Source::Half(_)) {
             writeln!(text, "{indent}let a{number} = {address};")?;
-            return writeln!(text, "{indent}let g{number}: real = {};", element(&format!("a{number}")));
+            return writeln!(text, "{indent}let g{number}: {of} = {};", element(&format!("a{number}")));
         }
-        return writeln!(text, "{indent}let g{number}: real = {};", element(&address));
+        return writeln!(text, "{indent}let g{number}: {of} = {};", element(&address));
     }
     writeln!(text, "{indent}let m{number} = {};", masks.join(" && "))?;
     // Nothing is read outside of what is bound.
     writeln!(text, "{indent}let a{number} = select(0u, {address}, m{number});")?;
-    writeln!(text, "{indent}let g{number}: real = select(real(0), {}, m{number});", element(&format!("a{number}")))
+    writeln!(text, "{indent}let g{number}: {of} = select({of}(0), {}, m{number});", element(&format!("a{number}")))
 }
 
 /// The elements of all views, and the program's values `v{number}`.

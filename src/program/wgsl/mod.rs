@@ -6,6 +6,7 @@ mod merged;
 mod owner;
 mod reduced;
 mod split;
+mod words;
 mod writer;
 
 pub use fit::fit_module;

@@ -44,9 +44,9 @@ elementwise! {
     "div", Takes::Two, "this / o" => Formula::binary(Binary::Div);
     "maximum", Takes::Two, "The larger one; NaN where one is. Where both are equal, the gradient goes to the left one." => extreme(Scalars::max);
     "minimum", Takes::Two, "The smaller one; NaN where one is. Where both are equal, the gradient goes to the left one." => extreme(Scalars::min);
-    "less", Takes::Two, "1 where this < o, else 0." => Formula::binary(Binary::Lt);
-    "lessEqual", Takes::Two, "1 where this ≤ o, else 0." => Formula::binary(Binary::Le);
-    "equal", Takes::Two, "1 where both are equal, else 0." => Formula::new(2, |graph, x| graph.equal(x[0], x[1]));
+    "less", Takes::Two, "Where this < o." => Formula::binary(Binary::Lt);
+    "lessEqual", Takes::Two, "Where this ≤ o." => Formula::binary(Binary::Le);
+    "equal", Takes::Two, "Where both are equal." => Formula::new(2, |graph, x| graph.equal(x[0], x[1]));
     "neg", Takes::One, "" => Formula::unary(Unary::Neg);
     "abs", Takes::One, "|x|; its slope at 0 is 0." => Formula::unary(Unary::Abs);
     "sign", Takes::One, "−1, 0 or 1; NaN of NaN. Its slope is 0." => Formula::new(1, |graph, x| {
@@ -54,7 +54,7 @@ elementwise! {
         let still = graph.unary(Unary::Detach, x[0]);
         graph.select(is_nan, still, sign)
     });
-    "isNaN", Takes::One, "1 where this is NaN, else 0." => Formula::unary(Unary::IsNan);
+    "isNaN", Takes::One, "Where this is NaN." => Formula::unary(Unary::IsNan);
     "floor", Takes::One, "" => Formula::unary(Unary::Floor);
     "ceil", Takes::One, "" => Formula::unary(Unary::Ceil);
     "round", Takes::One, "To the nearest whole number; halves to the even one." => Formula::unary(Unary::Round);

@@ -2,6 +2,7 @@
 
 mod along;
 mod elementwise;
+mod integers;
 mod linear;
 mod matrices;
 mod movements;
@@ -11,6 +12,7 @@ mod reductions;
 
 pub(super) use elementwise::is_extreme;
 pub use elementwise::{ELEMENTWISE, Takes, elementwise, gelu};
+pub use integers::{TYPED, is_comparison, keeps_integers};
 pub use named::NAMED;
 
 use super::graph::{Graph, Node, elements};

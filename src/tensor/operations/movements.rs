@@ -1,12 +1,14 @@
 //! Movements: the same elements elsewhere.
 
 use super::super::formula::Formula;
-use super::super::graph::{Graph, Node, Op, elements};
+use super::super::graph::{Graph, Node, Op, Values, elements};
+use super::super::integers::WordFormula;
 use super::super::view::{Movement, windows};
 use super::{refuse, shown};
 use leastwise_error::Error;
 use leastwise_expr::Binary;
 use leastwise_program::fused::TENSOR_SLOTS;
+use leastwise_program::words::WordBinary;
 
 /// Tensors that are joined at once: as many as a kernel reads beside what it writes.
 const MOST_JOINED: usize = TENSOR_SLOTS.len() - 1;
@@ -185,9 +187,12 @@ impl Graph {
             before += size;
         }
         let shape = self.shape(padded[0]).to_vec();
-        let add = Formula::binary(Binary::Add);
+        let add = match self.entry(padded[0]).values {
+            Values::Integers => Op::Words(WordFormula::binary(WordBinary::Add)),
+            _ => Op::Map(Formula::binary(Binary::Add)),
+        };
         let first = padded[0];
-        padded[1..].iter().fold(first, |sum, &next| self.add(Op::Map(add.clone()), vec![sum, next], shape.clone()))
+        padded[1..].iter().fold(first, |sum, &next| self.add(add.clone(), vec![sum, next], shape.clone()))
     }
 
     /// Rows of the first axis, by the whole numbers in `rows`, which are taken to the nearest row that there is. Computed numbers below 0

@@ -27,6 +27,9 @@ macro_rules! operations {
         impl Graph {
             /// Operation of tensors and numbers, by its name.
             pub fn operation(&mut $graph, $name: &str, $inputs: &[Node], $numbers: &[f64]) -> Result<Node, Error> {
+                if let Some(made) = $graph.typed($name, $inputs, $numbers)? {
+                    return Ok(made);
+                }
                 if let Some(formula) = $graph.formula($name) {
                     return $graph.map($name, &formula, $inputs);
                 }

@@ -1,6 +1,6 @@
 //! Reductions, and what is made of them.
 
-use super::super::graph::{Graph, Node, Op, elements};
+use super::super::graph::{Graph, Node, Op, Values, elements};
 use super::super::view::Movement;
 use super::{is_extreme, refuse, shown};
 use leastwise_error::Error;
@@ -65,6 +65,8 @@ impl Graph {
         let inner = elements(&axes.iter().map(|&axis| shape[axis as usize]).collect::<Vec<_>>()).unwrap_or(u32::MAX);
         let outer = elements(&rest).unwrap_or(u32::MAX);
         let apart = axes.last().is_none_or(|&last| shape[last as usize + 1..].iter().any(|&size| size > 1));
+        // Of whole numbers a lane folds an element, wherever these lie.
+        let apart = apart || self.entry(node).values == Values::Integers;
         if let Some(parts) = parts(inner, outer, apart) {
             let order = (0..shape.len() as u32).filter(|axis| !axes.contains(axis)).chain(axes.iter().copied()).collect();
             let turned = self.moved(node, Movement::Permute(order));
@@ -113,7 +115,7 @@ impl Graph {
             return refuse(name, format!("{} has an axis of more places than the 2²⁴ that numbers tell apart", shown(&shape)));
         }
         let extreme = self.reduce(name, fold, node, &[axis as f64], true)?;
-        let is_extreme = self.map(name, &is_extreme(), &[node, extreme])?;
+        let is_extreme = self.is_extreme_of(name, node, extreme, &is_extreme())?;
         let mut places = vec![1; shape.len()];
         places[axis] = shape[axis];
         let places = self.count(&places)?;

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const MOST_TRIED: usize = 256;
 
 /// Instructions of an elementwise kernel, and of what follows a product, which is written once an entry of a lane.
-const MOST_INSTRUCTIONS: usize = 400;
+pub(super) const MOST_INSTRUCTIONS: usize = 400;
 const MOST_AFTER_PRODUCT: usize = 80;
 
 /// How often kernels are drafted at most.
@@ -49,11 +49,21 @@ pub(super) enum Start {
         groups: Groups,
         factors: [(Node, View); 2],
     },
+    /// A stage of whole numbers, folded or not.
+    Words(Box<Whole>),
     Special {
         node: Node,
         /// What its operands are read from.
         bases: Vec<Node>,
     },
+}
+
+/// A value of whole numbers, and over which axes it is folded.
+#[derive(Clone)]
+pub(super) struct Whole {
+    pub source: Node,
+    pub value: Expr,
+    pub fold: Option<(Fold, Vec<u32>)>,
 }
 
 /// A kernel while it is being made.
@@ -71,7 +81,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    fn new(start: Start, domain: Vec<u32>) -> Self {
+    pub(super) fn new(start: Start, domain: Vec<u32>) -> Self {
         let mut draft = Self { start, domain, stage: Stage::default(), values: HashMap::new(), members: Vec::new(), reads: Vec::new() };
         draft.reads = draft.tensors();
         draft
@@ -87,7 +97,7 @@ impl Draft {
         match &self.start {
             Start::Reduction { prologue, .. } => all.extend(prologue.stage.tensors()),
             Start::Product { factors, .. } => all.extend(factors.iter().map(|(node, _)| *node)),
-            Start::Nothing | Start::Halves | Start::Special { .. } => {}
+            Start::Nothing | Start::Halves | Start::Words(_) | Start::Special { .. } => {}
         }
         all.sort_unstable();
         all.dedup();
@@ -241,14 +251,15 @@ impl<'a> Fuser<'a> {
                         self.store(base);
                     }
                 }
-                Op::Map(_) if self.unfused => {
+                Op::Map(_) | Op::Words(_) if self.unfused => {
                     self.store(node);
                 }
-                Op::Map(_) if users.get(&node).is_some_and(|users| *users > 1) && self.reaches_tensors(node) => {
+                Op::Map(_) | Op::Words(_) if users.get(&node).is_some_and(|users| *users > 1) && self.reaches_tensors(node) => {
                     self.store(node);
                 }
                 _ => {}
             }
+            self.store_others(node);
             self.cut_long(node, &mut lengths);
         }
         Ok(())
@@ -260,18 +271,19 @@ impl<'a> Fuser<'a> {
         let before = entry.inputs.iter().filter_map(|input| lengths.get(input)).fold(0, |sum: u32, length| sum.saturating_add(*length));
         let length = match &entry.op {
             Op::Map(formula) => before.saturating_add(formula.operations()),
+            Op::Words(formula) => before.saturating_add(formula.operations()),
             Op::Move(Movement::Pad { .. }) => before.saturating_add(4),
             Op::Move(_) | Op::Detach => before,
             _ => 0,
         };
-        if length > LONG && matches!(entry.op, Op::Map(_)) {
+        if length > LONG && matches!(entry.op, Op::Map(_) | Op::Words(_)) {
             self.store(node);
         }
         lengths.insert(node, if self.roots.contains(&node) { 0 } else { length });
     }
 
     /// Makes a root of a node; false if it was one, or is a leaf.
-    fn store(&mut self, node: Node) -> bool {
+    pub(super) fn store(&mut self, node: Node) -> bool {
         if self.is_leaf(node) || !self.roots.insert(node) {
             return false;
         }
@@ -293,7 +305,7 @@ impl<'a> Fuser<'a> {
             let entry = self.graph.entry(node);
             match entry.op {
                 Op::Constant(_) | Op::Count => {}
-                Op::Map(_) | Op::Move(_) | Op::Detach if !self.roots.contains(&node) || seen.is_empty() => {
+                Op::Map(_) | Op::Words(_) | Op::Move(_) | Op::Detach if !self.roots.contains(&node) || seen.is_empty() => {
                     if seen.insert(node) {
                         open.extend(&entry.inputs);
                     }
@@ -322,6 +334,7 @@ impl<'a> Fuser<'a> {
                 let (left, right) = (left?, right?);
                 self.add(Start::Product { node, groups: *groups, factors: [left, right] }, node, Some(node));
             }
+            _ if self.is_of_words(node) => self.draft_words(node)?,
             Op::Reduce { fold, axes } => {
                 let source = entry.inputs[0];
                 if !self.is_given(source) {
@@ -361,7 +374,7 @@ impl<'a> Fuser<'a> {
         self.push(draft, node);
     }
 
-    fn push(&mut self, draft: Draft, root: Node) {
+    pub(super) fn push(&mut self, draft: Draft, root: Node) {
         self.drafts.push(draft);
         self.put(self.drafts.len() - 1, root);
     }
@@ -450,7 +463,7 @@ impl<'a> Fuser<'a> {
             let draft = &self.drafts[*number];
             let is_own = |node: &Node| self.maker.get(node) == Some(number);
             let more = reach.reads.iter().filter(|(node, _)| !is_own(node) && draft.reads.binary_search(node).is_err()).count();
-            !matches!(draft.start, Start::Special { .. } | Start::Halves)
+            !matches!(draft.start, Start::Special { .. } | Start::Halves | Start::Words(_))
                 && draft.domain == shape
                 && draft.reads.len() + more + draft.members.len() < TENSOR_SLOTS.len()
                 && reach.reads.iter().all(|(node, even)| *even || !is_own(node))

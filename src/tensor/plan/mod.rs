@@ -11,10 +11,11 @@ mod reach;
 mod special;
 mod stage;
 mod steps;
+mod words;
 
 pub use library::{Library, Multiplied};
 
-use super::graph::{Graph, Node, Op, Special};
+use super::graph::{Graph, Node, Op, Special, Values};
 use leastwise_base::task::Task;
 use leastwise_cpu::half;
 use leastwise_device::{KernelSource, Kind, Limits};
@@ -95,6 +96,8 @@ pub struct Buffer {
     pub elements: u32,
     /// Whether they are halves, two in a word.
     pub half: bool,
+    /// Whether they are int32s, a word each.
+    pub word: bool,
     /// The step that writes it.
     pub first: u32,
     /// The last step that reads or writes it; those that are asked for stay.
@@ -104,9 +107,9 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Kind of the device's buffer: halves are words of an index buffer.
+    /// Kind of the device's buffer: halves and int32s are words of an index buffer.
     pub fn kind(&self) -> Kind {
-        if self.half { Kind::Index } else { Kind::Real }
+        if self.half || self.word { Kind::Index } else { Kind::Real }
     }
 
     /// Elements of the device's buffer.
@@ -180,7 +183,11 @@ impl Request {
             match &entry.op {
                 Op::Stored => {
                     request.leaves.push(node);
-                    key.push(if entry.half { 24 } else { 1 });
+                    key.push(match entry.values {
+                        Values::Integers => 37,
+                        _ if entry.half => 24,
+                        _ => 1,
+                    });
                 }
                 Op::Constant(value) if is_plain(*value) => key.extend([2, value.to_bits()]),
                 Op::Constant(value) => {
@@ -191,6 +198,10 @@ impl Request {
                 Op::Map(formula) => {
                     key.push(5);
                     key.extend(&formula.words);
+                }
+                Op::Words(formula) => {
+                    key.extend([36, u64::from(entry.values == Values::Integers)]);
+                    key.extend(formula.words());
                 }
                 Op::Move(movement) => {
                     use super::view::Movement::*;

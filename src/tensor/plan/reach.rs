@@ -61,7 +61,7 @@ impl Fuser<'_> {
 
     /// Whether an element of a node needs just that element of its operands.
     fn is_even(&self, node: Node) -> bool {
-        matches!(self.graph.entry(node).op, Op::Map(_) | Op::Detach)
+        matches!(self.graph.entry(node).op, Op::Map(_) | Op::Words(_) | Op::Detach)
     }
 
     /// Roots and leaves that a node reads, itself written here.
@@ -120,7 +120,7 @@ impl Fuser<'_> {
             if self.is_given(node) || !seen.insert(node) {
                 continue;
             }
-            if matches!(self.graph.entry(node).op, Op::Map(_)) {
+            if matches!(self.graph.entry(node).op, Op::Map(_) | Op::Words(_)) {
                 let reads = self.reaches.0.get(&node).map_or(0, |reach| reach.reads.len());
                 if reads > best.0 && (reads < all || best.1 == root) {
                     best = (reads, node);

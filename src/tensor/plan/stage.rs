@@ -4,6 +4,7 @@ use super::is_plain;
 use crate::graph::{Graph, Node, Op};
 use crate::view::{Movement, View};
 use leastwise_expr::{Expr, Graph as Scalars, Leaf};
+use leastwise_program::words::{WordGraph, WordStep};
 use leastwise_program::{Load, Program, Store, lower};
 use std::collections::HashMap;
 
@@ -32,6 +33,8 @@ type Path = u32;
 #[derive(Clone, Default)]
 pub struct Stage {
     pub scalars: Scalars,
+    /// In place of these, of a stage of whole numbers.
+    pub words: Option<WordGraph>,
     pub readings: Vec<Reading>,
     /// Numbers that the kernel is given.
     pub numbers: Vec<Node>,
@@ -63,6 +66,11 @@ pub struct Around<'a> {
 }
 
 impl Stage {
+    /// A stage of whole numbers.
+    pub fn of_words() -> Self {
+        Self { words: Some(WordGraph::default()), ..Self::default() }
+    }
+
     /// What the anchor made.
     pub fn made(&mut self) -> Expr {
         self.scalars.leaf(Leaf::Weight)
@@ -116,7 +124,10 @@ impl Stage {
                 continue;
             }
             let below: Vec<(Node, Path)> = match &entry.op {
-                Op::Map(_) => entry.inputs.iter().map(|&input| (input, path)).collect(),
+                // What is of the other kind is read.
+                Op::Map(_) if self.words.is_some() => return Err(Unwritten(node)),
+                Op::Words(_) if self.words.is_none() => return Err(Unwritten(node)),
+                Op::Map(_) | Op::Words(_) => entry.inputs.iter().map(|&input| (input, path)).collect(),
                 Op::Detach | Op::Half => vec![(entry.inputs[0], path)],
                 Op::Move(_) => vec![(entry.inputs[0], self.longer(path, node))],
                 _ => Vec::new(),
@@ -128,7 +139,11 @@ impl Stage {
             }
             let operands: Vec<Expr> = below.iter().map(|place| self.written[place]).collect();
             let expr = match &entry.op {
-                Op::Constant(value) if is_plain(*value) => self.scalars.constant(*value),
+                Op::Constant(value) if is_plain(*value) => match &mut self.words {
+                    Some(words) => Expr(words.step(WordStep::Constant(*value as i32))),
+                    None => self.scalars.constant(*value),
+                },
+                Op::Constant(_) if self.words.is_some() => return Err(Unwritten(node)),
                 Op::Constant(_) => {
                     let number = self.numbers.iter().position(|known| *known == node).unwrap_or_else(|| {
                         self.numbers.push(node);
@@ -141,6 +156,11 @@ impl Stage {
                     self.inlined.push(node);
                     formula.write(&mut self.scalars, &operands)
                 }
+                Op::Words(formula) => {
+                    self.inlined.push(node);
+                    let operands: Vec<u32> = operands.iter().map(|operand| operand.0).collect();
+                    Expr(self.words.get_or_insert_default().write(&formula.program, &operands))
+                }
                 // It is the root of its kernel, which rounds what it stores.
                 Op::Detach | Op::Half => operands[0],
                 Op::Move(Movement::Pad { .. }) if !self.is_read(around, entry.inputs[0]) => {
@@ -148,8 +168,16 @@ impl Stage {
                     let own = around.graph.shape(entry.inputs[0]);
                     let longer = self.longer(path, node);
                     let inside = self.read(around, Origin::One, own, longer)?;
-                    let zero = self.scalars.constant(0.0);
-                    self.scalars.select(inside, operands[0], zero)
+                    match &mut self.words {
+                        Some(words) => {
+                            let zero = words.step(WordStep::Constant(0));
+                            Expr(words.step(WordStep::Select(inside.0, operands[0].0, zero)))
+                        }
+                        None => {
+                            let zero = self.scalars.constant(0.0);
+                            self.scalars.select(inside, operands[0], zero)
+                        }
+                    }
                 }
                 Op::Move(_) => operands[0],
                 Op::Gather => self.gathered(around, node, path)?,
@@ -200,7 +228,10 @@ impl Stage {
             self.readings.push(reading);
             self.readings.len() - 1
         });
-        self.scalars.leaf(Leaf::Stored(number as u32))
+        match &mut self.words {
+            Some(words) => Expr(words.step(WordStep::View(number as u32))),
+            None => self.scalars.leaf(Leaf::Stored(number as u32)),
+        }
     }
 
     /// A row of a table by the number that is read for it.

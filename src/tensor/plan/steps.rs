@@ -3,7 +3,7 @@
 use super::fuse::{Draft, Fuser, OPERATIONS, Start};
 use super::stage::{Origin, Reading, Stage};
 use super::{Buffer, Kernel, Launch, Multiplied, Plan, Ref, Step, Target, Work, layout, library, special};
-use crate::graph::{Node, Op, elements};
+use crate::graph::{Node, Op, Values, elements};
 use crate::view::View;
 use leastwise_base::task::Pace;
 use leastwise_cpu::block::PRODUCT_ROWS;
@@ -54,15 +54,15 @@ impl Fuser<'_> {
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
         for (number, draft) in (0u32..).zip(&self.drafts) {
             pace.spend(OPERATIONS * (1 + draft.stage.scalars.len())).await?;
-            let mut buffer = |elements: u32, half: bool| {
-                plan.buffers.push(Buffer { elements, half, first: number, last: number, stays: false });
+            let mut buffer = |elements: u32, half: bool, word: bool| {
+                plan.buffers.push(Buffer { elements, half, word, first: number, last: number, stays: false });
                 Ref::Buffer(plan.buffers.len() as u32 - 1)
             };
             let step = match &draft.start {
                 &Start::Special { node, ref bases } => {
                     // Every result has a buffer, also one that nobody asked for.
                     let results: Vec<Ref> =
-                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false)).collect();
+                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false, false)).collect();
                     places.insert(node, results[0]);
                     let own = parts.get(&node).into_iter().flatten();
                     places.extend(own.map(|(part, number)| (*part, results[*number as usize])));
@@ -71,9 +71,15 @@ impl Fuser<'_> {
                 }
                 _ => {
                     let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
-                    let made = |&member: &Node| (member, buffer(self.graph.size(member), self.graph.entry(member).half));
+                    let made = |&member: &Node| {
+                        let entry = self.graph.entry(member);
+                        (member, buffer(self.graph.size(member), entry.half, entry.values == Values::Integers))
+                    };
                     places.extend(members.iter().map(made).collect::<Vec<_>>());
-                    self.step(draft, &members, &mut plan, (&places, &numbers))?
+                    match &draft.start {
+                        Start::Words(whole) => self.word_step(draft, whole, &mut plan.tables, &places),
+                        _ => self.step(draft, &members, &mut plan, (&places, &numbers))?,
+                    }
                 }
             };
             for (_, place) in &step.bindings {
@@ -110,7 +116,7 @@ impl Fuser<'_> {
         words[0] = size;
         let (mut outer, mut each, mut product) = (0, 0, [0; 3]);
         match &draft.start {
-            Start::Nothing | Start::Special { .. } => {}
+            Start::Nothing | Start::Words(_) | Start::Special { .. } => {}
             Start::Halves => words[0] = size,
             Start::Reduction { node, fold, prologue, axes } => {
                 let shape = self.graph.shape(self.graph.entry(*node).inputs[0]);
@@ -215,7 +221,7 @@ impl Fuser<'_> {
         whole: &Fused,
     ) -> Option<Launch> {
         let (Some(library), Start::Product { groups, factors: [left, right], .. }) = (target.library, &draft.start) else { return None };
-        let is_half = |node: &Node| self.graph.entry(*node).half;
+        let is_half = |node: &Node| self.graph.entry(*node).half || self.graph.entry(*node).values == Values::Integers;
         if is_half(&left.0) || is_half(&right.0) {
             return None;
         }
@@ -247,8 +253,9 @@ impl Fuser<'_> {
     }
 
     /// What a kernel reads of an origin.
-    fn source(&self, origin: &Origin, slots: &HashMap<Node, usize>) -> Source {
+    pub(super) fn source(&self, origin: &Origin, slots: &HashMap<Node, usize>) -> Source {
         match origin {
+            Origin::Tensor(node) if self.graph.entry(*node).values == Values::Integers => Source::Word(slots[node]),
             Origin::Tensor(node) if self.graph.entry(*node).half => Source::Half(slots[node]),
             Origin::Tensor(node) => Source::Slot(slots[node]),
             Origin::Address => Source::Address,
@@ -257,10 +264,11 @@ impl Fuser<'_> {
     }
 
     /// A kernel's operations, for people.
-    fn what(&self, draft: &Draft) -> String {
+    pub(super) fn what(&self, draft: &Draft) -> String {
         let anchor = match &draft.start {
             Start::Nothing | Start::Special { .. } => None,
             Start::Halves => Some("f16"),
+            Start::Words(_) => Some("int32"),
             Start::Reduction { fold, .. } => Some(match fold {
                 Fold::Sum => "sum",
                 Fold::Max => "max",
@@ -283,7 +291,7 @@ impl Fuser<'_> {
 
 impl Target {
     /// Puts a kernel's words into the target's layout table; gives where, and how many.
-    fn add_words(&self, table: &mut Vec<u32>, words: &[u32]) -> (u32, u32) {
+    pub(super) fn add_words(&self, table: &mut Vec<u32>, words: &[u32]) -> (u32, u32) {
         let place = (table.len() as u32, words.len() as u32);
         table.extend(words);
         table.resize(table.len().next_multiple_of(self.limits.offset_alignment as usize), 0);

@@ -1,7 +1,7 @@
 //! Evaluations on their way: recordings for consecutive steps of one device, and what is brought from one to the other.
 
 use super::{Compiled, Devices, Place, Stored, Tensors};
-use crate::graph::{Data, Node, Storage};
+use crate::graph::{Data, Node, Storage, Values};
 use crate::plan::{Kernel, Multiplied, Ref};
 use crate::pool::{Block, Pool};
 use leastwise_cpu::half;
@@ -91,9 +91,11 @@ impl Tensors {
             let node = evaluation.read[index];
             let len = self.graph.stored_size(node) as usize;
             let read = &readback[first..first + len];
-            evaluation.values[index] = Some(match self.graph.entry(node).half {
-                true => halves(read.iter().map(|&word| word as u32), self.graph.size(node)),
-                false => read.to_vec(),
+            let entry = self.graph.entry(node);
+            evaluation.values[index] = Some(match entry.values {
+                Values::Integers => read.iter().map(|&word| f64::from(word as u32 as i32)).collect(),
+                _ if entry.half => halves(read.iter().map(|&word| word as u32), self.graph.size(node)),
+                _ => read.to_vec(),
             });
             first += len;
         }
@@ -484,6 +486,9 @@ impl Tensors {
                 Some(Data::Singles(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
                 Some(Data::Doubles(values)) if is_single => Some(values.iter().map(|&value| f64::from(value as f32)).collect()),
                 Some(Data::Doubles(values)) => Some(values.clone()),
+                Some(Data::Indices(values)) if entry.values == Values::Integers => {
+                    Some(values.iter().map(|&value| f64::from(value as i32)).collect())
+                }
                 Some(Data::Indices(values)) => Some(values.iter().map(|&value| f64::from(value)).collect()),
                 Some(Data::Halves(words, count)) => Some(halves(words.iter().copied(), *count)),
                 None => None,

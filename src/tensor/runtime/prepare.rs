@@ -1,7 +1,7 @@
 //! Evaluations before they are played: the plan, found again or made in time slices, and its kernels.
 
 use super::{Compiled, Devices, Evaluation, MOST_PLANS, Place, Stored, Tensors, Traced};
-use crate::graph::{Node, Op, Storage};
+use crate::graph::{Node, Op, Storage, Values};
 use crate::plan::{Library, Plan, Request, Target, planning};
 use crate::routing::Route;
 use leastwise_base::clock::now_ms;
@@ -200,9 +200,16 @@ impl Tensors {
     /// Where steps run, if the device binds all tensors.
     fn checked_route(&self, devices: &Devices, preparation: &Preparation, plan: &Plan) -> Result<Route, Error> {
         let request = &preparation.request;
-        let leaves = request.leaves.iter().map(|&leaf| (self.graph.size(leaf), self.graph.entry(leaf).half));
-        for (elements, half) in plan.buffers.iter().map(|buffer| (buffer.elements, buffer.half)).chain(leaves) {
-            let each = if half { 2 } else { devices.main.precision().bytes() };
+        let real = devices.main.precision().bytes();
+        let each = |half: bool, word: bool| match (half, word) {
+            (true, _) => 2,
+            (_, true) => 4,
+            _ => real,
+        };
+        let leaves = request.leaves.iter().map(|&leaf| (self.graph.size(leaf), self.graph.entry(leaf)));
+        let leaves = leaves.map(|(size, entry)| (size, each(entry.half, entry.values == Values::Integers)));
+        let buffers = plan.buffers.iter().map(|buffer| (buffer.elements, each(buffer.half, buffer.word)));
+        for (elements, each) in buffers.chain(leaves) {
             let (bytes, limit) = (u64::from(elements) * each, devices.main.limits().binding_bytes);
             if bytes > limit {
                 return Err(Error::Limits(format!(

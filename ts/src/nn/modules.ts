@@ -217,7 +217,7 @@ export function mlp<P extends DType = "f32", D extends DType = P>(lw: Engine<P>,
   for (let k = 1; k < widths.length; k++) {
     const isLast = k === widths.length - 1;
     parts.push(linear(lw, widths[k - 1]!, widths[k]!, { ...dtypeOf({ dtype: dtype as D }), seed: (seed + k - 1) >>> 0, start: isLast || saturates ? "glorot" : "he" }));
-    if (!isLast) parts.push((x) => x[activation]());
+    if (!isLast) parts.push((x) => (x[activation] as () => Tensor<D>).call(x));
   }
   return sequential(...parts);
 }

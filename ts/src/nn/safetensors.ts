@@ -15,7 +15,7 @@ export interface Entry { readonly type: string; readonly shape: Sizes; readonly 
 export interface Contents { readonly tensors: ReadonlyMap<string, Entry>; readonly metadata: { readonly [key: string]: string } }
 
 /** A tensor to be written. @internal */
-export interface Written { readonly name: string; readonly dtype: Storage; readonly shape: Sizes; readonly values: Floats }
+export interface Written { readonly name: string; readonly dtype: Storage; readonly shape: Sizes; readonly values: Floats | Int32Array | Uint8Array }
 
 /** The longest header that the format's own library reads. */
 const LONGEST_HEADER = 100_000_000;
@@ -40,7 +40,7 @@ const TYPES: { readonly [type: string]: { readonly size: number; readonly read: 
   U8: { size: 1, read: (buffer) => new Uint8Array(buffer) },
   BOOL: { size: 1, read: (buffer) => new Uint8Array(buffer) },
 };
-const WRITTEN = { f64: "F64", f32: "F32", f16: "F16" } as const;
+const WRITTEN = { f64: "F64", f32: "F32", f16: "F16", int32: "I32", bool: "BOOL" } as const;
 const LITTLE = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
 const corrupt = (message: string) => new LeastwiseError("file-corrupt", `this safetensors file is damaged: ${message}`);
@@ -141,7 +141,7 @@ export function fileOf(tensors: readonly Written[], metadata: { readonly [key: s
   file.fill(0x20, 8, 8 + length).set(text, 8);
   let at = 8 + length;
   for (const { dtype, values } of sorted) {
-    const typed = dtype === "f16" ? toHalf(values).bits : values, bytes = ordered(new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength).slice(), TYPES[WRITTEN[dtype]]!.size);
+    const typed = dtype === "f16" ? toHalf(values as Floats).bits : values, bytes = ordered(new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength).slice(), TYPES[WRITTEN[dtype]]!.size);
     file.set(bytes, at);
     at += bytes.length;
   }

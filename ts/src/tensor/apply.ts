@@ -15,10 +15,10 @@ export type Step = readonly [name: Operation, numbers: readonly number[]];
 export type Operand<D extends DType> = Kept<D> | number;
 
 /** The largest number of each kind: beyond that of f32 a number is infinite on a GPU. @internal */
-export const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE } as const;
+export const LARGEST = { f16: 65504, f32: 3.4028234663852886e38, f64: Number.MAX_VALUE, int32: 3.4028234663852886e38, bool: 3.4028234663852886e38 } as const;
 
-/** What a tensor is computed with. @internal */
-export const computedWith = (dtype: Storage): DType => (dtype === "f64" ? "f64" : "f32");
+/** Precision of the engine's context that a tensor belongs to: ids of f64 have the highest bit. @internal */
+export const computedWith = ({ id }: AnyTensor): DType => (id >= 2 ** 31 ? "f64" : "f32");
 
 /** @internal */
 export const isTensor = (value: unknown): value is AnyTensor => isA(value, TensorHandle);
@@ -33,7 +33,7 @@ export function mustBeTensor(what: string, name: string, given: unknown): assert
 export function mustGoTogether(what: string, first: AnyTensor, others: readonly AnyTensor[]): void {
   for (const other of others) {
     if (other.context !== first.context) throw new LeastwiseError("foreign-tensor", `${what}: the tensors belong to two engines; read() one and give it to the other with lw.tensor`);
-    if (computedWith(other.dtype) !== computedWith(first.dtype)) throw new LeastwiseError("dtype", `${what}: tensors are of ${first.dtype} and of ${other.dtype}, and nothing is converted in silence: make both with the same dtype`);
+    if (computedWith(other) !== computedWith(first)) throw new LeastwiseError("dtype", `${what}: tensors are of ${first.dtype} and of ${other.dtype}, and nothing is converted in silence: make both with the same dtype`);
   }
 }
 
@@ -46,13 +46,13 @@ export function mustBeNumber(what: string, value: unknown, dtype: Storage): asse
 }
 
 /** A tensor by one operation, of tensors and numbers, of which one at least is a tensor. @internal */
-export function apply<D extends DType>(name: Operation, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D> {
+export function apply<D extends DType, S extends Storage = D>(name: Operation, operands: readonly Operand<D>[], numbers: readonly number[] = []): Tensor<D, S> {
   const first = operands.find((operand) => isTensor(operand)) as Tensor<D> | undefined;
   if (!first) {
     const odd = operands.find((operand) => typeof operand !== "number");
     throw new LeastwiseError("invalid-option", odd === undefined ? `${name}() of numbers alone: use Math` : `${name}(): an operand must be a tensor or a number, not ${describe(odd)}`);
   }
-  const { context } = first, dtype = computedWith(first.dtype) as D;
+  const { context } = first, dtype = computedWith(first) as D;
   for (const operand of operands) {
     if (isTensor(operand)) operand.mustLive(`${name}()`);
     else mustBeNumber(`${name}(): an operand`, operand, dtype);
@@ -66,19 +66,19 @@ export function apply<D extends DType>(name: Operation, operands: readonly Opera
       numbersAt.push(id);
       return id;
     });
-    return new context.Tensor(context, context.apply(name, ids, numbers, dtype), dtype);
+    return new context.Tensor<D, S>(context, context.apply(name, ids, numbers, dtype), dtype as unknown as S);
   } finally {
     context.release(numbersAt);
   }
 }
 
 /** A tensor by several operations one after the other; what is between is let go. @internal */
-export function through<D extends DType>(what: string, tensor: Kept<D>, steps: readonly Step[]): Tensor<D> {
+export function through<D extends DType, S extends Storage = D>(what: string, tensor: Kept<D>, steps: readonly Step[]): Tensor<D, S> {
   tensor.mustLive(what);
-  const { context } = tensor, dtype = computedWith(tensor.dtype) as D;
+  const { context } = tensor, dtype = computedWith(tensor) as D;
   // A handle of its own, where there is nothing to do.
   const all = steps.length ? steps : [["reshape", tensor.shape] as const];
-  let made: Made = { id: tensor.id, shape: tensor.shape };
+  let made: Made = { id: tensor.id, shape: tensor.shape, values: undefined };
   for (const [number, [name, numbers]] of all.entries()) {
     const before = made.id, between = number > 0;
     try {
@@ -87,13 +87,13 @@ export function through<D extends DType>(what: string, tensor: Kept<D>, steps: r
       if (between) context.release([before]);
     }
   }
-  return new context.Tensor(context, made, dtype);
+  return new context.Tensor<D, S>(context, made, dtype as unknown as S);
 }
 
 /** Whole numbers as a tensor, for as long as `work` takes; of places along an axis of that `size`, negative ones count from its end. @internal */
 export function withNumbers<D extends DType, T>(what: string, rows: Kept<D> | ArrayLike<number>, like: Kept<D>, work: (rows: Kept<D>) => T, size = 0): T {
   if (isTensor(rows)) return work(rows as Kept<D>);
-  const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like.dtype) as D, size);
+  const given = wholeNumbers(like.context, what, rows, undefined, computedWith(like) as D, size);
   try {
     return work(given);
   } finally {

@@ -51,10 +51,10 @@ export function attended<D extends DType>(what: string, q: Kept<D>, k: Kept<D>, 
   });
 }
 
-const count = <D extends DType>({ context, dtype }: Kept<D>, size: number): Tensor<D> => new Tensor<D>(context, context.apply("count", [], [size], computedWith(dtype)), computedWith(dtype) as D);
+const count = <D extends DType>(like: Kept<D>, size: number): Tensor<D> => new Tensor<D>(like.context, like.context.apply("count", [], [size], computedWith(like)), computedWith(like) as D);
 
 /** 1 for the first keys of each batch, of which there are so many: lengths are of the first axes. */
-function counted<D extends DType>(what: string, lengths: Kept<D>, batch: Sizes, m: number, like: Kept<D>): Tensor<D> {
+function counted<D extends DType>(what: string, lengths: Kept<D>, batch: Sizes, m: number, like: Kept<D>): Kept<D> {
   mustGoTogether(`${what}: lengths`, like as AnyTensor, [lengths as AnyTensor]);
   if (lengths.rank > batch.length || lengths.shape.some((size, axis) => size !== batch[axis] && size !== 1)) throw new LeastwiseError("shape", `${what}: lengths are ${shown(lengths.shape)}, but must be of the first of the axes ${shown(batch)} before the last two`);
   if (lengths.largest !== undefined && lengths.largest > m) throw new LeastwiseError("index-out-of-range", `${what}: there is a ${lengths.largest} among the lengths, but there are ${m} keys`);
@@ -62,16 +62,16 @@ function counted<D extends DType>(what: string, lengths: Kept<D>, batch: Sizes, 
 }
 
 /** By products of matrices, with the scores in memory. */
-function masked<D extends DType>(q: Kept<D>, k: Kept<D>, v: Kept<D>, { scale, causal, mask }: How, within?: Tensor<D>): Tensor<D> {
+function masked<D extends DType>(q: Kept<D>, k: Kept<D>, v: Kept<D>, { scale, causal, mask }: How, within?: Kept<D>): Tensor<D> {
   const scores = q.matmul(k.T as Kept<D>).mul(scale), [n, m] = scores.shape.slice(-2) as [number, number];
   const conditions = [
     ...(mask === undefined ? [] : [mask as Kept<D>]), ...(within ? [within as Kept<D>] : []),
     ...(causal ? [count(q, m).lessEqual(count(q, n).expandDims(1) as Kept<D>) as Kept<D>] : []),
   ];
   if (conditions.length === 0) return scores.softmax().matmul(v);
-  const seen = conditions.length === 1 ? conditions[0]! : conditions.map((each) => each.notEqual(0)).reduce((all, each) => all.mul(each as Kept<D>));
+  const seen = conditions.length === 1 ? conditions[0]! : conditions.map((each) => each.notEqual(0)).reduce((all, each) => all.logicalAnd(each as Kept<D>));
   // Far below every score, and finite, so that a query without keys is defined.
-  return apply<D>("where", [seen as Kept<D>, scores as Kept<D>, -LARGEST[computedWith(q.dtype)] / 4]).softmax().matmul(v);
+  return apply<D>("where", [seen as Kept<D>, scores as Kept<D>, -LARGEST[computedWith(q)] / 4]).softmax().matmul(v);
 }
 
 /** Queries of h heads, keys and values of g: head i of the queries sees head ⌊i g/h⌋ of the keys. */

@@ -4,7 +4,7 @@ import { LeastwiseError } from "../errors.js";
 import { atan2 as angle, log2 as logarithm, mod as remainder } from "../functions.js";
 import { checked, flag, real, whole } from "../options.js";
 import type { Num, Scalar } from "../scalar.js";
-import { apply, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
+import { apply, isTensor, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
 import { mapped } from "./mapping.js";
 import { axesOf, axisOf, type Axes, type ReduceOptions, type Sizes } from "./shapes.js";
 import type { AnyTensor, DType, Kept, Tensor } from "./tensor.js";
@@ -65,8 +65,8 @@ export function clip<D extends DType>(x: Kept<D>, low: Kept<D> | number | null =
   });
 }
 
-/** 1 − (x = o) */
-export const notEqual = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => made("notEqual(o)", x, () => x.equal(o).neg().add(1));
+/** Whether elements are integers or booleans. */
+const isWhole = ({ dtype }: AnyTensor): boolean => dtype === "int32" || dtype === "bool";
 
 /** A function of two elements, of which the second may be a number for all. */
 function ofTwo<D extends DType>(what: string, a: Kept<D>, b: Kept<D> | number, work: (a: Scalar, b: Num) => Scalar): Tensor<D> {
@@ -81,7 +81,7 @@ export const log2 = <D extends DType>(x: Kept<D>): Tensor<D> => { x.mustLive("lo
 /** Angle of (x, y). */
 export const atan2 = <D extends DType>(y: Kept<D>, x: Kept<D> | number): Tensor<D> => ofTwo("atan2(x)", y, x, angle);
 /** x − o⌊x/o⌋ */
-export const mod = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => ofTwo("mod(o)", x, o, remainder);
+export const mod = <D extends DType>(x: Kept<D>, o: Kept<D> | number): Tensor<D> => (isWhole(x) && (!isTensor(o) || isWhole(o)) ? apply("mod", [x, o]) : ofTwo("mod(o)", x, o, remainder));
 
 /** x, and slope · x below 0. */
 export function leakyRelu<D extends DType>(x: Kept<D>, slope = 0.01): Tensor<D> {
@@ -107,16 +107,17 @@ export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: Red
   return made(what, x, () => {
     const largest = x.max(axis, { keepDims: true }).detach();
     // Where it is infinite, infinity less infinity would be undefined.
-    const finite = apply("where", [largest.abs().lessEqual(LARGEST[computedWith(x.dtype)]), largest, 0]).detach(), sums = x.sub(finite).exp().sum(axis, { keepDims });
+    const finite = apply("where", [largest.abs().lessEqual(LARGEST[computedWith(x)]), largest, 0]).detach(), sums = x.sub(finite).exp().sum(axis, { keepDims });
     return sums.log().add(keepDims ? finite : finite.reshape(sums.shape));
   });
 }
 
 /** Length of vectors. */
-export function norm<D extends DType>(x: Kept<D>, axis?: Axes, options: NormOptions = {}): Tensor<D> {
+export function norm<D extends DType>(given: Kept<D>, axis?: Axes, options: NormOptions = {}): Tensor<D> {
   const what = "norm(axis)", { keepDims = false, order = 2 } = checked(`${what}: options`, options, NORMS, { prefix: `${what}: ` });
-  axesOf(what, axis, x.rank);
-  return made(what, x, () => (order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims })));
+  axesOf(what, axis, given.rank);
+  const real = (): Kept<D> => (isWhole(given) ? (given.cast(computedWith(given) as D) as Kept<D>) : given);
+  return made(what, given, () => ((x) => order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims }))(real()) as Tensor<D>);
 }
 
 /** Product, in halves: gradients are exact where elements are 0, too. */
@@ -124,7 +125,8 @@ export function prod<D extends DType>(x: Kept<D>, axis?: Axes, options: ReduceOp
   const what = "prod(axis)", { keepDims = false } = checked(`${what}: options`, options, { keepDims: flag }, { prefix: `${what}: ` });
   const axes = axesOf(what, axis, x.rank) ?? x.shape.map((_, k) => k);
   return made(what, x, () => {
-    let all = through(what, x, []);
+    // Of booleans as of integers.
+    let all = x.dtype === "bool" ? (x.cast("int32") as unknown as Tensor<D>) : through(what, x, []);
     for (const k of axes) {
       const part = (from: number, to: number): Tensor<D> => all.slice(...all.shape.map((_, j) => (j === k ? ([from, to] as const) : (":" as const))));
       // Of none it is 1.

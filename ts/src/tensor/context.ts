@@ -8,7 +8,9 @@ import type { Operation } from "./operations.js";
 import type { AnyTensor, Storage, Tensor } from "./tensor.js";
 
 /** A tensor's id in the engine, and its shape. @internal */
-export interface Made { readonly id: number; readonly shape: readonly number[] }
+export interface Made { readonly id: number; readonly shape: readonly number[]; readonly values: "int32" | "bool" | undefined }
+
+const VALUES = [undefined, "int32", "bool"] as const;
 
 /** The class of tensors, whose module imports this one's users. */
 type TensorClass = typeof Tensor;
@@ -42,7 +44,7 @@ export class TensorContext {
 
   /** Refuses f64 where there is none. */
   mustHave(dtype: unknown, what: string): asserts dtype is Storage {
-    if (dtype !== "f16" && dtype !== "f32" && dtype !== "f64") throw new LeastwiseError("invalid-option", `${what}: dtype is "f16", "f32" or "f64", not ${shownValue(dtype)}`);
+    if (!["f16", "f32", "f64", "int32", "bool"].includes(dtype as string)) throw new LeastwiseError("invalid-option", `${what}: dtype is "f16", "f32", "f64", "int32" or "bool", not ${shownValue(dtype)}`);
     if (dtype === "f64" && this.backend === "webgpu") {
       throw new LeastwiseError("dtype", `${what}: WebGPU computes in f32; f64 is for init({ backend: "cpu" }) and init({ backend: "cuda" })`);
     }
@@ -104,12 +106,12 @@ export class TensorContext {
   }
 }
 
-/** Tensors as the engine packs them: id, rank and sizes of each. */
+/** Tensors as the engine packs them: id, rank (with what values there are) and sizes of each. */
 function unpacked(packed: Uint32Array): readonly Made[] {
   const made: Made[] = [];
   for (let at = 0; at < packed.length;) {
-    const rank = packed[at + 1]!;
-    made.push({ id: packed[at]!, shape: Object.freeze(Array.from(packed.subarray(at + 2, at + 2 + rank))) });
+    const rank = packed[at + 1]! & 0xffff;
+    made.push({ id: packed[at]!, values: VALUES[packed[at + 1]! >>> 16], shape: Object.freeze(Array.from(packed.subarray(at + 2, at + 2 + rank))) });
     at += 2 + rank;
   }
   return made;

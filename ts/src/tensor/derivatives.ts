@@ -57,7 +57,7 @@ function sameShape<D extends DType>(what: string, name: string, given: unknown, 
 
 /** Zeros by which one may differentiate. */
 function zeros<D extends DType>(like: Kept<D>, shape: readonly number[]): Tensor<D> {
-  const { context } = like, dtype = computedWith(like.dtype) as D, constant = context.apply("constant", [], [0, ...shape], dtype);
+  const { context } = like, dtype = computedWith(like) as D, constant = context.apply("constant", [], [0, ...shape], dtype);
   try {
     return new Tensor<D>(context, context.apply("detach", [constant.id], [], dtype), dtype);
   } finally {

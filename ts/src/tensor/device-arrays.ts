@@ -31,7 +31,7 @@ export class DeviceArray<D extends DType = "f32", S extends Storage = D> impleme
   constructor(tensor: Tensor<D, S>) {
     this.shape = tensor.shape;
     this.dtype = tensor.dtype;
-    this.precision = computedWith(tensor.dtype) as D;
+    this.precision = computedWith(tensor) as D;
     this.#tensor = tensor;
   }
 
@@ -118,6 +118,8 @@ export class ArraysOf implements Arrays {
   allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
   allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
   allocate(shape: Sizes, options?: TensorOptions<Storage>): Any {
+    const kind = options?.dtype;
+    if (kind === "int32" || kind === "bool") throw new LeastwiseError("dtype", `allocate(shape): not of ${kind}`);
     return this.context.outside(() => new DeviceArray<DType, Storage>(this.maker.full("allocate(shape)", shape, 0, options)));
   }
 
@@ -137,7 +139,7 @@ export class ArraysOf implements Arrays {
 
   async read<D extends DType>(array: KeptArray<D>): Promise<ValuesOf<D>> {
     mustBeArray("read(array)", "array", array);
-    return array.contents("read(array)").read();
+    return array.contents("read(array)").read() as Promise<ValuesOf<D>>;
   }
 
   async synchronize(): Promise<void> {
@@ -163,7 +165,7 @@ export class ArraysOf implements Arrays {
 
   #reduced(name: "sum" | "mean" | "max", a: Any, out: Any, options: Over): void {
     const { axis, ...reduce } = checked(`${name}(a, out, options): options`, options, OVER, { prefix: `${name}(a, out): ` });
-    this.#apart(name, [a], out, (x) => x[name](axis, reduce as ReduceOptions));
+    this.#apart(name, [a], out, (x) => (x as Kept<DType>)[name as "mean"](axis, reduce as ReduceOptions));
   }
 
   /** May write over an operand. */

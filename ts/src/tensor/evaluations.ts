@@ -7,15 +7,19 @@ import { LeastwiseError } from "../errors.js";
 import { NEEDS } from "../parts.js";
 import { computedWith } from "./apply.js";
 import type { TensorContext } from "./context.js";
-import type { AnyTensor, DType } from "./tensor.js";
+import type { AnyTensor, DType, Storage } from "./tensor.js";
 import { PREVIEW } from "./text.js";
+
+/** What elements are read as. */
+type Read = Floats | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
+const ARRAYS: { readonly [S in Storage]: { from(values: ArrayLike<number>): Read } } = { f16: Float32Array, f32: Float32Array, f64: Float64Array, int32: Int32Array, bool: Uint8Array };
 
 /** Somebody's wish: tensors to be computed, some of which are read. */
 interface Wish {
   readonly dtype: DType;
   readonly outputs: readonly AnyTensor[];
   readonly read: readonly AnyTensor[];
-  readonly resolve: (values: readonly Floats[]) => void;
+  readonly resolve: (values: readonly Read[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -36,12 +40,12 @@ export class Evaluations {
   constructor(private readonly context: TensorContext) {}
 
   /** Computes tensors of one precision; gives the values of those that are read. */
-  ask(outputs: readonly AnyTensor[], read: readonly AnyTensor[]): Promise<readonly Floats[]> {
+  ask(outputs: readonly AnyTensor[], read: readonly AnyTensor[]): Promise<readonly Read[]> {
     const first = outputs[0] ?? read[0];
     if (!first) return Promise.resolve([]);
     return new Promise((resolve, reject) => {
       this.#want([...outputs, ...read]);
-      this.#open.push({ dtype: computedWith(first.dtype), outputs, read, resolve, reject });
+      this.#open.push({ dtype: computedWith(first), outputs, read, resolve, reject });
       this.#start();
     });
   }
@@ -119,7 +123,7 @@ export class Evaluations {
       tensor.preview = values.slice(first, first + Math.min(tensor.size, PREVIEW));
       first += tensor.size;
     }
-    for (const wish of batch) wish.resolve(wish.read.map((tensor) => (wish.dtype === "f64" ? Float64Array : Float32Array).from(found.get(tensor)!)));
+    for (const wish of batch) wish.resolve(wish.read.map((tensor) => ARRAYS[tensor.dtype].from(found.get(tensor)!)));
   }
 
   #leave(tensors: readonly AnyTensor[]): void {

@@ -95,6 +95,8 @@ const POOL = { size: given<Pair>(), step: given<Pair>(), padding: given<Pair>() 
  * @example
  * const both = concat([images, images], 0);
  */
+export function concat<D extends DType, T extends "int32" | "bool">(tensors: readonly Tensor<D, T>[], axis?: number): Tensor<D, T>;
+export function concat<D extends DType>(tensors: readonly Kept<D>[], axis?: number): Tensor<D>;
 export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("concat(tensors)", tensors);
   return apply("concat", tensors as readonly Kept<D>[], [axisOf("concat(tensors, axis)", axis, tensors[0].rank)]);
@@ -107,6 +109,8 @@ export function concat<D extends DType>(tensors: readonly Kept<D>[], axis = 0): 
  * @example
  * const batch = stack([weights, weights]);
  */
+export function stack<D extends DType, T extends "int32" | "bool">(tensors: readonly Tensor<D, T>[], axis?: number): Tensor<D, T>;
+export function stack<D extends DType>(tensors: readonly Kept<D>[], axis?: number): Tensor<D>;
 export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): Tensor<D> {
   mustBeTensors("stack(tensors)", tensors);
   const { shape, rank } = tensors[0];
@@ -128,6 +132,8 @@ export function stack<D extends DType>(tensors: readonly Kept<D>[], axis = 0): T
  * @example
  * const positive = where(weights.greater(0), weights, 0);
  */
+export function where<D extends DType, T extends "int32" | "bool">(condition: Kept<D>, then: Tensor<D, T>, otherwise: Tensor<D, NoInfer<T>> | number): Tensor<D, T>;
+export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>> | number, otherwise: Kept<NoInfer<D>> | number): Tensor<D>;
 export function where<D extends DType>(condition: Kept<D>, then: Kept<NoInfer<D>> | number, otherwise: Kept<NoInfer<D>> | number): Tensor<D> {
   mustBeTensor("where(condition, …)", "condition", condition);
   return apply("where", [condition, then, otherwise]);
@@ -235,7 +241,7 @@ export function grad<D extends DType, const T extends readonly Kept<D>[]>(loss: 
   mustBeTensor(what, "the loss", loss);
   mustBeTensors(what, of);
   mustBeTensors(what, [loss, ...of]);
-  const { context } = loss, dtype = computedWith(loss.dtype) as D;
+  const { context } = loss, dtype = computedWith(loss) as D;
   const made = context.call((native) => native.tensorGradient(loss.id, Uint32Array.from(of, (tensor) => tensor.id)));
   return made.map((each) => new Tensor(context, each, dtype)) as unknown as { readonly [K in keyof T]: Tensor<D> };
 }

@@ -131,7 +131,7 @@ export function dropout<D extends DType>(x: Kept<D>, options: { /** Probability 
   mustBeTensor(what, "x", x);
   if (rate === undefined || rate === 1) throw new LeastwiseError("invalid-option", `${what}: a rate is needed, from 0 to below 1`);
   if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed leaves out the same elements`);
-  const { context } = x, dtype = computedWith(x.dtype) as D, factors = dtype === "f64" ? new Float64Array(x.size) : new Float32Array(x.size);
+  const { context } = x, dtype = computedWith(x) as D, factors = dtype === "f64" ? new Float64Array(x.size) : new Float32Array(x.size);
   uniform(factors, dtype, seed, 0, 1);
   for (let k = 0; k < factors.length; k++) factors[k] = factors[k]! < rate ? 0 : 1 / (1 - rate);
   return made(what, x, () => {
@@ -153,8 +153,8 @@ export function oneHot<D extends DType>(labels: Kept<D>, classes: number): Tenso
   mustBeTensor(what, "labels", labels);
   whole(1)(`${what}: classes`, classes, {});
   mustBeBelow(what, labels, classes, "classes");
-  const { context } = labels, dtype = computedWith(labels.dtype) as D;
-  return made(what, labels, () => new Tensor<D>(context, context.apply("count", [], [classes], dtype), dtype).equal((labels as Kept<D>).expandDims(-1) as Kept<D>));
+  const { context } = labels, dtype = computedWith(labels) as D;
+  return made(what, labels, () => new Tensor<D>(context, context.apply("count", [], [classes], dtype), dtype).equal((labels as Kept<D>).expandDims(-1) as Kept<D>).cast(dtype));
 }
 
 /**

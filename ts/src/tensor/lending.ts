@@ -25,7 +25,7 @@ export function borrow(tasks: Tasks, problem: number, loans: readonly Loan[]): B
   const copies = context.outside(() => made(what, first, () => loans.map(([to, tensor]) => {
     tensor.mustLive(what);
     if (tensor.context.tasks !== tasks) throw new LeastwiseError("foreign-tensor", `${what} must be one of its engine: read() it, and give the values`);
-    return new context.Tensor(context, context.call((native) => native.tensorMeet("borrow", problem, words(to, tensor), NO_VALUES))[0]!, computedWith(tensor.dtype));
+    return new context.Tensor(context, context.call((native) => native.tensorMeet("borrow", problem, words(to, tensor), NO_VALUES))[0]!, computedWith(tensor));
   })));
   const drop = () => { for (const copy of copies) copy.dispose(); };
   const give = () => {

@@ -1,5 +1,5 @@
 /** What an engine has for tensors: making them, evaluating them, and how that is done. */
-import { isA64, isArrayLike, isFloats, isList, taken, type Floats } from "../arrays.js";
+import { isA64, isArrayLike, isInt32, isFloats, isList, taken, type Floats } from "../arrays.js";
 import { LeastwiseError, reading } from "../errors.js";
 import { describe } from "../instruction.js";
 import type { NativeTensorStatistics, NativeTraced } from "../native.js";
@@ -11,7 +11,7 @@ import { normal, uniform } from "./random.js";
 import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
 import { PREVIEW } from "./text.js";
-import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "./tensor.js";
+import { Tensor, type AnyTensor, type BoolTensor, type DType, type HalfTensor, type IntTensor, type Kept, type Storage } from "./tensor.js";
 
 /**
  * Numbers in arrays in arrays, as deep as a tensor has axes; the innermost may be typed.
@@ -44,6 +44,36 @@ export interface TensorOptions<D extends Storage> {
 export interface HalfOptions {
   readonly dtype: "f16";
 }
+
+/**
+ * Elements are int32s.
+ *
+ * @example
+ * const options: IntOptions = { dtype: "int32" };
+ * const counts = lw.zeros([3], options);
+ */
+export interface IntOptions {
+  readonly dtype: "int32";
+}
+
+/**
+ * Elements are truths.
+ *
+ * @example
+ * const options: BoolOptions = { dtype: "bool" };
+ * const mask = lw.ones([3], options);
+ */
+export interface BoolOptions {
+  readonly dtype: "bool";
+}
+
+/**
+ * Booleans in arrays in arrays.
+ *
+ * @example
+ * const rows: NestedBooleans = [[true, false], [false, true]];
+ */
+export type NestedBooleans = readonly (boolean | NestedBooleans)[];
 
 /**
  * Seeded numbers: the same seed gives the same ones, everywhere.
@@ -113,20 +143,35 @@ export interface TensorEngine<P extends DType = "f32"> {
   tensor(values: Float64Array, shape?: Sizes): Tensor<"f64">;
   tensor<D extends DType>(values: Floats | Nested | number, shape: Sizes | undefined, options: { readonly dtype: D }): Tensor<D>;
   tensor(values: Floats | Nested | number, shape: Sizes | undefined, options: HalfOptions): HalfTensor;
+  /** Of int32s, which an `Int32Array` makes as well; numbers must be whole, from −2³¹ to 2³¹ − 1. */
+  tensor<D extends DType = P>(values: Int32Array, shape?: Sizes): IntTensor<NoInfer<D>>;
+  tensor<D extends DType = P>(values: Int32Array | Floats | Nested | number, shape: Sizes | undefined, options: IntOptions): IntTensor<NoInfer<D>>;
+  /** Of truths, which booleans make as well; of numbers, those that are not 0. */
+  tensor<D extends DType = P>(values: NestedBooleans | boolean, shape?: Sizes): BoolTensor<NoInfer<D>>;
+  tensor<D extends DType = P>(values: NestedBooleans | Uint8Array | Floats | Nested | number | boolean, shape: Sizes | undefined, options: BoolOptions): BoolTensor<NoInfer<D>>;
   /** A tensor of whole numbers, up to 2²⁴: labels, or rows to be gathered. */
   indices<D extends DType = P>(values: ArrayLike<number>, shape?: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros<D extends DType = P>(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   zeros(shape: Sizes, options: HalfOptions): HalfTensor;
+  zeros<D extends DType = P>(shape: Sizes, options: IntOptions): IntTensor<NoInfer<D>>;
+  zeros<D extends DType = P>(shape: Sizes, options: BoolOptions): BoolTensor<NoInfer<D>>;
   ones<D extends DType = P>(shape: Sizes, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   ones(shape: Sizes, options: HalfOptions): HalfTensor;
+  ones<D extends DType = P>(shape: Sizes, options: IntOptions): IntTensor<NoInfer<D>>;
+  ones<D extends DType = P>(shape: Sizes, options: BoolOptions): BoolTensor<NoInfer<D>>;
   full<D extends DType = P>(shape: Sizes, value: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   full(shape: Sizes, value: number, options: HalfOptions): HalfTensor;
+  full<D extends DType = P>(shape: Sizes, value: number, options: IntOptions): IntTensor<NoInfer<D>>;
+  full<D extends DType = P>(shape: Sizes, value: boolean | number, options: BoolOptions): BoolTensor<NoInfer<D>>;
   /** 1 on the diagonal, 0 elsewhere. */
   eye<D extends DType = P>(rows: number, columns?: number, options?: TensorOptions<D>): Tensor<NoInfer<D>>;
   eye(rows: number, columns: number | undefined, options: HalfOptions): HalfTensor;
+  eye<D extends DType = P>(rows: number, columns: number | undefined, options: IntOptions): IntTensor<NoInfer<D>>;
+  eye<D extends DType = P>(rows: number, columns: number | undefined, options: BoolOptions): BoolTensor<NoInfer<D>>;
   /** 0, 1, …, count − 1; times `step`, plus `start`. */
   arange<D extends DType = P>(count: number, options?: TensorOptions<D> & { readonly start?: number; readonly step?: number }): Tensor<NoInfer<D>>;
   arange(count: number, options: HalfOptions & { readonly start?: number; readonly step?: number }): HalfTensor;
+  arange<D extends DType = P>(count: number, options: IntOptions & { readonly start?: number; readonly step?: number }): IntTensor<NoInfer<D>>;
   random<D extends DType = P>(shape: Sizes, options: RandomOptions<D>): Tensor<NoInfer<D>>;
   random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
   /** Computes tensors, all in one submission, and keeps their values on the device. */
@@ -156,15 +201,25 @@ export class TensorMaker {
 
   tensor(values: unknown, shape: Sizes | undefined, options: TensorOptions<Storage> = {}): AnyTensor {
     const what = "lw.tensor(values, shape)";
-    const { dtype: asked } = checked(`${what}: options`, options, DTYPE), dtype = asked ?? (isA64(values) ? "f64" : this.dtype);
+    const { dtype: asked } = checked(`${what}: options`, options, DTYPE), flat = typeof values === "number" || typeof values === "boolean" ? { numbers: [Number(values)], shape: [], areTruths: typeof values === "boolean" } : ArrayBuffer.isView(values) ? viewed(what, values) : reading(`${what}: values`, () => flattened(what, values));
+    const dtype = asked ?? (isA64(values) ? "f64" : isInt32(values) ? "int32" : flat.areTruths ? "bool" : this.dtype);
     if (asked === undefined && dtype === "f64" && this.context.backend === "webgpu") throw new LeastwiseError("dtype", `${what}: values are a Float64Array, and WebGPU computes in f32: { dtype: "f32" } says that they are to be rounded`);
     this.context.mustHave(dtype, what);
-    const flat = typeof values === "number" ? { numbers: [values], shape: [] } : ArrayBuffer.isView(values) ? viewed(what, values) : reading(`${what}: values`, () => flattened(what, values));
     const sizes = shape === undefined ? flat.shape : sizesOf(what, shape);
     if (elementsOf(sizes) !== flat.numbers.length) {
       throw new LeastwiseError("data-length", `${what}: there are ${flat.numbers.length} values, but the shape ${shown(sizes)} has ${elementsOf(sizes)} elements`);
     }
-    return this.#store(typed(flat.numbers, dtype), sizes, dtype);
+    return dtype === "int32" ? this.#integers(what, flat.numbers, sizes) : this.#store(typed(flat.numbers, dtype, this.dtype), sizes, dtype);
+  }
+
+  /** int32s, of whole numbers. */
+  #integers(what: string, values: ArrayLike<number>, sizes: Sizes): AnyTensor {
+    const whole = Int32Array.from(values), odd = whole.findIndex((value, k) => value !== values[k]);
+    if (odd >= 0) throw new LeastwiseError("invalid-option", `${what}: value ${odd} is ${String(values[odd])}, no int32: cast("int32") takes whole parts`);
+    const [made] = this.context.call((native) => native.tensorIntegers(new Uint32Array(whole.buffer), Uint32Array.from(sizes), this.dtype === "f64"));
+    const stored = new Tensor<DType, Storage>(this.context, made!, "int32");
+    stored.preview = whole.slice(0, PREVIEW);
+    return stored;
   }
 
   indices<D extends DType>(values: ArrayLike<number>, shape: Sizes | undefined, options: TensorOptions<D> = {}): Tensor<D> {
@@ -175,14 +230,16 @@ export class TensorMaker {
     return wholeNumbers(this.context, what, values, shape === undefined ? undefined : sizesOf(what, shape), dtype);
   }
 
-  full(what: string, shape: Sizes, value: number, options: TensorOptions<Storage> = {}): AnyTensor {
+  full(what: string, shape: Sizes, given: number | boolean, options: TensorOptions<Storage> = {}): AnyTensor {
     const dtype = this.#dtypeOf(what, options);
     const sizes = sizesOf(what, shape);
+    const value = dtype === "bool" && typeof given === "boolean" ? Number(given) : (given as number);
     mustBeNumber(`${what}: the value`, value, dtype);
+    if (dtype === "int32") return new Tensor<DType, Storage>(this.context, this.context.apply("integer", [], [value, ...sizes], this.dtype), dtype);
     // A tensor like any other, by which one may differentiate: constants alone vanish in what they are broadcast to.
-    const { id } = this.context.apply("constant", [], [value, ...sizes], dtype);
+    const { id } = this.context.apply("constant", [], [value, ...sizes], dtype === "bool" ? this.dtype : dtype);
     try {
-      return new Tensor<DType, Storage>(this.context, this.context.apply(dtype === "f16" ? "f16" : "detach", [id], [], dtype), dtype);
+      return new Tensor<DType, Storage>(this.context, this.context.apply(dtype === "f16" || dtype === "bool" ? dtype : "detach", [id], [], dtype), dtype);
     } finally {
       this.context.release([id]);
     }
@@ -192,16 +249,18 @@ export class TensorMaker {
     const what = "lw.arange(count)";
     const { dtype = this.dtype, start = 0, step = 1 } = checked(`${what}: options`, options, ARANGE, { prefix: `${what}: ` });
     this.context.mustHave(dtype, what);
+    if (dtype === "bool") throw new LeastwiseError("dtype", `${what}: not of bool`);
     whole(0)(`${what}: count`, count, {});
     // Before anything is made, which nobody would free.
     mustBeNumber(`${what}: start`, start, dtype);
     mustBeNumber(`${what}: step`, step, dtype);
-    const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype), computedWith(dtype));
+    const counted = new Tensor(this.context, this.context.apply("count", [], [count], dtype === "int32" ? this.dtype : dtype), dtype === "f64" ? "f64" : "f32");
     let last: AnyTensor = counted;
     const then = (next: AnyTensor): void => {
       last.dispose();
       last = next;
     };
+    if (dtype === "int32") then(last.cast("int32"));
     if (start !== 0 || step !== 1) {
       then(last.mul(step));
       then(last.add(start));
@@ -215,6 +274,7 @@ export class TensorMaker {
     const all = checked(`${what}: options`, options, RANDOM, { prefix: `${what}: ` });
     const { seed, distribution = "uniform", low = 0, high = 1, mean = 0, deviation = 1, dtype = this.dtype } = all;
     this.context.mustHave(dtype, what);
+    if (dtype === "int32" || dtype === "bool") throw new LeastwiseError("dtype", `${what}: not of ${dtype}`);
     if (seed === undefined) throw new LeastwiseError("invalid-option", `${what}: a seed is needed, a whole number: the same seed gives the same numbers`);
     const other = (distribution === "uniform" ? ["mean", "deviation"] : ["low", "high"]).find((name) => name in all);
     if (other !== undefined) throw new LeastwiseError("invalid-option", `${what}: "${other}" means nothing for the distribution "${distribution}"`);
@@ -231,7 +291,7 @@ export class TensorMaker {
       mustBeTensor(what, `tensor ${k}`, tensor);
       if (tensor.context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: tensor ${k} belongs to another engine`);
     });
-    await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => computedWith(tensor.dtype) === dtype), [])));
+    await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => computedWith(tensor) === dtype), [])));
   }
 
   /** The kind of elements that options ask for. */
@@ -244,13 +304,18 @@ export class TensorMaker {
   #room(what: string, sizes: Sizes, dtype: Storage): Floats {
     const elements = elementsOf(sizes);
     try {
-      return dtype === "f64" ? new Float64Array(elements) : new Float32Array(elements);
+      return (dtype === "int32" || dtype === "bool" ? this.dtype : dtype) === "f64" ? new Float64Array(elements) : new Float32Array(elements);
     } catch {
       throw new LeastwiseError("out-of-memory", `${what}: there is no room for ${elements} numbers`);
     }
   }
 
   #store(values: Floats, sizes: Sizes, dtype: Storage): AnyTensor {
+    if (dtype === "int32" || dtype === "bool") {
+      const real = this.#store(values, sizes, this.dtype), made = real.cast(dtype as "bool");
+      real.dispose();
+      return made;
+    }
     const shape = Uint32Array.from(sizes);
     const [made] = this.context.call((native) => (dtype === "f16" ? native.tensorStoreHalves(values, shape) : native.tensorStore(values, shape, dtype === "f64")));
     const stored = new Tensor<DType, Storage>(this.context, made!, dtype);
@@ -268,7 +333,14 @@ export class TensorMaker {
   }
 }
 
-function typed(values: ArrayLike<number>, dtype: Storage): Floats {
+function typed(values: ArrayLike<number>, kept: Storage, real: DType): Floats {
+  const dtype = kept === "bool" ? real : kept;
+  // Before a small number is rounded to 0.
+  if (kept === "bool") {
+    const truths = dtype === "f64" ? new Float64Array(values.length) : new Float32Array(values.length);
+    for (let k = 0; k < truths.length; k++) truths[k] = Number(values[k] !== 0);
+    return truths;
+  }
   // Rounding twice is not rounding: halves are made of all that was given.
   if (dtype === "f16") return isFloats(values) ? values : Float64Array.from(values);
   if (dtype === "f64") return values instanceof Float64Array ? values : Float64Array.from(values);
@@ -276,23 +348,25 @@ function typed(values: ArrayLike<number>, dtype: Storage): Floats {
 }
 
 /** A typed array as it is. */
-function viewed(what: string, given: unknown): { numbers: ArrayLike<number>; shape: Sizes } {
+function viewed(what: string, given: unknown): { numbers: ArrayLike<number>; shape: Sizes; areTruths: boolean } {
   const { values } = taken(`${what}: values`, given, { must: "must be a number, a typed array, or arrays of numbers" });
-  return { numbers: values, shape: [values.length] };
+  return { numbers: values, shape: [values.length], areTruths: false };
 }
 
 const isRow = (value: unknown): value is ArrayLike<unknown> => isList(value) || isFloats(value);
 
 /** Numbers of nested arrays, row by row, and their shape. */
-function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes } {
+function flattened(what: string, nested: unknown): { numbers: readonly number[]; shape: Sizes; areTruths: boolean } {
   if (!isList(nested)) throw new LeastwiseError("invalid-option", `${what}: values must be a number, a typed array, or arrays of numbers, not ${describe(nested)}`);
   const shape: number[] = [];
   for (let first: unknown = nested; isRow(first); first = first[0]) shape.push(first.length);
   const numbers: number[] = [];
+  let areTruths = true;
   const visit = (part: unknown, axis: number): void => {
     if (axis === shape.length) {
-      if (typeof part !== "number") throw new LeastwiseError("invalid-option", `${what}: value ${numbers.length} is ${describe(part)}, not a number`);
-      numbers.push(part);
+      if (typeof part !== "boolean") areTruths = false;
+      if (typeof part !== "number" && typeof part !== "boolean") throw new LeastwiseError("invalid-option", `${what}: value ${numbers.length} is ${describe(part)}, not a number`);
+      numbers.push(Number(part));
       return;
     }
     if (!isRow(part) || part.length !== shape[axis]) {
@@ -301,5 +375,5 @@ function flattened(what: string, nested: unknown): { numbers: readonly number[];
     for (let k = 0; k < part.length; k++) visit(part[k], axis + 1);
   };
   visit(nested, 0);
-  return { numbers, shape };
+  return { numbers, shape, areTruths: areTruths && numbers.length > 0 };
 }

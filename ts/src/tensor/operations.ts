@@ -9,4 +9,6 @@ export type Operation =
   | "detach" | "f16" | "f32" | "reshape" | "transpose" | "broadcastTo" | "slice" | "flip" | "pad" | "window"
   | "concat" | "gather" | "sum" | "max" | "min" | "mean" | "argmax" | "argmin" | "cumsum" | "cumprod"
   | "sort" | "argsort" | "takeAlongAxis" | "putAlongAxis" | "scatterAdd" | "softmax" | "logSoftmax" | "layerNorm" | "crossEntropy" | "matmul"
-  | "solve" | "cholesky" | "qr" | "svd" | "eigh" | "attention" | "conv2d" | "maxPool2d";
+  | "solve" | "cholesky" | "qr" | "svd" | "eigh" | "attention" | "conv2d" | "maxPool2d" | "integer" | "int32"
+  | "bool" | "real" | "any" | "all" | "notEqual" | "floorDivide" | "mod" | "logicalAnd" | "logicalOr" | "logicalXor"
+  | "logicalNot" | "bitwiseAnd" | "bitwiseOr" | "bitwiseXor" | "bitwiseNot" | "shiftLeft" | "shiftRight";

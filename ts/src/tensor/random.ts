@@ -1,6 +1,5 @@
 /** Numbers that look random and are the same for the same seed. */
 import type { Floats } from "../arrays.js";
-import { computedWith } from "./apply.js";
 import type { Storage } from "./tensor.js";
 
 /** Small fast counting: 128 bits of state, of which one is a counter (Doty-Humphrey, *PractRand*: sfc32). */
@@ -41,7 +40,7 @@ export function uniform(out: Floats, dtype: Storage, seed: number, low: number, 
 
 /** Normal (Box & Muller 1958); rounded to halves afterwards, where it is. @internal */
 export function normal(out: Floats, dtype: Storage, seed: number, mean: number, deviation: number): void {
-  const generator = new Generator(seed), kind = computedWith(dtype);
+  const generator = new Generator(seed), kind = dtype === "f64" ? "f64" : "f32";
   for (let k = 0; k < out.length; k += 2) {
     const radius = deviation * Math.sqrt(-2 * Math.log(1 - generator.fraction(kind)));
     const angle = 2 * Math.PI * generator.fraction(kind);

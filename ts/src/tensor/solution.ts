@@ -91,7 +91,7 @@ export async function solveAsTensors<const V extends readonly [Variables<any>, .
   try {
     borrowed.give();
     const report = await problem.solve(solve as SolveOptions), handle = problem.handle;
-    const dtype = computedWith(first.dtype) as D, words = Uint32Array.of(number, tables.length, ...tables.map((table) => table.handle), ...tensors.map((tensor) => tensor.id));
+    const dtype = computedWith(first) as D, words = Uint32Array.of(number, tables.length, ...tables.map((table) => table.handle), ...tensors.map((tensor) => tensor.id));
     const made = context.call((native) => native.tensorMeet("solution", handle, words, NO_VALUES));
     evaluations.pull ??= pullerOf(context);
     const solved: Solved = { number, problem, epoch: epochOf(context, handle), columns, tables: new Map(tables.map((table) => [table.handle, table])) };

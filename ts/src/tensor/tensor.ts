@@ -27,12 +27,12 @@ import { titleOf, valuesText } from "./text.js";
 export type DType = "f32" | "f64";
 
 /**
- * How elements are kept: as they are computed with, or as halves, which are computed with in f32.
+ * What elements are: as they are computed with, halves, which are computed with in f32, int32s, or truths.
  *
  * @example
  * const storage: Storage = "f16";  // how elements are kept, not how they are computed
  */
-export type Storage = DType | "f16";
+export type Storage = DType | "f16" | "int32" | "bool";
 
 /**
  * The typed array that a tensor's elements are read as.
@@ -50,6 +50,33 @@ export type ValuesOf<D extends DType> = D extends "f64" ? F64 : F32;
  * const picked = embedding(weights, rows);
  */
 export type RowNumbers<D extends DType = "f32"> = Kept<D> | Uint32Array | Uint16Array | Uint8Array | Int32Array | readonly number[];
+
+/**
+ * The typed array that a tensor of these elements is read as: of booleans one of 0 and 1.
+ *
+ * @example
+ * const counts: ReadAs<"f32", "int32"> = await lw.tensor(new Int32Array([1, 2])).read();
+ */
+export type ReadAs<D extends DType, S extends Storage> = S extends "int32" ? Int32Array<ArrayBuffer> : S extends "bool" ? Uint8Array<ArrayBuffer> : ValuesOf<D>;
+
+/**
+ * A tensor of int32s, in two's complement: sums, differences and products wrap.
+ *
+ * @example
+ * const counts: IntTensor = lw.tensor(new Int32Array([3, -1]));
+ */
+export type IntTensor<D extends DType = "f32"> = Tensor<D, "int32">;
+
+/**
+ * A tensor of truths: what comparisons give. In arithmetic they count as 0 and 1.
+ *
+ * @example
+ * const small: BoolTensor = weights.less(0.1);
+ */
+export type BoolTensor<D extends DType = "f32"> = Tensor<D, "bool">;
+
+/** What is not real. */
+type Whole = "int32" | "bool";
 
 /** Any at all. */
 export type AnyTensor = Kept<DType>;
@@ -94,12 +121,12 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   #disposed = false;
 
   /** @internal */
-  constructor(context: TensorContext, { id, shape }: Made, dtype: S, largest?: number) {
+  constructor(context: TensorContext, { id, shape, values }: Made, dtype: S, largest?: number) {
     super();
     this.context = context;
     this.id = id;
     this.shape = shape;
-    this.dtype = dtype;
+    this.dtype = (values as S | undefined) ?? dtype;
     this.largest = largest;
     context.adopt(this as AnyTensor);
   }
@@ -111,35 +138,59 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
 
   // ── element by element, of tensors whose shapes broadcast: generated from `src/tensor/operations/elementwise.rs` (`npm run generate`) ──
   /** this + o */
-  add(o: Kept<D> | number): Tensor<D> { return apply("add", [this, o]); }
+  add(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  add(o: Kept<D> | number): Tensor<D>;
+  add(o: Kept<D> | number): Kept<D> { return apply("add", [this, o]); }
   /** this − o */
-  sub(o: Kept<D> | number): Tensor<D> { return apply("sub", [this, o]); }
+  sub(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  sub(o: Kept<D> | number): Tensor<D>;
+  sub(o: Kept<D> | number): Kept<D> { return apply("sub", [this, o]); }
   /** this · o, element by element */
-  mul(o: Kept<D> | number): Tensor<D> { return apply("mul", [this, o]); }
+  mul(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  mul(o: Kept<D> | number): Tensor<D>;
+  mul(o: Kept<D> | number): Kept<D> { return apply("mul", [this, o]); }
   /** this / o */
   div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
   /** The larger one; NaN where one is. Where both are equal, the gradient goes to the left one. */
-  maximum(o: Kept<D> | number): Tensor<D> { return apply("maximum", [this, o]); }
+  maximum(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  maximum(o: Kept<D> | number): Tensor<D>;
+  maximum(o: Kept<D> | number): Kept<D> { return apply("maximum", [this, o]); }
   /** The smaller one; NaN where one is. Where both are equal, the gradient goes to the left one. */
-  minimum(o: Kept<D> | number): Tensor<D> { return apply("minimum", [this, o]); }
-  /** 1 where this < o, else 0. */
-  less(o: Kept<D> | number): Tensor<D> { return apply("less", [this, o]); }
-  /** 1 where this ≤ o, else 0. */
-  lessEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [this, o]); }
-  /** 1 where both are equal, else 0. */
-  equal(o: Kept<D> | number): Tensor<D> { return apply("equal", [this, o]); }
-  neg(): Tensor<D> { return apply("neg", [this]); }
+  minimum(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  minimum(o: Kept<D> | number): Tensor<D>;
+  minimum(o: Kept<D> | number): Kept<D> { return apply("minimum", [this, o]); }
+  /** Where this < o. */
+  less(o: Kept<D> | number): BoolTensor<D> { return apply("less", [this, o]); }
+  /** Where this ≤ o. */
+  lessEqual(o: Kept<D> | number): BoolTensor<D> { return apply("lessEqual", [this, o]); }
+  /** Where both are equal. */
+  equal(o: Kept<D> | number): BoolTensor<D> { return apply("equal", [this, o]); }
+  neg(this: IntTensor<D>): IntTensor<D>;
+  neg(): Tensor<D>;
+  neg(): Kept<D> { return apply("neg", [this]); }
   /** |x|; its slope at 0 is 0. */
-  abs(): Tensor<D> { return apply("abs", [this]); }
+  abs(this: IntTensor<D>): IntTensor<D>;
+  abs(): Tensor<D>;
+  abs(): Kept<D> { return apply("abs", [this]); }
   /** −1, 0 or 1; NaN of NaN. Its slope is 0. */
-  sign(): Tensor<D> { return apply("sign", [this]); }
-  /** 1 where this is NaN, else 0. */
-  isNaN(): Tensor<D> { return apply("isNaN", [this]); }
-  floor(): Tensor<D> { return apply("floor", [this]); }
-  ceil(): Tensor<D> { return apply("ceil", [this]); }
+  sign(this: IntTensor<D>): IntTensor<D>;
+  sign(): Tensor<D>;
+  sign(): Kept<D> { return apply("sign", [this]); }
+  /** Where this is NaN. */
+  isNaN(): BoolTensor<D> { return apply("isNaN", [this]); }
+  floor(this: IntTensor<D>): IntTensor<D>;
+  floor(): Tensor<D>;
+  floor(): Kept<D> { return apply("floor", [this]); }
+  ceil(this: IntTensor<D>): IntTensor<D>;
+  ceil(): Tensor<D>;
+  ceil(): Kept<D> { return apply("ceil", [this]); }
   /** To the nearest whole number; halves to the even one. */
-  round(): Tensor<D> { return apply("round", [this]); }
-  square(): Tensor<D> { return apply("square", [this]); }
+  round(this: IntTensor<D>): IntTensor<D>;
+  round(): Tensor<D>;
+  round(): Kept<D> { return apply("round", [this]); }
+  square(this: IntTensor<D>): IntTensor<D>;
+  square(): Tensor<D>;
+  square(): Kept<D> { return apply("square", [this]); }
   /** √x; its slope at 0 is 0. */
   sqrt(): Tensor<D> { return apply("sqrt", [this]); }
   /** 1/√x */
@@ -159,7 +210,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** 2/√π ∫₀ˣ exp(−t²) dt */
   erf(): Tensor<D> { return apply("erf", [this]); }
   /** max(x, 0); its slope at 0 is 0. */
-  relu(): Tensor<D> { return apply("relu", [this]); }
+  relu(this: IntTensor<D>): IntTensor<D>;
+  relu(): Tensor<D>;
+  relu(): Kept<D> { return apply("relu", [this]); }
   /** 1/(1 + exp(−x)) */
   sigmoid(): Tensor<D> { return apply("sigmoid", [this]); }
   /** x Φ(x), Φ the normal distribution's, in the form with tanh (Hendrycks & Gimpel 2016): ½x(1 + tanh(√(2/π)(x + 0.044715x³))). */
@@ -173,23 +226,56 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
    * this to the power of o. A whole number from −1024 to 1024 is a product of factors; otherwise, below 0, there is a power where o is whole,
    * and NaN elsewhere. The gradient by an exponent is NaN below 0.
    */
-  pow(o: Kept<D> | number): Tensor<D> { return isWholeExponent(o) ? apply("powInt", [this], [o]) : apply("pow", [this, o]); }
-  /** 1 where this > o, else 0. */
-  greater(o: Kept<D> | number): Tensor<D> { return apply("less", [o, this]); }
-  /** 1 where this ≥ o, else 0. */
-  greaterEqual(o: Kept<D> | number): Tensor<D> { return apply("lessEqual", [o, this]); }
-  /** 1 where they differ, else 0; NaN differs from all. */
-  notEqual(o: Kept<D> | number): Tensor<D> { return composed.notEqual(this as Kept<D>, o); }
+  pow(this: IntTensor<D>, o: IntTensor<D> | number): IntTensor<D>;
+  pow(o: Kept<D> | number): Tensor<D>;
+  pow(o: Kept<D> | number): Kept<D> { return isWholeExponent(o) ? apply("powInt", [this], [o]) : apply("pow", [this, o]); }
+  /** Where this > o. */
+  greater(o: Kept<D> | number): BoolTensor<D> { return apply("less", [o, this]); }
+  /** Where this ≥ o. */
+  greaterEqual(o: Kept<D> | number): BoolTensor<D> { return apply("lessEqual", [o, this]); }
+  /** Where they differ; NaN differs from all. */
+  notEqual(o: Kept<D> | number): BoolTensor<D> { return apply("notEqual", [this, o]); }
   /** min(max(x, low), high), of numbers or tensors, null for none; its slope at both bounds is 1. */
-  clip(low?: Kept<D> | number | null, high?: Kept<D> | number | null): Tensor<D> { return composed.clip(this as Kept<D>, low, high); }
+  clip(this: IntTensor<D>, low?: IntTensor<D> | number | null, high?: IntTensor<D> | number | null): IntTensor<D>;
+  clip(low?: Kept<D> | number | null, high?: Kept<D> | number | null): Tensor<D>;
+  clip(low?: Kept<D> | number | null, high?: Kept<D> | number | null): Kept<D> { return composed.clip(this as Kept<D>, low, high); }
   /** log₂ x */
   log2(): Tensor<D> { return composed.log2(this as Kept<D>); }
   /** The angle of (x, this) in (−π, π]; 0 with slopes 0 at the origin. */
   atan2(x: Kept<D> | number): Tensor<D> { return composed.atan2(this as Kept<D>, x); }
-  /** this − o⌊this/o⌋, of o's sign; its slope in o is −⌊this/o⌋. */
-  mod(o: Kept<D> | number): Tensor<D> { return composed.mod(this as Kept<D>, o); }
+  /** this − o⌊this/o⌋, of o's sign; its slope in o is −⌊this/o⌋. Of integers exact, and 0 for o = 0. */
+  mod(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  mod(o: Kept<D> | number): Tensor<D>;
+  mod(o: Kept<D> | number): Kept<D> { return composed.mod(this as Kept<D>, o); }
   /** x, and slope · x below 0; 1 is its slope at 0. Default: 0.01. */
   leakyRelu(slope?: number): Tensor<D> { return composed.leakyRelu(this as Kept<D>, slope); }
+
+  /** ⌊this/o⌋. Of integers exact, and 0 for o = 0. */
+  floorDivide(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
+  floorDivide(o: Kept<D> | number): Tensor<D>;
+  floorDivide(o: Kept<D> | number): Kept<D> { return apply("floorDivide", [this, o]); }
+
+  // ── truths, and bits ──
+  /** Where both are not 0. */
+  logicalAnd(o: Kept<D> | number): BoolTensor<D> { return apply("logicalAnd", [this, o]); }
+  /** Where one is not 0, or both. */
+  logicalOr(o: Kept<D> | number): BoolTensor<D> { return apply("logicalOr", [this, o]); }
+  /** Where one alone is not 0. */
+  logicalXor(o: Kept<D> | number): BoolTensor<D> { return apply("logicalXor", [this, o]); }
+  /** Where this is 0. */
+  logicalNot(): BoolTensor<D> { return apply("logicalNot", [this]); }
+  /** Bits of both; of booleans {@link logicalAnd}. */
+  bitwiseAnd<T extends Whole>(this: Tensor<D, T>, o: Tensor<D, T> | number): Tensor<D, T> { return apply("bitwiseAnd", [this, o]); }
+  /** Bits of either; of booleans {@link logicalOr}. */
+  bitwiseOr<T extends Whole>(this: Tensor<D, T>, o: Tensor<D, T> | number): Tensor<D, T> { return apply("bitwiseOr", [this, o]); }
+  /** Bits of one alone; of booleans {@link logicalXor}. */
+  bitwiseXor<T extends Whole>(this: Tensor<D, T>, o: Tensor<D, T> | number): Tensor<D, T> { return apply("bitwiseXor", [this, o]); }
+  /** Every bit the other one; of booleans {@link logicalNot}. */
+  bitwiseNot<T extends Whole>(this: Tensor<D, T>): Tensor<D, T> { return apply("bitwiseNot", [this]); }
+  /** this · 2ᵒ, wrapped; 0 unless 0 ≤ o < 32. */
+  shiftLeft(this: IntTensor<D>, o: IntTensor<D> | number): IntTensor<D> { return apply("shiftLeft", [this, o]); }
+  /** ⌊this/2ᵒ⌋: the sign fills what becomes free, all of it unless 0 ≤ o < 32. */
+  shiftRight(this: IntTensor<D>, o: IntTensor<D> | number): IntTensor<D> { return apply("shiftRight", [this, o]); }
 
   // ── products, and the same elements elsewhere ──
   /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
@@ -198,21 +284,26 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return apply("matmul", [this, o]);
   }
   /** Axis k of the result is axis `order[k]`; without an order the last two change places. */
+  transpose<T extends Whole>(this: Tensor<D, T>, ...order: readonly (number | Sizes)[]): Tensor<D, T>;
   transpose(...order: readonly number[]): Tensor<D>;
   transpose(order: Sizes): Tensor<D>;
-  transpose(...order: readonly (number | Sizes)[]): Tensor<D> { return apply("transpose", [this], axesOf("transpose(order)", listOf(order), this.rank)); }
+  transpose(...order: readonly (number | Sizes)[]): Kept<D> { return apply("transpose", [this], axesOf("transpose(order)", listOf(order), this.rank)); }
   /** The last two axes change places. */
   get T(): Tensor<D> { return apply("transpose", [this]); }
   /** Another shape of as many elements, row by row; one size may be −1, which is what is left for it. */
+  reshape<T extends Whole>(this: Tensor<D, T>, ...shape: readonly (number | Sizes)[]): Tensor<D, T>;
   reshape(...shape: readonly number[]): Tensor<D>;
   reshape(shape: Sizes): Tensor<D>;
-  reshape(...shape: readonly (number | Sizes)[]): Tensor<D> { return apply("reshape", [this], sizesOf("reshape(shape)", listOf(shape), { open: true })); }
+  reshape(...shape: readonly (number | Sizes)[]): Kept<D> { return apply("reshape", [this], sizesOf("reshape(shape)", listOf(shape), { open: true })); }
   /** The same elements along axes of size 1, and along new axes before the first. */
+  broadcastTo<T extends Whole>(this: Tensor<D, T>, ...shape: readonly (number | Sizes)[]): Tensor<D, T>;
   broadcastTo(...shape: readonly number[]): Tensor<D>;
   broadcastTo(shape: Sizes): Tensor<D>;
-  broadcastTo(...shape: readonly (number | Sizes)[]): Tensor<D> { return apply("broadcastTo", [this], sizesOf("broadcastTo(shape)", listOf(shape))); }
+  broadcastTo(...shape: readonly (number | Sizes)[]): Kept<D> { return apply("broadcastTo", [this], sizesOf("broadcastTo(shape)", listOf(shape))); }
   /** A part, one range an axis, the first ones first: `t.slice([0, 5], ":", { step: -1 }, 3)` is NumPy's `t[0:5, :, ::-1, 3]`. */
-  slice(...ranges: readonly Range[]): Tensor<D> {
+  slice<T extends Whole>(this: Tensor<D, T>, ...ranges: readonly Range[]): Tensor<D, T>;
+  slice(...ranges: readonly Range[]): Tensor<D>;
+  slice(...ranges: readonly Range[]): Kept<D> {
     const what = "slice(…)";
     if (ranges.length > this.rank) throw new LeastwiseError("shape", `${what}: ${ranges.length} ranges, but the tensor ${shown(this.shape)} has ${this.rank} axes`);
     const steps: Step[] = [], gone = new Set<number>();
@@ -226,7 +317,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return gone.size ? sliced.#into("reshape", sliced.shape.filter((_, axis) => !gone.has(axis))) : sliced;
   }
   /** The other way round along one axis or several. */
-  flip(axis: Axes): Tensor<D> { return through("flip(axis)", this, (axesOf("flip(axis)", axis, this.rank) ?? []).map((each) => ["flip", [each]])); }
+  flip<T extends Whole>(this: Tensor<D, T>, axis: Axes): Tensor<D, T>;
+  flip(axis: Axes): Tensor<D>;
+  flip(axis: Axes): Kept<D> { return through("flip(axis)", this, (axesOf("flip(axis)", axis, this.rank) ?? []).map((each) => ["flip", [each]])); }
   /** `value` around what is there: how many elements before and after, a pair for each axis. */
   pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Tensor<D> {
     const what = "pad(widths)";
@@ -234,7 +327,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (!isList(widths)) throw no();
     const pairs = elementsOfList(`${what}: widths`, widths, "").map((pair) => Array.from(isArrayLike(pair) ? taken(`${what}: widths`, pair).values : []));
     if (pairs.length !== this.rank || pairs.some((pair) => pair.length !== 2)) throw no();
-    mustBeNumber(`${what}: the value`, value, computedWith(this.dtype));
+    mustBeNumber(`${what}: the value`, value, this.dtype);
     return through(what, this, pairs.flatMap(([before = 0, after = 0], axis) => (before === 0 && after === 0 ? [] : [["pad", [axis, before, after, value]] as const])));
   }
   /** Windows along an axis: [.., n, ..] becomes [.., windows, size, ..], `step` apart, of elements `dilation` apart. */
@@ -244,19 +337,25 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     return apply("window", [this], [axisOf("window(axis)", axis, this.rank), size, step, dilation]);
   }
   /** With a new axis of size 1 at that place. */
-  expandDims(axis: number): Tensor<D> {
+  expandDims<T extends Whole>(this: Tensor<D, T>, axis: number): Tensor<D, T>;
+  expandDims(axis: number): Tensor<D>;
+  expandDims(axis: number): Kept<D> {
     const place = axisOf("expandDims(axis)", axis, this.rank + 1);
     return apply("reshape", [this], [...this.shape.slice(0, place), 1, ...this.shape.slice(place)]);
   }
   /** Without these axes, which must have size 1; without all such axes, where none is given. */
-  squeeze(axis?: Axes): Tensor<D> {
+  squeeze<T extends Whole>(this: Tensor<D, T>, axis?: Axes): Tensor<D, T>;
+  squeeze(axis?: Axes): Tensor<D>;
+  squeeze(axis?: Axes): Kept<D> {
     const axes = axesOf("squeeze(axis)", axis, this.rank);
     const long = axes?.find((each) => this.shape[each] !== 1);
     if (long !== undefined) throw new LeastwiseError("shape", `squeeze(axis): axis ${long} of ${shown(this.shape)} has ${this.shape[long]} elements, not 1`);
     return apply("reshape", [this], this.shape.filter((size, k) => (axes ? !axes.includes(k) : size !== 1)));
   }
   /** Rows: element [i, …] of the result is this[rows[i], …]; negative ones count from the end. Computed numbers are cut to whole ones, and taken to the nearest row that there is; given ones must be right. */
-  gather(rows: RowNumbers<D>): Tensor<D> {
+  gather<T extends Whole>(this: Tensor<D, T>, rows: RowNumbers<D>): Tensor<D, T>;
+  gather(rows: RowNumbers<D>): Tensor<D>;
+  gather(rows: RowNumbers<D>): Kept<D> {
     const what = "gather(rows)";
     this.mustLive(what);
     if (!isArrayLike(rows)) mustBeTensor(what, "rows", rows);
@@ -267,11 +366,17 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   }
 
   /** Parts along an axis, by default the first: so many equal ones, or those that end at these places (negative ones from the end), and what is left. */
-  split(parts: number | readonly number[], axis?: number): Tensor<D>[] { return composed.split(this as Kept<D>, parts, axis); }
+  split<T extends Whole>(this: Tensor<D, T>, parts: number | readonly number[], axis?: number): Tensor<D, T>[];
+  split(parts: number | readonly number[], axis?: number): Tensor<D>[];
+  split(parts: number | readonly number[], axis?: number): Kept<D>[] { return composed.split(this as Kept<D>, parts, axis); }
   /** The whole so many times along each axis; of fewer counts than axes those are of the last ones. */
-  tile(times: number | Sizes): Tensor<D> { return composed.tile(this as Kept<D>, times); }
+  tile<T extends Whole>(this: Tensor<D, T>, times: number | Sizes): Tensor<D, T>;
+  tile(times: number | Sizes): Tensor<D>;
+  tile(times: number | Sizes): Kept<D> { return composed.tile(this as Kept<D>, times); }
   /** Every element so many times along an axis; without one, of all elements in a row. */
-  repeat(times: number, axis?: number): Tensor<D> { return composed.repeat(this as Kept<D>, times, axis); }
+  repeat<T extends Whole>(this: Tensor<D, T>, times: number, axis?: number): Tensor<D, T>;
+  repeat(times: number, axis?: number): Tensor<D>;
+  repeat(times: number, axis?: number): Kept<D> { return composed.repeat(this as Kept<D>, times, axis); }
 
   // ── along an axis ──
   /** Σ of an element and all before it along an axis; without one, of all elements in a row. */
@@ -295,14 +400,20 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
 
   // ── reductions ──
-  /** Σ over all axes, or those given. */
-  sum(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("sum", axis, options); }
+  /** Σ over all axes, or those given: an int32, which wraps, of integers and booleans. */
+  sum(this: IntTensor<D> | BoolTensor<D>, axis?: Axes, options?: ReduceOptions): IntTensor<D>;
+  sum(axis?: Axes, options?: ReduceOptions): Tensor<D>;
+  sum(axis?: Axes, options?: ReduceOptions): Kept<D> { return this.#reduce("sum", axis, options); }
   /** The mean over all axes, or those given. */
   mean(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("mean", axis, options); }
   /** The largest element; NaN where one is. Equal ones share the gradient. */
-  max(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("max", axis, options); }
+  max<T extends Whole>(this: Tensor<D, T>, axis?: Axes, options?: ReduceOptions): Tensor<D, T>;
+  max(axis?: Axes, options?: ReduceOptions): Tensor<D>;
+  max(axis?: Axes, options?: ReduceOptions): Kept<D> { return this.#reduce("max", axis, options); }
   /** The smallest element; NaN where one is. Equal ones share the gradient. */
-  min(axis?: Axes, options?: ReduceOptions): Tensor<D> { return this.#reduce("min", axis, options); }
+  min<T extends Whole>(this: Tensor<D, T>, axis?: Axes, options?: ReduceOptions): Tensor<D, T>;
+  min(axis?: Axes, options?: ReduceOptions): Tensor<D>;
+  min(axis?: Axes, options?: ReduceOptions): Kept<D> { return this.#reduce("min", axis, options); }
   /** Index of the largest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
   argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> { return this.#place("argmax", axis, options); }
   /** Index of the smallest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
@@ -313,8 +424,14 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const place = axisOf(`${name}(axis)`, axis, this.rank);
     return through(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
+  /** Whether any is not 0, over all axes or those given; of none false. */
+  any(axis?: Axes, options?: ReduceOptions): BoolTensor<D> { return this.#reduce<"bool">("any", axis, options); }
+  /** Whether all are not 0, over all axes or those given; of none true. */
+  all(axis?: Axes, options?: ReduceOptions): BoolTensor<D> { return this.#reduce<"bool">("all", axis, options); }
   /** The product over all axes, or those given; of none 1. Gradients are exact at 0, too. */
-  prod(axis?: Axes, options?: ReduceOptions): Tensor<D> { return composed.prod(this as Kept<D>, axis, options); }
+  prod(this: IntTensor<D> | BoolTensor<D>, axis?: Axes, options?: ReduceOptions): IntTensor<D>;
+  prod(axis?: Axes, options?: ReduceOptions): Tensor<D>;
+  prod(axis?: Axes, options?: ReduceOptions): Kept<D> { return composed.prod(this as Kept<D>, axis, options); }
   /** The variance over all axes, or those given: the mean of (x − mean)². */
   var(axis?: Axes, options?: SpreadOptions): Tensor<D> { return composed.variance(this as Kept<D>, axis, options); }
   /** The standard deviation: the root of {@link var}, with slope 0 where that is 0. */
@@ -342,28 +459,35 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
    * Gradients go through as if it were not there.
    */
   cast(this: Kept, to: "f16"): HalfTensor;
-  /** Kept as it is computed with. */
+  /** Whole parts, at the ends −2³¹ and 2³¹ − 1 where they lie beyond, and 0 of NaN. */
+  cast(to: "int32"): IntTensor<D>;
+  /** False where an element is 0, else true (of NaN as well). */
+  cast(to: "bool"): BoolTensor<D>;
+  /** As it is computed with: of an int32 the nearest number, of a boolean 0 or 1. */
   cast(to: D): Tensor<D>;
   cast(to: Storage): Kept<DType> {
-    const what = "cast(to)", { dtype } = this;
+    const what = "cast(to)", dtype = computedWith(this);
     this.context.mustHave(to, what);
+    if (to === "int32" || to === "bool") return through(what, this, [[to, []]]);
     if ((to === "f64") !== (dtype === "f64")) throw new LeastwiseError("dtype", `${what}: the tensor is of ${dtype}; f64 and ${to === "f64" ? dtype : to} are computed in apart, and nothing goes from one to the other on the device: read() it and make another with lw.tensor(values, shape, { dtype })`);
-    if (to === "f64") return through(what, this, []);
+    if (to === "f64") return through(what, this, [["real", []]]);
     this.mustLive(what);
-    return new Tensor<DType, Storage>(this.context, this.context.apply(to, [this.id], [], to), to);
+    return new Tensor<DType, Storage>(this.context, this.context.apply(to === "f16" ? to : "real", [this.id], [], to), to);
   }
 
   // ── values ──
   /** The same values, through which no gradient goes. */
-  detach(): Tensor<D> { return apply("detach", [this]); }
+  detach<T extends Whole>(this: Tensor<D, T>): Tensor<D, T>;
+  detach(): Tensor<D>;
+  detach(): Kept<D> { return apply("detach", [this]); }
   /** The elements, row by row. What is asked for in one turn of the event loop is computed and read together. */
-  async read(): Promise<ValuesOf<D>> {
+  async read(): Promise<ReadAs<D, S>> {
     takesNoMore("read()", 0, arguments);
     this.mustLive("read()");
     const [values] = await this.context.evaluations.ask([], [this as AnyTensor]);
-    return values as ValuesOf<D>;
+    return values as ReadAs<D, S>;
   }
-  /** The one element. */
+  /** The one element; of booleans 0 or 1. */
   async item(): Promise<number> {
     takesNoMore("item()", 0, arguments);
     if (this.size !== 1) throw new LeastwiseError("shape", `item(): the tensor has ${this.size} elements ${shown(this.shape)}, not one: use read()`);
@@ -403,12 +527,12 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     if (this.#disposed) throw new LeastwiseError("disposed", `${what}: the tensor ${shown(this.shape)} was disposed (by dispose(), or at the end of lw.scope: return what is to stay)`);
   }
 
-  #reduce(name: Operation, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D> {
+  #reduce<T extends Storage = D>(name: Operation, axis: Axes | undefined, options: ReduceOptions = {}): Tensor<D, T> {
     const what = `${name}(axis)`;
     const { keepDims = false } = checked(`${what}: options`, options, REDUCE, { prefix: `${what}: ` });
     const axes = axesOf(what, axis, this.rank);
     // To the engine no axes are all of them.
-    if (axes?.length === 0) return through(what, this, []);
+    if (axes?.length === 0) return through(what, this, name === "any" || name === "all" ? [["bool", []]] : name === "sum" && this.dtype === "bool" ? [["int32", []]] : []);
     return apply(name, [this], [keepDims ? 1 : 0, ...(axes ?? [])]);
   }
 

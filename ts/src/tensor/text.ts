@@ -5,11 +5,11 @@ import { elementsOf, shown, type Sizes } from "./shapes.js";
 export const PREVIEW = 64;
 
 /** Digits that tell numbers of a kind apart. */
-const DIGITS = { f16: 5, f32: 8, f64: 16 } as const;
+const DIGITS = { f16: 5, f32: 8, f64: 16, int32: 10, bool: 1 } as const;
 
 /** `[[1, 2], [3, 4]]`; of many elements the first. @internal */
 export function valuesText(values: ArrayLike<number>, shape: Sizes, dtype: keyof typeof DIGITS): string {
-  const number = (value: number) => String(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS[dtype])));
+  const number = (value: number) => dtype === "bool" ? String(value !== 0) : String(Number.isInteger(value) ? value : Number(value.toPrecision(DIGITS[dtype])));
   if (elementsOf(shape) > values.length) return `[${Array.from(values, number).join(", ")}, …], row by row`;
   const part = (axis: number, first: number): string => {
     if (axis === shape.length) return number(values[first]!);

@@ -3,6 +3,7 @@
 //!
 //! - [`views`] tells which views of a strip are runs of memory, and copies the others.
 //! - [`fold`] reduces: element after element where lanes are results, and over lanes first where a result's elements lie side by side.
+//! - [`words`] runs programs of whole numbers.
 //! - [`functions`] has the interpreter's loops for strips, and exponentials of vectors.
 //!
 //! Where the work is cut depends on the dispatch alone, never on threads.
@@ -10,6 +11,7 @@
 mod fold;
 mod functions;
 mod views;
+mod words;
 
 use super::BlockProgram;
 use super::interpreter::{Bound, Inputs};
@@ -23,7 +25,7 @@ use crate::{Bindings, Body, CpuDevice, Workgroups};
 use fold::{Folded, How};
 pub(super) use functions::{streamed, streamed_of_two, streamed_sin_cos};
 use leastwise_program::Numerics;
-use leastwise_program::fused::{Anchor, FactorCode, FactorWords, Folding, Fused, Product, Stage, StageWords, Stride, Words};
+use leastwise_program::fused::{Anchor, FactorCode, FactorWords, Folding, Fused, Product, Stage, StageWords, Stride, WordKernel, Words};
 use leastwise_recording::binding::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -100,16 +102,16 @@ pub struct FusedProgram {
     words: Words,
     prologue: Option<StageProgram>,
     finish: StageProgram,
-    /// The slots that halves are in, and whether results are kept as halves.
-    halves: [bool; COUNT],
+    /// The slots that words are in, halves or int32s, and whether results are kept as halves.
+    words_in: [bool; COUNT],
     rounds: bool,
 }
 
 /// Memory that a run reads, whichever part of it.
 struct Memory<'a, R> {
     slots: [&'a [R]; COUNT],
-    /// Halves, two in a word.
-    halves: [&'a [u32]; COUNT],
+    /// Words: halves, two in each, or int32s.
+    words: [&'a [u32]; COUNT],
     table: &'a [u32],
 }
 
@@ -132,13 +134,13 @@ impl FusedProgram {
         let words = fused.words();
         let prologue = match &fused.anchor {
             Anchor::Reduce { prologue, .. } => Some(StageProgram::new(prologue, &words.prologue)),
-            Anchor::None { .. } | Anchor::Product(_) => None,
+            Anchor::None { .. } | Anchor::Product(_) | Anchor::Words(_) => None,
         };
         Self {
             anchor: fused.anchor.clone(),
             prologue,
             finish: StageProgram::new(&fused.finish, &words.finish),
-            halves: std::array::from_fn(|slot| fused.has_halves(slot)),
+            words_in: std::array::from_fn(|slot| fused.has_words(slot)),
             rounds: fused.halves,
             words,
         }
@@ -146,13 +148,14 @@ impl FusedProgram {
 
     /// True if an item is more than a few operations.
     pub fn is_heavy(&self) -> bool {
-        !matches!(self.anchor, Anchor::None { .. })
+        !matches!(self.anchor, Anchor::None { .. } | Anchor::Words(WordKernel { fold: None, .. }))
     }
 
     /// Items between two looks at the clock, where an item is an element, or two that are kept as halves.
     pub fn slice(&self) -> u32 {
         let elements = if self.rounds { 2 } else { 1 };
-        (SLICE / (elements * self.finish.operations().max(1))).max(LANES) as u32
+        let operations = if let Anchor::Words(kernel) = &self.anchor { kernel.program.steps.len() } else { self.finish.operations() };
+        (SLICE / (elements * operations.max(1))).max(LANES) as u32
     }
 
     /// Computes the workgroups of `work`.
@@ -160,11 +163,12 @@ impl FusedProgram {
     pub fn run<R: Real>(&self, work: &Workgroups, mut bindings: Bindings<R>) {
         let table = bindings.words(INDEX);
         let written = &self.finish.stage.outputs;
-        let words = if self.rounds { bindings.words_mut(written[0]) } else { &mut [] };
+        let makes_words = self.rounds || matches!(self.anchor, Anchor::Words(WordKernel { to_reals: false, .. }));
+        let words = if makes_words { bindings.words_mut(written[0]) } else { &mut [] };
         let outputs: Vec<&mut [R]> = written.iter().map(|&slot| bindings.write(slot)).collect();
-        let halves = std::array::from_fn(|slot| if self.halves[slot] { bindings.words(slot) } else { &[][..] });
+        let words_read = std::array::from_fn(|slot| if self.words_in[slot] { bindings.words(slot) } else { &[][..] });
         let slots = std::array::from_fn(|slot| if slot == INDEX { &[][..] } else { bindings.read(slot) });
-        let memory = Memory { slots, halves, table };
+        let memory = Memory { slots, words: words_read, table };
         match &self.anchor {
             Anchor::None { .. } if self.rounds => self.run_halves(&memory, work.items(), words),
             Anchor::None { .. } => self.run_map(&memory, work.items(), outputs),
@@ -177,6 +181,7 @@ impl FusedProgram {
                 let how = How { fold: *fold, folding: *folding, inner: *inner as usize };
                 self.run_reduction(&memory, how, items, outputs);
             }
+            Anchor::Words(kernel) => words::run(kernel, &self.words.prologue, &memory, work.items(), outputs, words),
             Anchor::Product(Product { left, right, .. }) => self.run_product(&memory, (left, right), work.groups.clone(), outputs),
         }
     }
@@ -249,7 +254,7 @@ impl FusedProgram {
                 offsets(table, &right.columns, &right_words.columns, columns, 0, 0..n),
             );
             let values = |factor: &FactorCode| match factor.half {
-                true => Values::Halves(memory.halves[factor.slot]),
+                true => Values::Halves(memory.words[factor.slot]),
                 false => Values::Reals(memory.slots[factor.slot]),
             };
             let a = Factor { values: values(left), rows: &a.0, columns: &a.1 };

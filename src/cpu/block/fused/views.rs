@@ -265,9 +265,9 @@ fn read_run<R: Real>(
 ) {
     let plain = rows.is_none() && words.masks.iter().all(Option::is_none);
     if let (Source::Half(slot), true, 1) = (view.source, plain, step)
-        && (start as usize + range.len()).div_ceil(2) <= memory.halves[slot].len()
+        && (start as usize + range.len()).div_ceil(2) <= memory.words[slot].len()
     {
-        half::widen(memory.halves[slot], start, &mut lanes[range]);
+        half::widen(memory.words[slot], start, &mut lanes[range]);
         return;
     }
     if let (Source::Slot(slot), true) = (view.source, plain) {
@@ -296,7 +296,8 @@ fn read_run<R: Real>(
         lanes[lane] = match view.source {
             _ if !is_inside(offset) => R::ZERO,
             Source::Slot(slot) => memory.slots[slot].get(address as usize).copied().unwrap_or(R::ZERO),
-            Source::Half(slot) => half::at(memory.halves[slot], address).unwrap_or(R::ZERO),
+            Source::Half(slot) => half::at(memory.words[slot], address).unwrap_or(R::ZERO),
+            Source::Word(slot) => R::from_f64(f64::from(memory.words[slot].get(address as usize).copied().unwrap_or(0) as i32)),
             Source::Address => R::from_f64(f64::from(address)),
             Source::One => R::ONE,
         };
