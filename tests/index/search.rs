@@ -21,7 +21,7 @@ fn by_hand(index: &Index, query: &[f32]) -> Vec<(f32, u32)> {
 #[test]
 fn distances_are_those_of_reconstructed_vectors() {
     let (points, dim) = small();
-    for index in indexes(&points, dim, 7).into_iter().take(4) {
+    for index in indexes(&points, dim, 7).into_iter().take(3) {
         let hits = index.search(&points[..dim * 3], 300, None, None).expect("hits");
         for query in 0..3 {
             let expected = by_hand(&index, &points[query * dim..][..dim]);

@@ -59,7 +59,7 @@ const OF_REALS: &[&str] = &[
     "maxPool2d",
 ];
 
-/// Those of reals that take integers as numbers of places: their first tensor alone has to be real.
+/// Those of reals whose second tensor is numbers of places, which may be integers.
 const BY_PLACES: &[&str] = &["takeAlongAxis", "putAlongAxis", "scatterAdd", "crossEntropy"];
 
 fn of_one(name: &str) -> Option<WordUnary> {
@@ -160,7 +160,7 @@ impl Graph {
         let kinds: Vec<Values> = inputs.iter().map(|&input| self.of(input)).collect();
         let is_integer = |kind: &Values| *kind == Values::Integers;
         let has_integers = match BY_PLACES.contains(&name) {
-            true => kinds.first().is_some_and(is_integer),
+            true => kinds.iter().enumerate().any(|(place, kind)| place != 1 && is_integer(kind)),
             false => kinds.iter().any(is_integer),
         };
         if has_integers && OF_REALS.contains(&name) {
@@ -362,18 +362,24 @@ impl Graph {
     fn chosen(&mut self, condition: Node, [then, otherwise]: [Node; 2]) -> Result<Option<Node>, Error> {
         let kinds = [then, otherwise].map(|node| (self.of(node), self.literal(node)));
         let greatest = kinds.iter().filter(|(_, literal)| literal.is_none()).map(|(kind, _)| *kind).max();
-        let is_whole = kinds.iter().filter_map(|(_, literal)| *literal).all(|value| value.fract() == 0.0);
-        if greatest == Some(Values::Integers) && is_whole {
+        if greatest == Some(Values::Integers) {
+            for value in kinds.iter().filter_map(|(_, literal)| *literal) {
+                self.integer("where", value)?;
+            }
             // Of reals between −1 and 1 the whole part would be 0.
             let condition = self.cast_to_booleans(condition)?;
             return self.whole_map("where", &WordFormula::choice(), &[condition, then, otherwise]).map(Some);
         }
         let made = self.apply("where", &[condition, then, otherwise])?;
-        let are_truths = kinds.iter().all(|(kind, _)| *kind == Values::Booleans);
+        let is_truth = |&(kind, literal): &(Values, Option<f64>)| kind == Values::Booleans || matches!(literal, Some(0.0 | 1.0));
+        let are_truths = greatest == Some(Values::Booleans) && kinds.iter().all(is_truth);
         Ok(Some(if are_truths { self.named_values(made, Values::Booleans) } else { made }))
     }
 
     fn padded(&mut self, x: Node, [axis, low, high]: [f64; 3], value: f64) -> Result<Node, Error> {
+        if self.of(x) == Values::Integers {
+            self.integer("pad", value)?;
+        }
         if value == 0.0 {
             return self.pad(x, axis, low, high, 0.0);
         }

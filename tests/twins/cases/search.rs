@@ -110,7 +110,7 @@ fn single(x: f64) -> f64 {
 
 /// Rows of queries as leading bits, these again, and what is left; zeros of either sign and tiny numbers among them.
 pub fn split(size: usize, random: &mut Random) -> Vec<Case> {
-    let dimensions = dimensions(size, random);
+    let dimensions = dimensions(3 * size, random);
     let mut case = Case::new(StaticKernel::SearchSplit, format!("dimension {dimensions}"));
     let edges = [0.0, -0.0, 1e-30, -1e30, 2047.0, 2049.0, -1.0 / 3.0];
     let values = random.vector(size * dimensions).into_iter().enumerate();
@@ -177,7 +177,7 @@ pub fn finish(size: usize, random: &mut Random) -> Vec<Case> {
 /// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale; split, where what is decoded is exact.
 pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
     let case = |(is_scaled, splits): (bool, bool)| {
-        let dimensions = dimensions(size, random);
+        let dimensions = dimensions(if splits { 3 * size } else { size }, random);
         let (width, lists, first_list) = (1 + random.below(9) as usize, 1 + random.below(30) as usize, random.below(50));
         let before = random.below(20) as usize;
         let all = before + size + random.below(5) as usize;

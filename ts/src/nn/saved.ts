@@ -107,7 +107,8 @@ export async function saveTensors(tensors: { readonly [name: string]: AnyTensor 
 
 /**
  * The tensors of a safetensors file, of the engine's dtype unless another is given. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where the engine's
- * dtype would round them: those of I64 and U64 beyond 2⁵³ by f64, too. A `dtype` that is given says that they are to be rounded.
+ * dtype would round them: those of I64 and U64 beyond 2⁵³ by f64, too. A `dtype` that is given says that they are to be rounded. What was saved of int32 or bool is such numbers, which `cast`
+ * makes int32 or bool again.
  *
  * @throws `file-format`, `file-truncated` and `file-corrupt` for files that can't be read; `dtype` for numbers that would be rounded
  * @example

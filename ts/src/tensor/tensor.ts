@@ -532,7 +532,10 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const { keepDims = false } = checked(`${what}: options`, options, REDUCE, { prefix: `${what}: ` });
     const axes = axesOf(what, axis, this.rank);
     // To the engine no axes are all of them.
-    if (axes?.length === 0) return through(what, this, name === "any" || name === "all" ? [["bool", []]] : name === "sum" && this.dtype === "bool" ? [["int32", []]] : []);
+    if (axes?.length === 0) {
+      const kind = name === "any" || name === "all" ? "bool" : name === "sum" && this.dtype === "bool" ? "int32" : name === "mean" && (this.dtype === "int32" || this.dtype === "bool") ? "real" : undefined;
+      return through(what, this, kind ? [[kind, []]] : []);
+    }
     return apply(name, [this], [keepDims ? 1 : 0, ...(axes ?? [])]);
   }
 
