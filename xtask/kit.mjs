@@ -1,5 +1,6 @@
 // `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which
-// needs neither Rust nor Node; without the module with threads, which no test there loads. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
+// needs neither Rust nor Node; without the module with threads, which no test there loads. There: `bash run.sh`, or
+// `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { buildAddon } from "./addon.mjs";

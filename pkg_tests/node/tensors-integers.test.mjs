@@ -44,7 +44,7 @@ for (const backend of BACKENDS) {
     assert.deepEqual(await read(concat([x, x], 0).slice(1, 2, [1, 3])), ["int32", [large[21], large[22]]]);
     assert.deepEqual(await read(stack([x.slice(0, 0), x.slice(1, 0)]).max(0)), ["int32", [...large.slice(12, 16)]]);
     assert.deepEqual(await read(x.pad([[0, 0], [0, 0], [1, 0]], 2 ** 24 + 3).slice(0, 0)), ["int32", [2 ** 24 + 3, ...large.slice(0, 4)]]);
-    assert.deepEqual(await read(x.gather(lw.tensor([1, -2], [2], { dtype: "int32" })).slice(":", 0, 0)), ["int32", [large[12], large[0]]]);
+    assert.deepEqual(await read(x.gather(lw.tensor([1, -1, -2], [3], { dtype: "int32" })).slice(":", 0, 0)), ["int32", [large[12], large[12], large[0]]]);
     assert.deepEqual(await read(x.sum()), ["int32", [large.reduce((a, b) => (a + b) | 0)]]);
     assert.deepEqual(await read(x.prod(-1).slice(0)), ["int32", [0, 1, 2].map((j) => large.slice(4 * j, 4 * j + 4).reduce(Math.imul))]);
     assert.deepEqual(await read(x.min([0, 2])), ["int32", [large[0], large[4], large[8]]]);
@@ -74,6 +74,8 @@ for (const backend of BACKENDS) {
     assert.deepEqual(await read(whole.add(whole.equal(0))), ["int32", [2 ** 24 + 1, -5, 1]]);
     assert.deepEqual(await read(where(whole.less(0), whole, 7)), ["int32", [7, -5, 7]]);
     assert.deepEqual(await read(where(lw.tensor([0.3, 0, 1]), whole, 7)), ["int32", [2 ** 24 + 1, 7, 0]]);
+    assert.deepEqual(await read(where(whole.less(0), whole.equal(-5), 0)), ["bool", [0, 1, 0]]);
+    assert.deepEqual(await read(whole.mean([])), ["f32", [2 ** 24, -5, 0]]);
     assert.deepEqual(await read(x.isNaN().sum()), ["int32", [1]]);
     assert.deepEqual(await read(x.less(0).mean()), ["f32", [Math.fround(2 / 7)]]);
     assert.deepEqual(await read(x.greater(0).any()), ["bool", [1]]);
@@ -91,6 +93,10 @@ test("what cannot be is refused, and consoles show what there is", async (t) => 
   const lw = await open(t, { backend: "cpu" }), whole = lw.tensor(new Int32Array([1, 2])), x = lw.tensor([1, 2]);
   refuses(() => whole.add(0.5), "shape", /not whole: cast\("f32"\) first/);
   refuses(() => whole.add(3e9), "shape", /no int32/);
+  refuses(() => whole.pad([[1, 1]], 0.5), "shape", /0\.5 is no int32/);
+  refuses(() => where(x.less(2), whole, 0.5), "shape", /0\.5 is no int32/);
+  refuses(() => lw.zeros([3]).scatterAdd([0, 1], whole, 0), "shape", /cast\("f32"\) first/);
+  refuses(() => lw.zeros([3]).putAlongAxis([0, 1], whole.add(1), 0), "shape", /cast\("f32"\) first/);
   refuses(() => whole.cumsum(0), "shape", /cast\("f32"\) first/);
   refuses(() => x.bitwiseAnd(1), "shape", /cast\("int32"\) first/);
   refuses(() => grad(x.sum(), [whole]), "shape", /int32 are constants/);

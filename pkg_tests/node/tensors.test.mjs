@@ -196,7 +196,8 @@ for (const [backend, dtype, tolerance] of [...BACKENDS.map((backend) => [backend
       assert.deepEqual(result.shape, expected.shape, `${name}: shape`);
       assert.equal(result.size, sizeOf(expected.shape));
       const values = await result.read();
-      assert.ok(values instanceof (dtype === "f64" ? Float64Array : Float32Array));
+      assert.ok([dtype, "bool"].includes(result.dtype), name);
+      assert.ok(values instanceof (result.dtype === "bool" ? Uint8Array : dtype === "f64" ? Float64Array : Float32Array), name);
       near(values, expected.values, tolerance, name);
       result.dispose();
     }

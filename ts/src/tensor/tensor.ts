@@ -469,7 +469,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const what = "cast(to)", dtype = computedWith(this);
     this.context.mustHave(to, what);
     if (to === "int32" || to === "bool") return through(what, this, [[to, []]]);
-    if ((to === "f64") !== (dtype === "f64")) throw new LeastwiseError("dtype", `${what}: the tensor is of ${dtype}; f64 and ${to === "f64" ? dtype : to} are computed in apart, and nothing goes from one to the other on the device: read() it and make another with lw.tensor(values, shape, { dtype })`);
+    if ((to === "f64") !== (dtype === "f64")) throw new LeastwiseError("dtype", `${what}: the tensor is of ${this.dtype}; f64 and ${to === "f64" ? this.dtype : to} are computed in apart, and nothing goes from one to the other on the device: read() it and make another with lw.tensor(values, shape, { dtype })`);
     if (to === "f64") return through(what, this, [["real", []]]);
     this.mustLive(what);
     return new Tensor<DType, Storage>(this.context, this.context.apply(to === "f16" ? to : "real", [this.id], [], to), to);
