@@ -1,6 +1,5 @@
 // `npm run kit`: everything that the tests on CUDA need, built here and packed to be carried to a machine with an NVIDIA GPU, which
-// needs neither Rust nor Node; without the module with threads, which no test there loads. There: `bash run.sh`, or
-// `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
+// needs neither Rust nor Node. There: `bash run.sh`, or `bash run.sh doctor device` for parts of it. HACKING.md says where its verdict goes.
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { buildAddon } from "./addon.mjs";
@@ -27,7 +26,7 @@ await entry(import.meta, async () => {
   const packed = packedFrom(root);
   await setup({ forTests: false });
   const addon = await buildAddon();
-  const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build({ threads: false }), addon, packages: suitePackages, sources: "pkg_tests" }));
+  const project = dirname(await scratchProject("pkg_tests_addon", { tarball: await build(), addon, packages: suitePackages, sources: "pkg_tests" }));
   const staged = join(kit, "staged");
   rmSync(kit, { recursive: true, force: true });
   mkdirSync(staged, { recursive: true });

@@ -132,7 +132,8 @@ pub fn finish(size: usize, random: &mut Random) -> Vec<Case> {
     let case = |share: u32| {
         let vectors = 1 + random.below(size.clamp(1, 700) as u32) as usize;
         let count = size.div_ceil(vectors);
-        let (lists, stride, before) = (1 + random.below(40) as usize, vectors + random.below(4) as usize, random.below(9) as usize);
+        let lists = (1 + random.below(40) as usize).min((200_000 / count.max(1)).max(1));
+        let (stride, before) = (vectors + random.below(4) as usize, random.below(9) as usize);
         let of_vectors: Vec<u32> = (0..vectors).map(|_| random.below(lists as u32)).collect();
         let constants = random.vector(vectors);
         let mut products: Vec<f64> = (0..count * stride).map(poison).collect();

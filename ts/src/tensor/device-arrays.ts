@@ -118,9 +118,12 @@ export class ArraysOf implements Arrays {
   allocate<D extends DType = "f32">(shape: Sizes, options?: TensorOptions<D>): DeviceArray<NoInfer<D>>;
   allocate(shape: Sizes, options: HalfOptions): DeviceArray<"f32", "f16">;
   allocate(shape: Sizes, options?: TensorOptions<Storage>): Any {
-    const kind = options?.dtype;
-    if (kind === "int32" || kind === "bool") throw new LeastwiseError("dtype", `allocate(shape): not of ${kind}`);
-    return this.context.outside(() => new DeviceArray<DType, Storage>(this.maker.full("allocate(shape)", shape, 0, options)));
+    return this.context.outside(() => {
+      const zeros = this.maker.full("allocate(shape)", shape, 0, options), { dtype } = zeros;
+      if (dtype !== "int32" && dtype !== "bool") return new DeviceArray<DType, Storage>(zeros);
+      zeros.dispose();
+      throw new LeastwiseError("dtype", `allocate(shape): arrays are of reals, not of ${dtype}: lw.zeros(shape, { dtype: "${dtype}" }) makes a tensor`);
+    });
   }
 
   deallocate(array: Any): void {
