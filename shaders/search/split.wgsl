@@ -1,4 +1,4 @@
-// Rows of queries as tensor cores multiply them to f32's precision: q·r′ = q₁·r′₁ + q₁·r′₂ + q₂·r′₁ + O(2⁻²⁰)|q||r′|, where x₁ is the
+// Rows of queries as tensor cores multiply them nearly to f32's precision: q·r′ = q₁·r′₁ + q₁·r′₂ + q₂·r′₁ + O(2⁻²⁰)|q||r′|, where x₁ is the
 // leading 11 bits of x, which TF32 keeps, and x₂ = x − x₁. So a row of queries is q₁, q₁, q₂, and one of vectors r′₁, r′₂, r′₁: one product,
 // three times as deep (Markidis et al., "NVIDIA tensor core programmability, performance & precision", 2018, section V).
 

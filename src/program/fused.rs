@@ -345,7 +345,7 @@ impl Fused {
         access
     }
 
-    /// Whether there are words in a slot: halves, or int32s.
+    /// True for slots of words: halves, or int32s.
     pub fn has_words(&self, slot: usize) -> bool {
         let is_read = |stage: &Stage| stage.views.iter().any(|view| [Source::Half(slot), Source::Word(slot)].contains(&view.source));
         let is_factor = |product: &Product| [&product.left, &product.right].into_iter().any(|factor| factor.half && factor.slot == slot);

@@ -52,7 +52,7 @@ impl WordFormula {
         Self::new(3, |graph, x| graph.step(WordStep::Select(x[0], x[1], x[2])))
     }
 
-    /// How many operations it has.
+    /// Number of its operations.
     pub fn operations(&self) -> u32 {
         self.program.steps.iter().filter(|step| !matches!(step, WordStep::View(_) | WordStep::Constant(_))).count() as u32
     }

@@ -53,7 +53,7 @@ fn read(bench: &mut Bench, node: Node) -> Vec<f64> {
     bench.read(&[node]).remove(0)
 }
 
-/// What it is by i64 and by NumPy's rules, written another way than the engine has it.
+/// Result by i64 and by NumPy's rules, written another way than the engine has it.
 fn right(name: &str, a: i32, b: i32) -> i64 {
     let (wide_a, wide_b) = (i64::from(a), i64::from(b));
     let floor = || (wide_a as f64 / wide_b as f64).floor() as i64;
@@ -249,7 +249,7 @@ fn views_join_and_choose_integers() {
         let picked = operation(&mut bench, "gather", &[table, rows], &[]);
         assert_eq!(read(&mut bench, picked), [0.75, 0.25, 0.75, 0.5], "{}: gather of reals", bench.name);
 
-        // What was counted is whole, however far.
+        // Counts are whole, however large.
         let count = operation(&mut bench, "count", &[], &[60.0]);
         let whole = operation(&mut bench, "int32", &[count], &[]);
         let step = bench.graph().constant(33_554_433.0, &[]);

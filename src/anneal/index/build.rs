@@ -52,7 +52,7 @@ pub struct Options {
     pub code: Code,
     /// Bits a dimension, up to 12, of the code `bits`; 4 unless given. Not to be given with the others.
     pub bits: Option<f64>,
-    /// What the whole file may take of the vectors' f32 bytes; of the code `bits`, in place of `bits`.
+    /// Share of the vectors' f32 bytes that the whole file may take; of the code `bits`, in place of `bits`.
     pub ratio: Option<f64>,
     /// Points are a sample of so many vectors that come later: the index has the model for these, and is empty.
     pub train_for: Option<u32>,

@@ -147,7 +147,7 @@ fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &s
     write_element(view, words, number, coordinates, Element { of: "real", row, at: &element }, indent, text)
 }
 
-/// What elements of a view are: their type, the number of a row, and what an address gives.
+/// Elements of a view: their type, the number of a row, and the text that reads an address.
 pub(super) struct Element<'a> {
     pub of: &'static str,
     pub row: Option<String>,

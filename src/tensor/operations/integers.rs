@@ -106,7 +106,7 @@ pub fn is_comparison(name: &str) -> bool {
     matches!(name, "less" | "lessEqual" | "equal" | "notEqual" | "isNaN")
 }
 
-/// What a logical operation is of 0 and 1.
+/// Logical operation of 0 and 1.
 fn logical(name: &str) -> Option<Arc<Formula>> {
     Some(match name {
         "logicalAnd" | "bitwiseAnd" => Formula::new(2, |graph, x| graph.mul(x[0], x[1])),
@@ -342,7 +342,7 @@ impl Graph {
         }
     }
 
-    /// Whether any, or all, are not 0; of none, none is and all are.
+    /// True where any, or all, are not 0; of none, none is and all are.
     fn of_truths(&mut self, name: &str, node: Node, axes: &[f64], keep: bool) -> Result<Node, Error> {
         let truths = self.cast_to_booleans(node)?;
         let (fold, of_none) = if name == "any" { (Fold::Max, 0.0) } else { (Fold::Min, 1.0) };

@@ -96,7 +96,7 @@ pub struct Buffer {
     pub elements: u32,
     /// Whether they are halves, two in a word.
     pub half: bool,
-    /// Whether they are int32s, a word each.
+    /// True for int32s, a word each.
     pub word: bool,
     /// The step that writes it.
     pub first: u32,

@@ -124,7 +124,7 @@ impl Stage {
                 continue;
             }
             let below: Vec<(Node, Path)> = match &entry.op {
-                // What is of the other kind is read.
+                // Operands of the other kind are read.
                 Op::Map(_) if self.words.is_some() => return Err(Unwritten(node)),
                 Op::Words(_) if self.words.is_none() => return Err(Unwritten(node)),
                 Op::Map(_) | Op::Words(_) => entry.inputs.iter().map(|&input| (input, path)).collect(),

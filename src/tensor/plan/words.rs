@@ -10,7 +10,7 @@ use leastwise_program::fused::{Anchor, Fused, HEAD, Stage as KernelStage, TENSOR
 use std::collections::HashMap;
 
 impl Fuser<'_> {
-    /// Whether a node is computed by a program of whole numbers.
+    /// True for nodes that a program of whole numbers computes.
     pub(super) fn is_of_words(&self, node: Node) -> bool {
         let entry = self.graph.entry(node);
         matches!(entry.op, Op::Words(_)) || entry.values == Values::Integers

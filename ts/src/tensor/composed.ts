@@ -65,7 +65,7 @@ export function clip<D extends DType>(x: Kept<D>, low: Kept<D> | number | null =
   });
 }
 
-/** Whether elements are integers or booleans. */
+/** True for elements that are integers or booleans. */
 const isWhole = ({ dtype }: AnyTensor): boolean => dtype === "int32" || dtype === "bool";
 
 /** A function of two elements, of which the second may be a number for all. */

@@ -10,7 +10,7 @@ import type { TensorContext } from "./context.js";
 import type { AnyTensor, DType, Storage } from "./tensor.js";
 import { PREVIEW } from "./text.js";
 
-/** What elements are read as. */
+/** Arrays that elements are read as. */
 type Read = Floats | Int32Array<ArrayBuffer> | Uint8Array<ArrayBuffer>;
 const ARRAYS: { readonly [S in Storage]: { from(values: ArrayLike<number>): Read } } = { f16: Float32Array, f32: Float32Array, f64: Float64Array, int32: Int32Array, bool: Uint8Array };
 

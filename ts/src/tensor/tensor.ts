@@ -27,7 +27,7 @@ import { titleOf, valuesText } from "./text.js";
 export type DType = "f32" | "f64";
 
 /**
- * What elements are: as they are computed with, halves, which are computed with in f32, int32s, or truths.
+ * Kind of elements: as they are computed with, halves, which are computed with in f32, int32s, or truths.
  *
  * @example
  * const storage: Storage = "f16";  // how elements are kept, not how they are computed
@@ -75,7 +75,7 @@ export type IntTensor<D extends DType = "f32"> = Tensor<D, "int32">;
  */
 export type BoolTensor<D extends DType = "f32"> = Tensor<D, "bool">;
 
-/** What is not real. */
+/** Kinds that are not real. */
 type Whole = "int32" | "bool";
 
 /** Any at all. */
@@ -424,9 +424,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
     const place = axisOf(`${name}(axis)`, axis, this.rank);
     return through(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
-  /** Whether any is not 0, over all axes or those given; of none false. */
+  /** True where any is not 0, over all axes or those given; of none false. */
   any(axis?: Axes, options?: ReduceOptions): BoolTensor<D> { return this.#reduce<"bool">("any", axis, options); }
-  /** Whether all are not 0, over all axes or those given; of none true. */
+  /** True where all are not 0, over all axes or those given; of none true. */
   all(axis?: Axes, options?: ReduceOptions): BoolTensor<D> { return this.#reduce<"bool">("all", axis, options); }
   /** The product over all axes, or those given; of none 1. Gradients are exact at 0, too. */
   prod(this: IntTensor<D> | BoolTensor<D>, axis?: Axes, options?: ReduceOptions): IntTensor<D>;

@@ -26,7 +26,7 @@ const PARTS: u32 = 3;
 const TILE: usize = 128;
 const GAIN: usize = 3;
 
-/// How many queries are searched together, through how many vectors at a time, what is kept of each, and the numbers of a decoded row.
+/// Sizes of a search: queries together, vectors at a time, neighbours that are kept of each query, and numbers of a decoded row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     pub queries: u32,

@@ -6,8 +6,8 @@
 //! matrix with another (`estimate`), and each query keeps the nearest it has seen (`shortlist`). Memory is bounded, however many vectors
 //! there are; of a batch of queries nothing comes back but its hits.
 //!
-//! A device's library multiplies rows of 10 bits on tensor cores; rows that are split (`split`) have the product to f32's precision, which
-//! then becomes distances (`finish`).
+//! A device's library multiplies rows of 11 bits on tensor cores. Rows that are split (`split`) have the product nearly to f32's
+//! precision, which then becomes distances (`finish`).
 
 mod commands;
 mod image;

@@ -171,7 +171,7 @@ impl<R: Real> Runner<'_, R> {
         }
     }
 
-    /// What is at an address, as a whole number.
+    /// Whole number at an address.
     #[inline(always)]
     fn element(&self, source: Source, address: u32) -> i32 {
         let place = address as usize;
