@@ -53,6 +53,22 @@ for (const backend of BACKENDS) {
     }
   });
 
+  test(`${backend}: centroids of one's own are where it begins`, async (t) => {
+    const lw = await open(t, { backend });
+    const { points, dim } = inClusters(600, 3, 4, { seed: 8 });
+    const first = await lw.cluster(points, { dim, clusters: 4, method: "lloyd", maxIterations: 3 });
+    const [again, doubles] = await Promise.all([first.centroids, Float64Array.from(first.centroids)].map((start) => lw.cluster(points, { dim, clusters: 4, method: "lloyd", start })));
+    consistent(again, points, dim);
+    assert.deepEqual([again.centroids, again.labels], [doubles.centroids, doubles.labels]);
+    assert.ok(again.iterations[0].energy <= first.energy * (1 + 1e-6) && again.energy <= first.energy * (1 + 1e-6), `${again.energy} after ${first.energy}`);
+    const directions = await lw.cluster(points, { dim, clusters: 4, method: "lloyd", metric: "cosine", start: first.centroids });
+    assert.equal(directions.clusters <= 4, true);
+    await assert.rejects(lw.cluster(points, { dim, clusters: 5, method: "lloyd", start: first.centroids }), (error) => error.code === "data-length" && /4 centroids, but clusters asks for 5/.test(error.message));
+    await assert.rejects(lw.cluster(points, { dim, clusters: 4, method: "lloyd", start: "nowhere" }), (error) => error.code === "invalid-option");
+    await assert.rejects(lw.cluster(points, { dim, clusters: 4, start: first.centroids }), (error) => error.code === "invalid-option");
+    await assert.rejects(lw.cluster(points, { dim, clusters: 4, method: "vlc", start: first.centroids }), (error) => error.code === "invalid-option");
+  });
+
   test(`${backend}: fewer vectors than clusters, equal vectors, one vector, none`, async (t) => {
     const lw = await open(t, { backend });
     for (const options of METHODS) {

@@ -462,12 +462,13 @@ impl Engine {
         self.post(|session| session.free_fits(set));
     }
 
-    /// A task whose `done` carries the clustering.
-    pub fn cluster(&mut self, points: JsValue, options: JsValue) -> Result<u32, JsValue> {
+    /// A task whose `done` carries the clustering, which begins with the centroids of `start` where there are some.
+    pub fn cluster(&mut self, points: JsValue, start: Option<Vec<f64>>, options: JsValue) -> Result<u32, JsValue> {
         let points = read_vectors(&points)?;
+        let start = start.as_deref();
         let options: leastwise_anneal::cluster::Options = read_record(options)?;
         let options = &options;
-        self.call(|session| session.cluster(points, options))
+        self.call(|session| session.cluster(points, start, options))
     }
 
     /// A task whose `done` carries a new index: clusters, then codes.

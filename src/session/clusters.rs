@@ -89,9 +89,10 @@ impl Job for ClusterJob {
 }
 
 impl Session {
-    /// A task: finds clusters of points.
-    pub fn cluster(&mut self, points: Vec<f32>, options: &Options) -> Result<u32, Error> {
-        let run = ClusterRun::new(&mut self.devices, points, options)?;
+    /// A task: finds clusters of points, from these centroids where some are given.
+    pub fn cluster(&mut self, points: Vec<f32>, start: Option<&[f64]>, options: &Options) -> Result<u32, Error> {
+        let options = Options { centroids: start.map(<[f64]>::to_vec).unwrap_or_default(), ..options.clone() };
+        let run = ClusterRun::new(&mut self.devices, points, &options)?;
         Ok(self.add_task(ClusterJob(Box::new(run))))
     }
 }

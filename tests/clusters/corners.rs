@@ -29,6 +29,38 @@ fn fewer_points_than_clusters_and_points_that_are_all_alike() {
 }
 
 #[test]
+fn centroids_that_are_given_are_where_it_begins() {
+    let points: Vec<f32> = [0.0, 0.2, 1.0, 1.2, 8.0, 8.4].into_iter().flat_map(|x: f32| [x, 3.0 - x]).collect();
+    let from = |centroids: &[f64], iterations: u32| Options {
+        max_iterations: Some(iterations),
+        centroids: centroids.to_vec(),
+        ..options(2, centroids.len() as u32 / 2, Method::Lloyd)
+    };
+    for mut device in [cpu().into(), gpu(Limits::WEBGPU)] {
+        // One of the three is so far away that no point comes to it: what is left is no start's choice.
+        let given = [0.0, 3.0, 1.1, 1.9, 1000.0, -997.0];
+        let found = cluster(&mut device, &points, &from(&given, 50));
+        assert_eq!((found.clusters, &found.labels[..]), (2, &[0, 0, 0, 0, 1, 1][..]), "the one far away has no point");
+        let best = cluster(&mut device, &points, &from(&[0.1, 2.9, 1.1, 1.9, 8.2, -5.2], 50));
+        assert_eq!((best.clusters, &best.labels[..]), (3, &[0, 0, 1, 1, 2, 2][..]));
+        assert!((best.energy - (2.0 * 0.02 + 2.0 * 0.02 + 2.0 * 0.08) / 6.0).abs() < 1e-5, "{}", best.energy);
+        // Again from where it ended: nothing changes.
+        let again: Vec<f64> = best.centroids.iter().map(|x| f64::from(*x)).collect();
+        let same = cluster(&mut device, &points, &from(&again, 50));
+        assert_eq!((same.labels, same.iterations.len() <= 2), (best.labels, true));
+    }
+    let refused = |options: Options| match Clustering::new(&mut cpu(), points.clone(), &options) {
+        Ok(_) => panic!("it was taken"),
+        Err(error) => assert_eq!(error.code(), "invalid-option", "{error}"),
+    };
+    refused(Options { clusters: 4, ..from(&[0.0; 6], 5) });
+    refused(from(&[0.0, f64::NAN], 5));
+    refused(from(&[0.0; 14], 5));
+    refused(Options { method: Some(Method::Anneal), ..from(&[0.0; 6], 5) });
+    refused(Options { start: Some(Start::Farthest), ..from(&[0.0; 6], 5) });
+}
+
+#[test]
 fn sizes_neither_overflow_nor_vanish() {
     let mut random = Gaussian::new("sizes");
     let points = random.mixture(4, 20, 400, 0.02);

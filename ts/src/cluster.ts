@@ -1,5 +1,5 @@
 /** Clustering: codebooks for vectors. */
-import type { F32 } from "./arrays.js";
+import type { F32, Floats } from "./arrays.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { shownValue } from "./instruction.js";
 import type { NativeClustering, NativeClusterOptions } from "./native.js";
@@ -92,9 +92,11 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
    * `"k-means++"` draws a few candidates for every starting centroid, with probabilities ∝ d², and takes the one that leaves the
    * least energy (Arthur & Vassilvitskii 2007, section 5); `"farthest"` takes the farthest vector each time.
    *
+   * Centroids of one's own, `clusters` of them one after the other, are where it begins: those that no vector comes to belong to are left out.
+   *
    * @defaultValue `"k-means++"`
    */
-  readonly start?: "k-means++" | "farthest";
+  readonly start?: "k-means++" | "farthest" | Points;
   /** Centroid of the vectors assigned to it. @defaultValue `"plain"` */
   readonly mean?: Mean;
   /** Converged only where fewer assignments than these change, too. @defaultValue no limit */
@@ -194,6 +196,9 @@ const mean: Kind<Mean> = (name, value, place) => {
 
 const method = oneOf("anneal", "lloyd", "vlc");
 const start = oneOf("k-means++", "farthest");
+/** A way to start, or centroids, which are looked at once it is known how many there are. */
+const startOrCentroids: Kind<"k-means++" | "farthest" | Points> = (name, value, place) =>
+  typeof value === "object" && value !== null ? value as Points : start(name, value, place);
 const metric: Kind<"l2" | "cosine"> = (name, value, place) => {
   if (value === "dot") throw new LeastwiseError("invalid-option", `${name}: "dot" has no centroids, as no mean is nearest by dot product: take "cosine" or "l2"`, place);
   return oneOf("l2", "cosine")(name, value, place);
@@ -204,27 +209,37 @@ const BASE = {
 const cooling = real(0, 0.999);
 const METHODS = {
   anneal: { ...BASE, cooling },
-  lloyd: { ...BASE, start, mean, minChanges: whole(0) },
+  lloyd: { ...BASE, start: startOrCentroids, mean, minChanges: whole(0) },
   vlc: { ...BASE, start, mean, temperature: real(0, Infinity, true), cooling, learningRate: real(0, Infinity, true), momentum: real(0, 0.999), minChanges: whole(0), maintenanceInterval: whole() },
 } as const;
 
 /** Options as the engine takes them, checked, and what reports on the work. @internal */
-export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions } & Pick<ClusterBase, "signal" | "onProgress" | "metric"> {
+export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions; centroids?: Floats } & Pick<ClusterBase, "signal" | "onProgress" | "metric"> {
   const what = "cluster(points, options): options";
   // The method first: it says what the others may be.
   const asked = reading(what, () => (mustBePlain(what, options), options.method)) ?? "anneal";
   method("method", asked, {});
-  const { signal, onProgress, metric, ...native } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.vlc);
+  const { signal, onProgress, metric, start: from, ...rest } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.lloyd);
+  const native = { ...rest, ...(typeof from === "string" && { start: from }) };
   if (native.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
-  return { native: { ...native, method: asked } as NativeClusterOptions, ...(metric && { metric }), ...(signal && { signal }), ...(onProgress && { onProgress }) };
+  const centroids = from === undefined || typeof from === "string" ? undefined : startingCentroids(from, native.clusters, native.dim, metric);
+  return { native: { ...native, method: asked } as NativeClusterOptions, ...(centroids && { centroids }), ...(metric && { metric }), ...(signal && { signal }), ...(onProgress && { onProgress }) };
+}
+
+/** Centroids to begin with, checked. */
+function startingCentroids(given: Points, clusters: number, dim: number | undefined, metric: "l2" | "cosine" | undefined): Floats {
+  const what = "cluster({ start })", floats = pointsOf(`${what}: start`, given, dim);
+  if (floats.length !== clusters * dim!) throw new LeastwiseError("data-length", `start has ${floats.length / dim!} centroids, but clusters asks for ${clusters}`);
+  return metric === "cosine" ? normalised(what, floats, dim!) : floats;
 }
 
 /** @internal */
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
-  const { native, metric, signal, onProgress } = nativeClusterOptions(options);
+  const { native, centroids, metric, signal, onProgress } = nativeClusterOptions(options);
+  const start = centroids && Float64Array.from(centroids);
   const given = pointsOf("cluster(points): points", points, native.dim);
   const floats = metric === "cosine" ? normalised("cluster(points)", given, native.dim) : given;
-  const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, native), { signal, onProgress });
+  const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, start, native), { signal, onProgress });
   if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);
 }

@@ -609,8 +609,8 @@ export interface NativeEngine {
   /** A task: standard errors, where shared parameters have this covariance; before that, what was kept last is restored (`restores`). */
   spreadFits(set: number, covariance: Float64Array, restores: boolean): number;
   freeFits(set: number): void;
-  /** A task whose `done` carries the clustering. */
-  cluster(points: Float64Array | Float32Array, options: NativeClusterOptions): number;
+  /** A task whose `done` carries the clustering, which begins with the centroids of `start` where there are some. */
+  cluster(points: Float64Array | Float32Array, start: Float64Array | undefined, options: NativeClusterOptions): number;
   /** A task whose `done` carries a new index: clusters, then codes. */
   compress(points: Float64Array | Float32Array, options: NativeCompressOptions): number;
   /** An index of a file's bytes, or of the published format's files. */

@@ -506,13 +506,14 @@ impl Engine {
         self.post(move |session| session.free_fits(set));
     }
 
-    /// A task whose `done` carries the clustering.
+    /// A task whose `done` carries the clustering, which begins with the centroids of `start` where there are some.
     #[napi]
-    pub fn cluster(&self, env: &Env, points: Unknown, options: Unknown) -> Result<u32> {
+    pub fn cluster(&self, env: &Env, points: Unknown, start: Option<Float64ArraySlice>, options: Unknown) -> Result<u32> {
         let points = read_vectors(env, points)?;
+        let start = start.as_deref();
         let options: leastwise::anneal::cluster::Options = read_record(env, options)?;
         let options = &options;
-        self.call(env, |session| session.cluster(points, options))
+        self.call(env, |session| session.cluster(points, start, options))
     }
 
     /// A task whose `done` carries a new index: clusters, then codes.

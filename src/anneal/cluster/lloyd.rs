@@ -23,7 +23,8 @@ fn random(seed: u32) -> SplitMix64 {
 }
 
 enum Stage {
-    Begin,
+    /// With anchors, row by row, or none.
+    Begin(Vec<f64>),
     Iterating,
     /// Anchors are moved between the iterations.
     Moving(Moves),
@@ -95,6 +96,15 @@ pub fn start(script: &mut Script, settings: &Settings, points: &Points) {
     }
 }
 
+/// Puts anchors where they start.
+fn place(script: &mut Script, settings: &Settings, anchors: &[f64]) {
+    let width = anchors.len() / settings.clusters as usize;
+    for (piece, here) in script.work.pieces_of(settings.clusters).collect::<Vec<_>>() {
+        let data = anchors[piece.first as usize * width..][..here as usize * width].to_vec();
+        script.push(Command::UploadReals { buffer: piece.anchors.buffer, offset: piece.anchors.offset, data });
+    }
+}
+
 /// Heeds an energy: what counts as still is a part of it; and where it is next to nothing, distances are summed from differences.
 pub fn heed(script: &mut Script, settings: &Settings, points: &Points, values: &[f64]) {
     let energy = values[state::ENERGY as usize];
@@ -145,9 +155,9 @@ pub fn means(script: &mut Script, clusters: u32, members: u32, weighted: bool, f
 }
 
 impl Lloyd {
-    /// From a start of its own.
-    pub fn starting() -> Self {
-        Self { stage: Stage::Begin, has_anchors: false }
+    /// From these anchors, or a start of its own where there are none.
+    pub fn starting(anchors: Vec<f64>) -> Self {
+        Self { has_anchors: !anchors.is_empty(), stage: Stage::Begin(anchors) }
     }
 
     /// Brings points and anchors.
@@ -185,9 +195,14 @@ impl Lloyd {
         readback: &[f64],
     ) -> Result<Step, Error> {
         match &mut self.stage {
-            Stage::Begin => {
+            Stage::Begin(anchors) => {
+                let anchors = std::mem::take(anchors);
                 prepare(script, settings, points);
-                start(script, settings, points);
+                if anchors.is_empty() {
+                    start(script, settings, points);
+                } else {
+                    place(script, settings, &anchors);
+                }
                 self.batch(script, log, settings, true);
             }
             Stage::Iterating => {

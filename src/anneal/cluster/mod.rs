@@ -161,6 +161,10 @@ impl Clustering {
     pub fn new(device: &mut Device, points: Vec<f32>, options: &Options) -> Result<Self, Error> {
         let settings = options.settings()?;
         let points = Points::new(points, settings.dimensions, settings.method == Method::Vlc)?;
+        if !options.centroids.is_empty() && settings.clusters > points.count() {
+            let (clusters, count) = (settings.clusters, points.count());
+            return Err(Error::InvalidOption(format!("cluster(): start has {clusters} centroids, but there are {count} points only")));
+        }
         let settings = Settings { clusters: settings.clusters.min(points.count().max(1)), ..settings };
         let log = Log::new(settings.clusters);
         let anneals = settings.method == Method::Anneal && points.count() > 1;
@@ -173,7 +177,7 @@ impl Clustering {
             work = Workspace::new(device, &points, &settings, capacity)?;
             phase = match settings.method {
                 Method::Vlc => Phase::Published(Published::new()),
-                _ => Phase::Lloyd(Lloyd::starting()),
+                _ => Phase::Lloyd(Lloyd::starting(points.stored(&options.centroids))),
             };
         }
         Ok(Self { settings, points, script: Script::new(work), phase, log, stop: None })

@@ -86,6 +86,9 @@ pub struct Options {
     /// Bytes of points that may be on the device at a time; all of them, if there is room.
     #[serde(default)]
     pub device_bytes: Option<f64>,
+    /// Anchors where [`Method::Lloyd`] starts, row by row, in place of [`start`](Self::start); none: these are found.
+    #[serde(skip)]
+    pub centroids: Vec<f64>,
 }
 
 impl Options {
@@ -107,6 +110,7 @@ impl Options {
             maintenance_interval: None,
             seed: None,
             device_bytes: None,
+            centroids: Vec::new(),
         }
     }
 }
@@ -185,7 +189,15 @@ impl Options {
         let within = |value: f64, low: f64, high: f64| value >= low && value <= high;
         let trims = matches!(settings.mean, Mean::Trim(part) if !within(part, 0.0, 0.49));
         let hubers = matches!(settings.mean, Mean::Huber(delta) if !(delta > 0.0 && delta.is_finite()));
+        let given = self.centroids.len();
         match settings {
+            _ if given > 0 && (method != Method::Lloyd || self.start.is_some()) => {
+                refuse("centroids to start from are for method \"lloyd\" alone")
+            }
+            _ if given > 0 && given as u64 != u64::from(self.clusters) * u64::from(self.dim) => {
+                refuse(&format!("start has {given} numbers, where {} centroids of {} components have others", self.clusters, self.dim))
+            }
+            _ if self.centroids.iter().any(|value| !value.is_finite()) => refuse("start: a centroid has a component that is not finite"),
             _ if settings.dimensions == 0 => refuse("dim must be a positive integer"),
             _ if settings.clusters == 0 => refuse("clusters must be a positive integer"),
             _ if settings.max_iterations == 0 => refuse("maxIterations must be a positive integer"),

@@ -153,6 +153,12 @@ impl Points {
         anchors.iter().enumerate().map(component).collect()
     }
 
+    /// Anchors as points are stored.
+    pub fn stored(&self, anchors: &[f64]) -> Vec<f64> {
+        let scale = libm::exp2(-f64::from(self.exponent));
+        anchors.iter().enumerate().map(|(i, a)| (a - f64::from(self.centre[i % self.dimensions])) * scale).collect()
+    }
+
     /// An energy in the points' own units.
     pub fn restored_energy(&self, energy: f64) -> f64 {
         energy * libm::exp2(2.0 * f64::from(self.exponent))
