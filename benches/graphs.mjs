@@ -1,24 +1,26 @@
-// `npm run bench -- graphs [--count=1000000] [--degree=16] [--ratio=0.1]`: searches through a graph beside those through lists, in WebAssembly on one thread: CPU
+// `npm run bench -- graphs [--count=1000000] [--degree=16] [--ratio=0.1] [--python=python3]`: searches through a graph beside those through lists, in WebAssembly on one thread: CPU
 // time of one query, recall@10 against exact search, bytes of file and memory, and the time of making it. With `--backend=webgpu` or `cuda`: graphs that
 // a GPU builds beside those of the CPU, over the same codes (`--cpu=0` leaves the CPU's out): seconds, recall, and if they are the same file. MiniLM's embeddings (20,000 × 384) if LEASTWISE_DATA
 // names a folder with embeddings/, and `count` vectors of 128 components on a curved surface of 24 dimensions, with noise.
-import { existsSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { init } from "leastwise";
-import { openVectors } from "leastwise/vectors";
+import { encodeNpy, openVectors } from "leastwise/vectors";
 import { machine } from "./lib/machine.mjs";
 
 const K = 10;
-/** FAISS HNSW32 with ef 64 on the same embeddings, native, CPU ms of one query, on another day of such a machine. */
-const HNSW = "FAISS HNSW32, ef 64 (recorded, native): 0.33 ms, recall 0.9861, 117.7 % of f32";
 
 function options(args) {
-  const given = { count: 100_000, degree: 16, ratio: 0.1, cpu: 1, backend: "cpu" };
+  const given = { count: 100_000, degree: 16, ratio: 0.1, cpu: 1, backend: "cpu", python: undefined };
   for (const arg of args) {
     const [name, value] = arg.replace(/^--/, "").split("=");
     if (name === "backend" && ["cpu", "webgpu", "cuda"].includes(value)) given.backend = value;
+    else if (name === "python" && value) given.python = value;
     else if (name === "cpu" && ["0", "1"].includes(value)) given.cpu = Number(value);
-    else if (!(name in given) || !(Number(value) > 0)) throw new Error(`graphs has no "${arg}": it has --count=N, --degree=D and --ratio=R of the 128-dimensional vectors, --backend=B and --cpu=0`);
+    else if (!(name in given) || !(Number(value) > 0)) throw new Error(`graphs has no "${arg}": it has --count=N, --degree=D and --ratio=R of the 128-dimensional vectors, --backend=B, --cpu=0 and --python=PYTHON`);
     else given[name] = Number(value);
   }
   return given;
@@ -123,10 +125,27 @@ async function compare(lw, points, queries, dim, build, degree, places) {
   if (files.length > 1) console.log(`the same file: ${Buffer.compare(files[0], files[1]) === 0}`);
 }
 
-async function measure(lw, name, points, queries, dim, build, degree) {
+/** FAISS, hnswlib and usearch on the same vectors and queries. */
+function rivals(python, name, points, queries, dim, truth) {
+  if (!python) return console.log(`\nNo other library is beside it: --python=PYTHON names a Python that has faiss, hnswlib or usearch.`);
+  console.log(`\n${name}: other libraries, native`);
+  const folder = mkdtempSync(join(tmpdir(), "leastwise-"));
+  try {
+    const put = (file, values, width) => writeFileSync(join(folder, `${file}.npy`), encodeNpy(values, [values.length / width, width]));
+    put("base", points, dim);
+    put("queries", queries, dim);
+    put("truth", Uint32Array.from(truth.flatMap((ids) => [...ids])), K);
+    execFileSync(python, [fileURLToPath(new URL("neighbours.py", import.meta.url)), folder], { stdio: ["ignore", "inherit", "pipe"] });
+  } catch (error) {
+    console.log(`${python} did not run benches/neighbours.py (${`${error.stderr ?? error.message}`.trim().split("\n").at(-1)})`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function measure(lw, name, points, queries, dim, build, degree, truth) {
   const count = points.length / dim, raw = 4 * dim;
   console.log(`\n${name}: ${count} × ${dim}, ${queries.length / dim} queries, ${JSON.stringify(build)}`);
-  const truth = truthOf(points, queries, dim);
   let began = cpuMs();
   const index = await coded(lw, points, dim, build);
   console.log(`codes: ${((cpuMs() - began) / 1000).toFixed(1)} CPU s, ${index.info.clusters} clusters, file ${(index.bytes / count).toFixed(1)} B a vector`);
@@ -145,7 +164,7 @@ async function measure(lw, name, points, queries, dim, build, degree) {
 }
 
 export async function graphs(args) {
-  const { count, degree, ratio, backend, cpu } = options(args), host = machine();
+  const { count, degree, ratio, backend, cpu, python } = options(args), host = machine();
   console.log(`${host.cpu}, ${host.cores} cores, load average ${host.loadAverage.toFixed(1)}; node ${host.node}; ${host.commit}; one thread; CPU time, since others use the machine`);
   const lw = await init({ backend }), of128 = { ratio, trainOn: Math.min(count, 65_536) };
   if (backend !== "cpu") {
@@ -158,9 +177,11 @@ export async function graphs(args) {
   if (folder && existsSync(folder)) {
     const read = async (name) => (await openVectors(readFileSync(join(folder, name)))).rows();
     const [points, queries] = [await read("minilm-20k-base.f16.npy"), await read("minilm-queries.f16.npy")];
-    for (const build of [{ ratio: 0.19 }, { ratio: 0.25 }]) await measure(lw, "MiniLM", points, queries, 384, build, 32);
-    console.log(HNSW);
+    const truth = truthOf(points, queries, 384);
+    for (const build of [{ ratio: 0.19 }, { ratio: 0.25 }, { code: "f16" }, { code: "f32" }]) await measure(lw, "MiniLM", points, queries, 384, build, 32, truth);
+    rivals(python, "MiniLM", points, queries, 384, truth);
   } else console.log("LEASTWISE_DATA is not set: it names the folder that holds embeddings/minilm-20k-base.f16.npy");
-  const points = surface(count, 128, 1), queries = surface(200, 128, 2);
-  await measure(lw, "curved surface", points, queries, 128, of128, degree);
+  const points = surface(count, 128, 1), queries = surface(200, 128, 2), truth = truthOf(points, queries, 128);
+  await measure(lw, "curved surface", points, queries, 128, of128, degree, truth);
+  rivals(python, "curved surface", points, queries, 128, truth);
 }
