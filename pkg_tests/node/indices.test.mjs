@@ -8,7 +8,7 @@ const DIM = 24, COUNT = 1500, K = 10;
 const points = decaying(COUNT, DIM), queries = decaying(40, DIM, { seed: 2 });
 const exact = nearest(points, queries, DIM, K);
 /** Codes, and the recall that they must have here. */
-const CODES = [[{ code: "int8" }, 0.98], [{ code: "int4" }, 0.82], [{ code: "bits", bits: 6 }, 0.95], [{ ratio: 0.2 }, 0.85], [{ code: "none", clusters: 64 }, 0.1]];
+const CODES = [[{ code: "int8" }, 0.98], [{ code: "int4" }, 0.82], [{ code: "bits", bits: 6 }, 0.95], [{ ratio: 0.2 }, 0.85], [{ code: "f32" }, 1], [{ code: "f16" }, 0.995], [{ code: "none", clusters: 64 }, 0.1]];
 /** A software adapter is slow to cluster, which all codes begin with: a quick run has some of them there. */
 const codesOn = (backend, some) => (backend === "webgpu" && !FULL ? CODES.filter(([{ code }]) => some.includes(code)) : CODES);
 const NONE = 0xffffffff;
@@ -51,7 +51,7 @@ const streamOf = (bytes, size) => new ReadableStream({
 for (const backend of BACKENDS) {
   test(`${backend}: every code finds what it should, and takes what it says`, async (t) => {
     const lw = await open(t, { backend });
-    for (const [code, least] of codesOn(backend, ["int8", "bits", "none"])) {
+    for (const [code, least] of codesOn(backend, ["int8", "bits", "none", "f32"])) {
       const index = await lw.compress(points, { dim: DIM, ...code });
       const what = JSON.stringify(code);
       const hits = await index.search(queries, { k: K });

@@ -23,10 +23,13 @@ export async function clusterings(lw: Engine, points: F32, doubles: F64, words: 
   is<Same<typeof found.termination, "converged" | "max-iterations" | "stopped">>();
   for (const iteration of found.iterations) is<Same<typeof iteration, ClusterIteration>>();
   await lw.cluster(doubles, { dim: 2, clusters: 3, method: "anneal", cooling: 0.9 });
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", start: found.centroids });
   await lw.cluster(half(words), { dim: 2, clusters: 3, method: "lloyd", start: "farthest", mean: { huber: 2 }, minChanges: 1 });
   await lw.cluster(points, { dim: 2, clusters: 3, method: "vlc", mean: { trim: 0.1 }, temperature: 1, cooling: 0.05, learningRate: 0.2, momentum: 0, minChanges: 1, maintenanceInterval: 20 });
   const options: ClusterOptions = { dim: 2, clusters: 3, method: "vlc", start: "k-means++" };
   await lw.cluster(points, options);
+  // @ts-expect-error the published compressor has starts of its own
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "vlc", start: found.centroids });
   // @ts-expect-error how long is a vector?
   await lw.cluster(points, { clusters: 3 });
   // @ts-expect-error how many centroids?
@@ -67,7 +70,7 @@ export async function indices(lw: Engine, points: Points, queries: F32, bytes: U
   const chosen: CompressOptions = { dim: 8, code: small ? "int8" : "bits" };
   await lw.compress(points, chosen);
   await lw.compress(points, { dim: 8, ...(small && { ratio: 0.2 }) });
-  const codes: CodeOptions[] = [{}, { code: "none" }, { code: small ? "int4" : "none" }, { bits: 3 }, { ratio: 0.1 }, { code: "bits", bits: 2 }];
+  const codes: CodeOptions[] = [{}, { code: "none" }, { code: "f32" }, { code: "f16" }, { code: small ? "int4" : "none" }, { bits: 3 }, { ratio: 0.1 }, { code: "bits", bits: 2 }];
   for (const code of codes) await lw.compress(points, { dim: 8, ...code });
   // @ts-expect-error int8 has no bits, should it be that
   await lw.compress(points, { dim: 8, code: small ? "int8" : "bits", bits: 4 });

@@ -1,5 +1,6 @@
 // Codes become residuals r′, row by row, and what of a squared distance does not depend on the query: 2a·r′ + κ‖r′‖², a the anchor of the
-// vector's list. A coordinate is low + spread·level, where a level is looked up by a few bits of the row. Sixteen lanes have a row.
+// vector's list. A coordinate is low + spread·level, where a level is looked up by a few bits of the row, or a number of the row. Sixteen
+// lanes have a row.
 //
 // Where a library multiplies them, a row is its leading bits, what is left, and its leading bits again (`split` says why).
 //
@@ -22,10 +23,10 @@ struct Args {
     codes: u32,
     // Words of a code.
     code_words: u32,
-    // 1 if a code begins with a scale of half precision.
-    scaled: u32,
-    // 1 if rows are split.
-    split: u32,
+    // Form of a code: 0 levels, 1 levels after a scale of half precision, 2 numbers of single precision, 3 numbers of half precision.
+    form: u32,
+    // Numbers from row to row where rows are split, else 0.
+    split_stride: u32,
 }
 
 @group(0) @binding(1) var<storage, read> anchors: array<real>;
@@ -70,15 +71,22 @@ fn main(
         let code = params.args.codes + vector * params.args.code_words;
         let anchor = (table[params.args.lists + vector] - params.args.first_list) * dimensions;
         var scale: real = 1.0;
-        if (params.args.scaled != 0u) {
+        if (params.args.form == 1u) {
             scale = from_half(table[code] & 0xffffu);
         }
         for (var k = lane % lanes_of_row; k < dimensions; k += lanes_of_row) {
-            let level = table[3u * k + 2u] + (bits_at(code, table[3u * k]) & table[3u * k + 1u]);
-            let value = scale * (numbers[1u + dimensions + k] + numbers[1u + k] * numbers[1u + 2u * dimensions + level]);
-            if (params.args.split != 0u) {
+            var value: real;
+            if (params.args.form == 2u) {
+                value = real(bitcast<f32>(table[code + k]));
+            } else if (params.args.form == 3u) {
+                value = from_half(bits_at(code, 16u * k) & 0xffffu);
+            } else {
+                let level = table[3u * k + 2u] + (bits_at(code, table[3u * k]) & table[3u * k + 1u]);
+                value = scale * (numbers[1u + dimensions + k] + numbers[1u + k] * numbers[1u + 2u * dimensions + level]);
+            }
+            if (params.args.split_stride != 0u) {
                 let leading = leading_eleven_bits(value);
-                let place = 3u * row * dimensions + k;
+                let place = row * params.args.split_stride + k;
                 residuals[place] = leading;
                 residuals[place + dimensions] = value - leading;
                 residuals[place + 2u * dimensions] = leading;

@@ -9,6 +9,8 @@ struct Args {
     queries: u32,
     // Components of a point.
     dimensions: u32,
+    // Numbers from row to row, three times as many at least.
+    stride: u32,
 }
 
 @group(0) @binding(1) var<storage, read> queries: array<real>;
@@ -24,7 +26,7 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let value = queries[place];
     let leading = leading_eleven_bits(value);
-    let first = place + 2u * query * dimensions;
+    let first = query * params.args.stride + place % dimensions;
     rows[first] = leading;
     rows[first + dimensions] = leading;
     rows[first + 2u * dimensions] = value - leading;

@@ -57,19 +57,20 @@ const CLUSTERING: f64 = 0.25;
 
 impl CompressOptions {
     fn code(&self) -> Result<Code, Error> {
-        let unknown = || Error::InvalidOption(format!("code \"{}\" is not one of none, int8, int4, bits", self.code));
+        let unknown = || Error::InvalidOption(format!("code \"{}\" is not one of none, int8, int4, bits, f32, f16", self.code));
         Code::from_name(&self.code).ok_or_else(unknown)
     }
 
     /// Options that were given and can't be seen from the index.
     fn asked(&self) -> Map<String, Value> {
-        let rounds = self.method.is_none().then_some(ROUNDS);
+        let clusters = self.is_clustered();
+        let rounds = (clusters && self.method.is_none()).then_some(ROUNDS);
         let given = [
             ("clusters", self.clusters.map(Value::from)),
             ("bits", self.bits.map(Value::from)),
             ("ratio", self.ratio.map(Value::from)),
             ("seed", Some(self.seed.into())),
-            ("method", Some(json!(self.method.unwrap_or(Method::Lloyd)))),
+            ("method", clusters.then(|| json!(self.method.unwrap_or(Method::Lloyd)))),
             ("maxIterations", rounds.map(Value::from)),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()
@@ -85,10 +86,17 @@ impl CompressOptions {
         let mut options: Map<String, Value> = given.collect();
         options.insert("dim".into(), index.dim().into());
         options.insert("code".into(), index.code().name().into());
-        if !about.contains_key("maxIterations") {
-            options.insert("method".into(), about.get("method")?.clone());
+        if !about.contains_key("maxIterations")
+            && let Some(method) = about.get("method")
+        {
+            options.insert("method".into(), method.clone());
         }
         serde_json::from_value(Value::Object(options)).ok()
+    }
+
+    /// False for codes that keep vectors themselves, unless clusters are asked for: these have one anchor, at the origin.
+    fn is_clustered(&self) -> bool {
+        self.clusters.is_some() || self.code().is_ok_and(|code| !code.is_whole())
     }
 
     /// Size of the sample that clusters are made of, out of so many vectors.
@@ -113,6 +121,8 @@ impl CompressOptions {
             Code::Int8 => 8.0 / 32.0,
             Code::Int4 => 4.0 / 32.0,
             Code::Bits => self.bits.unwrap_or(4.0) / 32.0,
+            Code::F32 => 1.0,
+            Code::F16 => 0.5,
         };
         self.clusters.unwrap_or_else(|| clusters_for(count, self.dim as usize, self.ratio.unwrap_or(nominal)) as u32)
     }
@@ -198,6 +208,10 @@ impl Session {
             }
             // Of nothing, any size is right.
             let options = Options { code, about, ..Options::default() };
+            return Ok(building(points, dim, Coarse::default(), options, 0.0));
+        }
+        if !asked.is_clustered() {
+            let options = Options { code, train_for: asked.train_for, about, ..Options::default() };
             return Ok(building(points, dim, Coarse::default(), options, 0.0));
         }
         let clusters = asked.clusters_of(code, asked.train_for.map_or(count, |count| count as usize)).min(count as u32);

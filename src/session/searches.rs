@@ -7,7 +7,7 @@ use super::Session;
 use super::indices::{Answer, Kept, Place};
 use super::job::Progress;
 use leastwise_anneal::index::device::{FEWEST_QUERIES, Image, MOST_K, Next, Scratch, Searching, Upload, Wanted};
-use leastwise_anneal::index::{Hits, Index, SearchedBy, Sketching, Through, by_bits, graphed};
+use leastwise_anneal::index::{Hits, Index, Rescoring, SearchedBy, Sketching, Through, by_bits, graphed};
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, DeviceError, Play, Playing, Profile};
 use leastwise_error::Error;
@@ -35,17 +35,17 @@ pub(super) struct Search {
 
 enum Stage {
     /// On the CPU; so many numbers of the queries are done.
-    Host {
-        searched: usize,
-        hits: Hits,
-        path: Path,
-    },
+    Host { searched: usize, hits: Hits, path: Path },
     /// On the device, as soon as the index lies there.
     Waiting,
     Device {
         searching: Box<Searching>,
         play: Option<Play>,
         readback: Vec<f64>,
+        /// Neighbours that are wanted, of those that are found.
+        k: usize,
+        /// What was found, where it is to be ranked once more.
+        rescoring: Option<Box<Rescoring>>,
     },
 }
 
@@ -191,7 +191,14 @@ impl Session {
                     }
                     Err(error) => return Err(error),
                 },
-                Stage::Device { searching, play, readback } => {
+                Stage::Device { searching, rescoring: Some(rescoring), .. } => {
+                    let index = self.indices.get(search.index)?;
+                    return Ok(match rescoring.advance(index, searching.queries(), || now_ms() >= deadline)? {
+                        Some(hits) => Progress::Answer(Answer::Hits(hits)),
+                        None => Progress::Yielded,
+                    });
+                }
+                Stage::Device { searching, play, readback, k, rescoring } => {
                     let device = self.devices.single()?;
                     if let Some(current) = play {
                         match device.resume(current, deadline)? {
@@ -203,6 +210,9 @@ impl Session {
                     }
                     match searching.advance(readback) {
                         Next::Run(recording) => *play = Some(device.start(recording)),
+                        Next::Done(found) if self.indices.get(search.index)?.is_rescored() => {
+                            *rescoring = Some(Box::new(Rescoring::new(found, *k)));
+                        }
                         Next::Done(hits) => return Ok(Progress::Answer(Answer::Hits(hits))),
                     }
                 }
@@ -243,9 +253,17 @@ impl Session {
                 }
             }
         }
-        let scratch = Scratch::new(device, &resident.image, &search.wanted, resident.scratch.take())?;
-        let searching = Searching::new(device, resident.image.clone(), scratch, std::mem::take(&mut search.wanted));
-        search.stage = Stage::Device { searching: Box::new(searching), play: None, readback: Vec::new() };
+        let k = search.wanted.k;
+        let wanted = Wanted { k: index.found_for(k), ..std::mem::take(&mut search.wanted) };
+        let scratch = match Scratch::new(device, &resident.image, &wanted, resident.scratch.take()) {
+            Ok(scratch) => scratch,
+            Err(error) => {
+                search.wanted = Wanted { k, ..wanted };
+                return Err(error);
+            }
+        };
+        let searching = Box::new(Searching::new(device, resident.image.clone(), scratch, wanted));
+        search.stage = Stage::Device { searching, play: None, readback: Vec::new(), k, rescoring: None };
         search.since = now_ms();
         Ok(true)
     }

@@ -45,8 +45,9 @@ fn more_bits_are_less_error() {
 #[test]
 fn codes_keep_what_they_promise() {
     let (dim, points) = (48, mixture(1500, 48, 6, 2));
-    let [none, int8, int4, bits]: [f64; 4] =
-        indexes(&points, dim, 8).iter().map(|index| relative_error(index, &points)).collect::<Vec<_>>().try_into().expect("4 codes");
+    let [none, int8, int4, bits, f32, f16]: [f64; 6] =
+        indexes(&points, dim, 8).iter().map(|index| relative_error(index, &points)).collect::<Vec<_>>().try_into().expect("6 codes");
+    assert!(f32 < 1e-14 && f16 < 1e-7, "{f32} {f16}");
     assert!(int8 < 1e-4 && int4 < 0.02 && bits < 0.007 && none < 0.9, "{none} {int8} {int4} {bits}");
 }
 
@@ -161,7 +162,7 @@ fn nothing_at_all_is_an_index() {
         let back = Index::open(&index.save()).expect("the index");
         assert_eq!(back.count(), 0);
         let added = index.add(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-        if matches!(code, Code::None | Code::Bits) {
+        if matches!(code, Code::None | Code::Bits | Code::F32 | Code::F16) {
             index.remove(&added.expect("an id"));
             assert_eq!((index.count(), index.next_id()), (0, 1));
         } else {

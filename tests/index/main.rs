@@ -20,6 +20,7 @@ mod routes;
 mod search;
 mod sketches;
 mod slices;
+mod whole;
 
 use crate::support::is_full;
 use data::{kmeans, mixture};

@@ -68,6 +68,8 @@ interface CompressBase extends Reporting {
  * - `"bits"`: its difference to the centroid, rotated, with as many bits a component as pay most; `bits` on average (up to 12,
  *   default: 4), or what makes the whole file `ratio` of the size of the vectors in f32.
  * - `"int8"`, `"int4"`: 8 or 4 bits a component.
+ * - `"f32"`, `"f16"`: the numbers themselves, in single or half precision. Without `clusters` an index has one, around the origin, and searches are
+ *   exact: every query is compared with every vector by ‖q − x‖². With `clusters`, the difference to the centroid is rounded.
  * - `"none"`: nothing; then all vectors of a cluster look alike.
  *
  * @example
@@ -76,7 +78,7 @@ interface CompressBase extends Reporting {
 export type CodeOptions =
   | {
     /** Code, of its usual size. @defaultValue `"bits"` */
-    readonly code?: "bits" | "int8" | "int4" | "none";
+    readonly code?: "bits" | "int8" | "int4" | "f32" | "f16" | "none";
     readonly bits?: never;
     readonly ratio?: never;
   }
@@ -120,7 +122,7 @@ export interface PublishedFiles {
 }
 
 const COMPRESS = {
-  dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "bits"),
+  dim: dimension, clusters: whole(), method: oneOf("anneal", "lloyd", "vlc"), seed: whole(0), sample: whole(), trainFor: whole(1, 0xfffffffe), code: oneOf("none", "int8", "int4", "bits", "f32", "f16"),
   bits: real(0, 12), ratio: real(0, 1), metric: metricKind, maxNorm: maxNormKind, keys: given(), graph: given(), ...REPORTING,
 } as const;
 

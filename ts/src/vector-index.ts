@@ -207,7 +207,7 @@ export interface IndexEvaluation extends Searched {
  * const { code, count, bytes }: IndexInfo = index.info;
  */
 export interface IndexInfo {
-  readonly code: "none" | "int8" | "int4" | "bits";
+  readonly code: "none" | "int8" | "int4" | "bits" | "f32" | "f16";
   readonly dim: number;
   readonly metric: Metric;
   /** Greatest length that a vector may have, of the metric `"dot"` once there have been vectors. */

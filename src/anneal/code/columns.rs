@@ -50,13 +50,25 @@ fn sum(vector: &[f32], columns: &[f32], out: &mut [f32], term: impl Fn(f32, f32)
 #[cfg_attr(target_arch = "wasm32", inline(never))]
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 pub fn paired_products(vectors: &[f32], columns: &[f32], out: &mut [f32]) {
+    paired_sum(vectors, columns, out, |value, column| value * column);
+}
+
+/// `out`ᵢ = ‖vectorᵢ − columnᵢ‖², each the bits of [`squared_distances`]; vectors lie by coordinates, too.
+#[cfg_attr(target_arch = "wasm32", inline(never))]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+pub fn paired_distances(vectors: &[f32], columns: &[f32], out: &mut [f32]) {
+    paired_sum(vectors, columns, out, |value, column| (value - column) * (value - column));
+}
+
+#[inline(always)]
+fn paired_sum(vectors: &[f32], columns: &[f32], out: &mut [f32], term: impl Fn(f32, f32) -> f32) {
     out.fill(0.0);
     let width = out.len();
     if width == 0 {
         return;
     }
     for (v, c) in vectors.chunks(TOGETHER * width).zip(columns.chunks(TOGETHER * width)) {
-        let at = |coordinate: usize, index: usize| v[coordinate * width + index] * c[coordinate * width + index];
+        let at = |coordinate: usize, index: usize| term(v[coordinate * width + index], c[coordinate * width + index]);
         if c.len() == TOGETHER * width {
             for (index, out) in out.iter_mut().enumerate() {
                 *out += (at(0, index) + at(1, index)) + (at(2, index) + at(3, index));

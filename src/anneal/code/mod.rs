@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `none` | nothing: a vector is its anchor | – |
 //! | `int8`, `int4` | a byte, half a byte a coordinate | range of every coordinate ([`scalar`]) |
+//! | `f32`, `f16` | four or two bytes a coordinate: the numbers themselves ([`whole`]) | – |
 //! | `bits` | any number of bytes: trellis-coded principal axes, and a scale | rotation, bits and spread by coordinate ([`transform`]) |
 
 mod allocation;
@@ -18,15 +19,17 @@ pub mod rotation;
 pub mod scalar;
 pub mod transform;
 pub mod trellis;
+pub mod whole;
 pub(crate) mod words;
 
 pub use allocation::MOST_BITS;
-pub use fields::Fields;
+pub use fields::{Fields, Form};
 pub use reach::Reach;
 
 use half::f16;
 use scalar::Scalar;
 use transform::{Scratch, Transform};
+use whole::{Precision, Whole};
 
 /// Bytes after a row that is to be decoded: what is read at once may reach beyond it.
 pub const PADDING: usize = 4;
@@ -43,11 +46,15 @@ pub enum Code {
     /// Trellis-coded principal axes and a scale: any number of bits a vector.
     #[default]
     Bits,
+    /// Numbers in single precision.
+    F32,
+    /// Numbers in half precision.
+    F16,
 }
 
 impl Code {
     /// All codes.
-    pub const ALL: [Self; 4] = [Self::None, Self::Int8, Self::Int4, Self::Bits];
+    pub const ALL: [Self; 6] = [Self::None, Self::Int8, Self::Int4, Self::Bits, Self::F32, Self::F16];
 
     /// Name of the code in options, reports and files.
     pub fn name(self) -> &'static str {
@@ -56,6 +63,8 @@ impl Code {
             Self::Int8 => "int8",
             Self::Int4 => "int4",
             Self::Bits => "bits",
+            Self::F32 => "f32",
+            Self::F16 => "f16",
         }
     }
 
@@ -66,7 +75,14 @@ impl Code {
             Self::Int8 => 1,
             Self::Int4 => 2,
             Self::Bits => 4,
+            Self::F32 => 5,
+            Self::F16 => 6,
         }
+    }
+
+    /// True for codes whose rows are the numbers themselves.
+    pub fn is_whole(self) -> bool {
+        matches!(self, Self::F32 | Self::F16)
     }
 
     /// The code of this name, if there is one.
@@ -83,13 +99,15 @@ pub enum Coder {
     Scalar(Scalar),
     /// Model of `bits`.
     Transform(Box<Transform>),
+    /// No model: numbers as they are.
+    Whole(Whole),
 }
 
 impl Coder {
     /// Bytes of memory that the model takes, but for a few numbers a coordinate.
     pub fn memory(&self) -> usize {
         match self {
-            Self::None => 0,
+            Self::None | Self::Whole(_) => 0,
             Self::Scalar(scalar) => 4 * (scalar.low.capacity() + scalar.step.capacity()),
             Self::Transform(transform) => transform.memory(),
         }
@@ -102,6 +120,8 @@ impl Coder {
             Self::Scalar(scalar) if scalar.bits == 8 => Code::Int8,
             Self::Scalar(_) => Code::Int4,
             Self::Transform(_) => Code::Bits,
+            Self::Whole(Whole { precision: Precision::Single, .. }) => Code::F32,
+            Self::Whole(Whole { precision: Precision::Half, .. }) => Code::F16,
         }
     }
 
@@ -111,6 +131,7 @@ impl Coder {
             Self::None => 0,
             Self::Scalar(scalar) => scalar.row_bytes(),
             Self::Transform(transform) => transform.row_bytes(),
+            Self::Whole(whole) => whole.row_bytes(),
         }
     }
 
@@ -144,6 +165,7 @@ impl Coder {
             Self::None => {}
             Self::Scalar(scalar) => scalar.encode(turned, row),
             Self::Transform(transform) => return transform.encode(turned, row, scratch),
+            Self::Whole(whole) => whole.encode(turned, row),
         }
         true
     }
@@ -154,6 +176,7 @@ impl Coder {
             Self::None => Some(Reach::cube(dim, f16::MAX.to_f32())),
             Self::Scalar(scalar) => Some(scalar.reach()),
             Self::Transform(_) => None,
+            Self::Whole(whole) => Some(whole.reach()),
         }
     }
 
@@ -165,7 +188,14 @@ impl Coder {
             Self::None => columns.fill(0.0),
             Self::Scalar(scalar) => scalar.decode(rows, columns),
             Self::Transform(transform) => transform.decode(rows, columns),
+            Self::Whole(whole) => whole.decode(rows, columns),
         }
+    }
+
+    /// True if residuals are as they were: then distances are sums of squared differences, which lose no digits where vectors are near.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole(_))
     }
 
     /// κ: of what is decoded to r′, the residual's squared length is κ·‖r′‖², and the nearest vector is κ·r′.

@@ -1,6 +1,6 @@
 //! The codes `int8` and `int4`: every coordinate of a residual by itself, between its least and largest value.
 
-use super::{Fields, PADDING, Reach};
+use super::{Fields, Form, PADDING, Reach};
 use leastwise_base::task::Pace;
 
 /// Equal steps a coordinate, found so that a sample's squared error is least.
@@ -52,7 +52,7 @@ impl Scalar {
             spreads: self.step.clone(),
             lows: self.low.clone(),
             levels: (0..=mask).map(|level| level as f32).collect(),
-            is_scaled: false,
+            form: Form::Levels,
         }
     }
 

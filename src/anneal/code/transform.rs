@@ -11,6 +11,7 @@
 //! A row: s as f16, then bits from the lowest of the first byte on: scalar coordinates, then those of the trellis, the last
 //! one lowest, above the first maybe the rest of the state it started from, and zeros: one word read at a value's place holds the older bits above the newest.
 
+use super::Form;
 use super::allocation::{MOST_BITS, allocate, distortion};
 use super::columns::dot;
 use super::normal;
@@ -217,7 +218,7 @@ impl Transform {
             spreads: self.spread.clone(),
             lows: vec![0.0; self.bits.len()],
             levels: self.tables.clone(),
-            is_scaled: true,
+            form: Form::Scaled,
         }
     }
 

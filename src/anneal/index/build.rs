@@ -7,6 +7,7 @@ use crate::code::columns::transpose;
 use crate::code::packed::Packed;
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Budget, Bytes, Transform};
+use crate::code::whole::{Precision, Whole};
 use crate::code::{Code, Coder, MOST_BITS, words};
 use crate::rows;
 use half::f16;
@@ -36,7 +37,7 @@ const BESIDE: usize = container::most_overhead(12) + 1024;
 /// Anchors, and which of them each point belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Coarse {
-    /// Row-major. None at all is one anchor at the origin.
+    /// Row-major. None at all is one anchor at the origin, by which the codes `f32` and `f16` keep vectors themselves.
     pub centroids: Vec<f32>,
     /// None at all: the nearest ones are to be found.
     pub labels: Vec<u32>,
@@ -156,6 +157,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
 fn training_share(code: Code) -> f64 {
     match code {
         Code::Bits => 0.35,
+        Code::F32 | Code::F16 => 0.0,
         _ => 0.5,
     }
 }
@@ -227,6 +229,9 @@ async fn train(sample: &[f32], dim: usize, count: usize, clusters: usize, option
         Code::None => Coder::None,
         Code::Int8 => Coder::Scalar(Scalar::train(sample, dim, 8, pace).await),
         Code::Int4 => Coder::Scalar(Scalar::train(sample, dim, 4, pace).await),
+        Code::F32 | Code::F16 => {
+            Coder::Whole(Whole { dim, precision: if options.code == Code::F32 { Precision::Single } else { Precision::Half } })
+        }
         Code::Bits => {
             let bytes = match options.ratio {
                 None => Bytes::Row((options.bits.unwrap_or(4.0) * dim as f64 / 8.0).ceil() as usize),

@@ -18,6 +18,7 @@ mod lists;
 mod memory;
 mod merging;
 mod nearest;
+mod rescored;
 pub mod sample;
 mod search;
 mod sketch;
@@ -29,6 +30,7 @@ pub use evaluate::{Evaluating, Evaluation};
 pub use exact::exact;
 pub use fetched::Fetched;
 pub use memory::Memory;
+pub use rescored::Rescoring;
 pub use search::{Hits, SearchedBy, Through};
 pub use storage::Reader;
 

@@ -1,7 +1,8 @@
 //! Searching: distances from codes, all vectors of the lists that a query probes.
 //!
 //! A list's vectors are decoded in blocks, once for all queries of a batch, and multiplied with them:
-//! ‖q − x‖² ≈ ‖q′‖² − 2⟨q′, r′⟩ + κ‖r′‖² with q′ = R·(q − anchor), which cancels nothing that is larger than the residuals.
+//! ‖q − x‖² ≈ ‖q′‖² − 2⟨q′, r′⟩ + κ‖r′‖² with q′ = R·(q − anchor), which cancels nothing that is larger than the residuals. Of codes that
+//! keep numbers as they are it is ‖q′ − r‖², which cancels nothing at all.
 //! The list is cut into tasks by its length alone, and the nearest are kept in an order without ties: the bits don't
 //! depend on the number of threads, nor on which queries come together.
 
@@ -355,7 +356,10 @@ impl SimdKernel for Scan<'_> {
             let decoded = &mut decoded[..slots.len() * dim];
             let (lengths, products_with) = (&mut lengths[..slots.len()], &mut products_with[..slots.len()]);
             index.stored.coder.decode(&rows, decoded);
-            squared_lengths(decoded, lengths);
+            let is_whole = index.stored.coder.is_whole();
+            if !is_whole {
+                squared_lengths(decoded, lengths);
+            }
             if seen_from != Some(*list) {
                 seen_from = Some(*list);
                 seen.clear();
@@ -368,8 +372,17 @@ impl SimdKernel for Scan<'_> {
                 }
             }
             for (&query, (seen, seen_length)) in asking.iter().zip(seen.chunks_exact(dim).zip(&seen_lengths)) {
-                products(seen, decoded, products_with);
                 let nearest = &mut nearest[query as usize];
+                if is_whole {
+                    squared_distances(seen, decoded, products_with);
+                    for (&slot, &distance) in slots.iter().zip(&*products_with) {
+                        if distance <= nearest.reach() {
+                            nearest.offer(Candidate { distance, id: slot });
+                        }
+                    }
+                    continue;
+                }
+                products(seen, decoded, products_with);
                 for ((&slot, length), product) in slots.iter().zip(&*lengths).zip(&*products_with) {
                     let distance = seen_length - 2.0 * product + shrink * length;
                     if distance <= nearest.reach() {

@@ -11,7 +11,7 @@ use super::lists::Lists;
 use super::nearest::{Candidate, Nearest};
 use super::search::{BLOCK, Blocks};
 use super::{Index, Sketching, retain_rows};
-use crate::code::columns::{dot, paired_products, squared_lengths};
+use crate::code::columns::{dot, paired_distances, paired_products, squared_lengths};
 use leastwise_base::clock::now_ms;
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_cpu::threads;
@@ -24,6 +24,9 @@ const FEWEST_VECTORS: usize = 16;
 
 /// Candidates of a query beyond a multiple of k, after which bounds are held to say nothing about its vectors (as of equal ones).
 const MOST_CANDIDATES: usize = 512;
+
+/// Vectors of a list that are drawn between two looks at the clock, of so many numbers together.
+const DRAWN_NUMBERS: usize = 1 << 21;
 
 /// The largest number of a vector.
 const LARGEST: f32 = 127.0;
@@ -58,18 +61,22 @@ impl Index {
         let mut sketches = std::mem::take(&mut self.sketches);
         sketches.resize_with(self.clusters(), Sketch::default);
         let slots = self.lists();
-        let lists: Vec<usize> = (0..self.clusters()).filter(|&list| sketches[list].rows.len() < slots.of_list(list).len()).collect();
-        let mut made = 0;
-        while made < lists.len() && (made == 0 || now_ms() < deadline) {
-            let some = &lists[made..lists.len().min(made + threads::count())];
+        let is_short = |list: usize, sketch: &Sketch| sketch.rows.len() < slots.of_list(list).len();
+        let most = (DRAWN_NUMBERS / self.stored.dim).max(BLOCK);
+        let mut lists: Vec<usize> = (0..self.clusters()).rev().filter(|&list| is_short(list, &sketches[list])).collect();
+        let mut is_first = true;
+        while !lists.is_empty() && (std::mem::take(&mut is_first) || now_ms() < deadline) {
+            let some = &lists[lists.len().saturating_sub(threads::count())..];
             let tasks = sketches.iter_mut().enumerate().filter(|(list, _)| some.contains(list)).collect();
             threads::each(tasks, BLOCK * self.stored.dim, |(list, sketch)| {
-                Instructions::best().run(Draw { index: self, slots: slots.of_list(list), sketch });
+                let slots = slots.of_list(list);
+                let end = slots.len().min(sketch.rows.len() + most);
+                Instructions::best().run(Draw { index: self, slots: &slots[..end], sketch });
             });
-            made += some.len();
+            lists.retain(|&list| is_short(list, &sketches[list]));
         }
         self.sketches = sketches;
-        self.sketched = made == lists.len();
+        self.sketched = lists.is_empty();
         self.sketched
     }
 
@@ -406,7 +413,10 @@ impl SimdKernel for Rescore<'_> {
             let (lengths, products) = (&mut lengths[..count], &mut products[..count]);
             index.padded_rows_of(codes, slots, &mut rows);
             index.stored.coder.decode(&rows, decoded);
-            squared_lengths(decoded, lengths);
+            let is_whole = index.stored.coder.is_whole();
+            if !is_whole {
+                squared_lengths(decoded, lengths);
+            }
             for (place, &slot) in slots.iter().enumerate() {
                 let centroid = &index.turned_centroids[index.stored.labels.get(slot as usize) as usize * dim..][..dim];
                 for ((value, column), (query, centroid)) in row.iter_mut().zip(seen.chunks_exact_mut(count)).zip(query.iter().zip(centroid))
@@ -414,7 +424,14 @@ impl SimdKernel for Rescore<'_> {
                     *value = query - centroid;
                     column[place] = *value;
                 }
-                seen_lengths[place] = dot(&row, &row);
+                if !is_whole {
+                    seen_lengths[place] = dot(&row, &row);
+                }
+            }
+            if is_whole {
+                paired_distances(seen, decoded, products);
+                slots.iter().zip(&*products).for_each(|(&slot, &distance)| nearest.offer(Candidate { distance, id: slot }));
+                continue;
             }
             paired_products(seen, decoded, products);
             for (place, &slot) in slots.iter().enumerate() {

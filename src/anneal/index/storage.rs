@@ -8,6 +8,7 @@ use crate::code::packed::Packed;
 use crate::code::rotation::{self, Rotation};
 use crate::code::scalar::Scalar;
 use crate::code::transform::{Transform, WINDOWS};
+use crate::code::whole::{Precision, Whole};
 use crate::code::{Code, Coder, MOST_BITS, words};
 use crate::file::{FileError, INDEX, INDEX_BY_LISTS, INDEX_OF_LISTS, malformed};
 use crate::graph::Graph;
@@ -169,7 +170,7 @@ impl Index {
 
     fn stored_info(&self) -> Info<'_> {
         let quantization = match &self.stored.coder {
-            Coder::None | Coder::Scalar(_) => Value::Null,
+            Coder::None | Coder::Scalar(_) | Coder::Whole(_) => Value::Null,
             Coder::Transform(transform) => json!({
                 "rotation": if transform.rotation.is_identity() { "none" } else { "principal axes" },
                 "rotationBlocks": transform.rotation.stored.blocks,
@@ -243,7 +244,7 @@ impl Index {
             sections.push((kind::IDS, Cow::Owned(ids::pack(self.stored.ids.iter()))));
         }
         match &self.stored.coder {
-            Coder::None => {}
+            Coder::None | Coder::Whole(_) => {}
             Coder::Scalar(scalar) => {
                 let ranges: Vec<u8> = bytemuck::cast_slice(&[&scalar.low[..], &scalar.step[..]].concat()).to_vec();
                 sections.push((kind::UNITS, Cow::Owned(ranges)));
@@ -342,10 +343,13 @@ impl Index {
     }
 }
 
-/// Refuses codes whose scales are not finite.
+/// Refuses codes whose scales or numbers are not finite.
 pub(super) fn check_codes(coder: &Coder, codes: &[u8]) -> Result<(), FileError> {
-    match coder.code() {
-        Code::Bits => all_finite("a scale", codes.chunks_exact(coder.row_bytes()).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32())),
+    match coder {
+        Coder::Transform(_) => {
+            all_finite("a scale", codes.chunks_exact(coder.row_bytes()).map(|row| f16::from_le_bytes([row[0], row[1]]).to_f32()))
+        }
+        Coder::Whole(whole) if !whole.is_sound(codes) => Err(malformed("a number of a vector isn't finite, or its square isn't")),
         _ => Ok(()),
     }
 }
@@ -430,6 +434,8 @@ impl Rest<'_> {
                 low.shrink_to_fit();
                 Coder::Scalar(Scalar { bits: if code == Code::Int8 { 8 } else { 4 }, low, step })
             }
+            Code::F32 => Coder::Whole(Whole { dim, precision: Precision::Single }),
+            Code::F16 => Coder::Whole(Whole { dim, precision: Precision::Half }),
             Code::Bits => {
                 let (blocks, bits) = (shape.rotation_blocks as usize, shape.rotation_bits);
                 let (units, entries) = match bits {

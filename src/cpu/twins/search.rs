@@ -91,11 +91,11 @@ fn leading_eleven_bits<R: Real>(x: R) -> R {
 
 /// Queries as their leading bits, these again, and what is left.
 pub fn split<R: Real>(work: &Workgroups, args: kernels::search::Split, bindings: kernels::search::SplitSlices<R>) {
-    let [count, dimensions] = [args.queries, args.dimensions].map(|word| word as usize);
+    let [count, dimensions, stride] = [args.queries, args.dimensions, args.stride].map(|word| word as usize);
     for place in work.items().filter(|place| *place < count * dimensions) {
         let (query, k) = (place / dimensions, place % dimensions);
         let leading = leading_eleven_bits(bindings.queries[place]);
-        let row = &mut bindings.rows[3 * query * dimensions..][..3 * dimensions];
+        let row = &mut bindings.rows[query * stride..][..3 * dimensions];
         [row[k], row[dimensions + k], row[2 * dimensions + k]] = [leading, leading, bindings.queries[place] - leading];
     }
 }
@@ -109,8 +109,8 @@ fn from_half<R: Real>(bits: u32) -> R {
 
 /// Codes become residuals, and what of their distances does not depend on the query.
 pub fn decode<R: Real>(work: &Workgroups, args: kernels::search::Decode, bindings: kernels::search::DecodeSlices<R>) {
-    let [count, dimensions, first, first_list, lists_at, codes_at, width, is_scaled] =
-        [args.vectors, args.dimensions, args.first, args.first_list, args.lists, args.codes, args.code_words, args.scaled]
+    let [count, dimensions, first, first_list, lists_at, codes_at, width, stride] =
+        [args.vectors, args.dimensions, args.first, args.first_list, args.lists, args.codes, args.code_words, args.split_stride]
             .map(|word| word as usize);
     let (anchors, numbers, table) = (bindings.anchors, bindings.numbers, bindings.table);
     let (residuals, constants) = (bindings.residuals, bindings.constants);
@@ -121,17 +121,21 @@ pub fn decode<R: Real>(work: &Workgroups, args: kernels::search::Decode, binding
     for row in rows(work.groups.start)..rows(work.groups.end) {
         let code = codes_at + (first + row) * width;
         let anchor = &anchors[(table[lists_at + first + row] as usize - first_list) * dimensions..][..dimensions];
-        let scale = if is_scaled != 0 { from_half(table[code] & 0xffff) } else { R::ONE };
+        let scale = if args.form == 1 { from_half(table[code] & 0xffff) } else { R::ONE };
         let mut parts = [R::ZERO; LANES_OF_ROW];
         for k in 0..dimensions {
             let [bit, mask, levels_at] = [0, 1, 2].map(|word| table[3 * k + word]);
             let word = code + bit as usize / 32;
             let two = u64::from(table[word]) | u64::from(if bit % 32 == 0 { 0 } else { table[word + 1] }) << 32;
             let level = levels_at as usize + ((two >> (bit % 32)) as u32 & mask) as usize;
-            let value = scale * (lows[k] + spreads[k] * levels[level]);
-            if args.split != 0 {
+            let value = match args.form {
+                2 => R::from_f64(f64::from(f32::from_bits(table[code + k]))),
+                3 => from_half(table[code + k / 2] >> (k % 2 * 16) & 0xffff),
+                _ => scale * (lows[k] + spreads[k] * levels[level]),
+            };
+            if stride != 0 {
                 let leading = leading_eleven_bits(value);
-                let row = &mut residuals[3 * row * dimensions..][..3 * dimensions];
+                let row = &mut residuals[row * stride..][..3 * dimensions];
                 [row[k], row[dimensions + k], row[2 * dimensions + k]] = [leading, value - leading, leading];
             } else {
                 residuals[row * dimensions + k] = value;

@@ -9,6 +9,12 @@ use leastwise::kernels::{StaticKernel, search};
 const ABSENT: f64 = 3e38;
 const NOBODY: u32 = u32::MAX;
 
+/// Forms of codes that `decode` knows.
+const LEVELS: u32 = 0;
+const SCALED: u32 = 1;
+const SINGLES: u32 = 2;
+const HALVES: u32 = 3;
+
 /// Dimensions, fewer where there are many rows: these fit into small buffers, and some numbers beside each row, too.
 fn dimensions(rows: usize, random: &mut Random) -> usize {
     let any = [1, 2, 3, 16, 37, 131][random.below(6) as usize];
@@ -111,14 +117,16 @@ fn single(x: f64) -> f64 {
 /// Rows of queries as leading bits, these again, and what is left; zeros of either sign and tiny numbers among them.
 pub fn split(size: usize, random: &mut Random) -> Vec<Case> {
     let dimensions = dimensions(3 * size, random);
-    let mut case = Case::new(StaticKernel::SearchSplit, format!("dimension {dimensions}"));
+    let stride = 3 * dimensions + random.below(4) as usize;
+    let mut case = Case::new(StaticKernel::SearchSplit, format!("dimension {dimensions}, stride {stride}"));
     let edges = [0.0, -0.0, 1e-30, -1e30, 2047.0, 2049.0, -1.0 / 3.0];
     let values = random.vector(size * dimensions).into_iter().enumerate();
     let queries: Vec<f64> = values.map(|(place, x)| single(*edges.get(place % 11).unwrap_or(&x))).collect();
-    case.dispatch((size * dimensions) as u32, search::Split { queries: size as u32, dimensions: dimensions as u32 });
-    case.poisoned(search::Split::ROWS, 3 * size * dimensions + 3);
+    let args = search::Split { queries: size as u32, dimensions: dimensions as u32, stride: stride as u32 };
+    case.dispatch((size * dimensions) as u32, args);
+    case.poisoned(search::Split::ROWS, size * stride + 3);
     for (place, x) in queries.iter().enumerate() {
-        let begin = place / dimensions * 3 * dimensions + place % dimensions;
+        let begin = place / dimensions * stride + place % dimensions;
         for (part, value) in [leading(*x), leading(*x), x - leading(*x)].into_iter().enumerate() {
             case.expect(search::Split::ROWS, begin + part * dimensions, value);
         }
@@ -175,11 +183,19 @@ pub fn finish(size: usize, random: &mut Random) -> Vec<Case> {
     [100, 60, 4].map(case).into()
 }
 
-/// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale; split, where what is decoded is exact.
+/// Fields of any width up to 12 bits anywhere in rows, which overlap; with and without a scale; numbers of either precision; split, where what is
+/// decoded is exact.
 pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
-    let case = |(is_scaled, splits): (bool, bool)| {
-        let dimensions = dimensions(if splits { 3 * size } else { size }, random);
-        let (width, lists, first_list) = (1 + random.below(9) as usize, 1 + random.below(30) as usize, random.below(50));
+    let case = |(form, splits): (u32, bool)| {
+        let dimensions = dimensions(if splits { 4 * size } else { size }, random);
+        let stride = if splits { 3 * dimensions + random.below(4) as usize } else { 0 };
+        let beyond = random.below(if form >= SINGLES { 3 } else { 9 }) as usize;
+        let width = match form {
+            SINGLES => dimensions + beyond,
+            HALVES => dimensions.div_ceil(2) + beyond,
+            _ => 1 + beyond,
+        };
+        let (lists, first_list) = (1 + random.below(30) as usize, random.below(50));
         let before = random.below(20) as usize;
         let all = before + size + random.below(5) as usize;
         // Levels of every width, one table after the other.
@@ -206,12 +222,18 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
             // A scale is any number of half precision.
             let begin = table.len();
             table.extend((0..width).map(|_| random.below(u32::MAX)));
-            table[begin] = table[begin] & 0xffff_0000 | random.below(0x7c00);
+            if form == SCALED {
+                table[begin] = table[begin] & 0xffff_0000 | random.below(0x7c00);
+            } else if form == SINGLES {
+                table[begin..].iter_mut().for_each(|word| *word = (random.within(-2.0, 2.0) as f32).to_bits());
+            } else if form == HALVES {
+                table[begin..].iter_mut().for_each(|word| *word &= 0xbbff_bbff);
+            }
         }
         table.push(POISONED_WORD);
         let anchors = random.vector(lists * dimensions);
         let name = format!(
-            "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, scaled {is_scaled}, split {splits}"
+            "dimension {dimensions}, {width} words, {lists} lists from {first_list} on, {before} of {all} before, form {form}, split {splits}"
         );
         let mut case = Case::new(StaticKernel::SearchDecode, name);
         case.bound = bound_of_sum(dimensions);
@@ -223,27 +245,36 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
             lists: lists_at as u32,
             codes: codes_at as u32,
             code_words: width as u32,
-            scaled: is_scaled.into(),
-            split: splits.into(),
+            form,
+            split_stride: stride as u32,
         };
         case.dispatch((size * 16) as u32, args);
-        let parts = if splits { 3 } else { 1 };
-        case.poisoned(search::Decode::RESIDUALS, parts * size * dimensions + 3);
+        case.poisoned(search::Decode::RESIDUALS, size * if splits { stride } else { dimensions } + 3);
         case.poisoned(search::Decode::CONSTANTS, size + 3);
         for i in 0..size {
             let code = &table[codes_at + (before + i) * width..][..width + 1];
             let anchor = row(&anchors, (table[lists_at + before + i] - first_list) as usize, dimensions);
-            let scale = if is_scaled { half(code[0] & 0xffff) } else { 1.0 };
+            let scale = if form == SCALED { half(code[0] & 0xffff) } else { 1.0 };
             let mut constant = Value::default();
             for k in 0..dimensions {
                 let [bit, mask, begin] = [0, 1, 2].map(|word| table[3 * k + word]);
                 let number = (0..12).map(|i| code[((bit + i) / 32) as usize] >> ((bit + i) % 32) & 1).rev().fold(0, |n, bit| 2 * n + bit);
                 let level = levels[(begin + (number & mask)) as usize];
-                let value = Value::from(scale) * (Value::from(lows[k]) + Value::from(spreads[k] * level));
+                let exact = match form {
+                    SINGLES => f64::from(f32::from_bits(code[k])),
+                    HALVES => {
+                        let bits = code[k / 2] >> (k % 2 * 16) & 0xffff;
+                        half(bits & 0x7fff) * if bits & 0x8000 == 0 { 1.0 } else { -1.0 }
+                    }
+                    _ => spreads[k] * level,
+                };
+                let value = match form {
+                    SINGLES | HALVES => Value::from(exact),
+                    _ => Value::from(scale) * (Value::from(lows[k]) + Value::from(exact)),
+                };
                 if splits {
-                    let exact = spreads[k] * level;
                     for (part, value) in [leading(exact), exact - leading(exact), leading(exact)].into_iter().enumerate() {
-                        case.expect(search::Decode::RESIDUALS, (3 * i + part) * dimensions + k, value);
+                        case.expect(search::Decode::RESIDUALS, i * stride + part * dimensions + k, value);
                     }
                 } else {
                     case.expect(search::Decode::RESIDUALS, i * dimensions + k, value);
@@ -257,7 +288,7 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
         case.indices(table);
         case
     };
-    [(false, false), (true, false), (false, true)].map(case).into()
+    [(LEVELS, false), (SCALED, false), (LEVELS, true), (SINGLES, false), (SINGLES, true), (HALVES, false), (HALVES, true)].map(case).into()
 }
 
 /// A number of half precision that is not negative.

@@ -21,7 +21,7 @@ export const bench: Command = {
   positionals: ["VECTORS"],
   options: {
     queries: { value: "FILE", help: `vectors to ask for; the last ${HELD_OUT} of VECTORS (a tenth, of few), left out of the index, unless given` },
-    code: { value: "CODE", multiple: true, help: "bits, int8, int4 or none; may be given several times" },
+    code: { value: "CODE", multiple: true, help: "bits, int8, int4, f32, f16 or none; may be given several times" },
     ratio: { value: "R", multiple: true, help: "code bits, made for this size over that in f32; may be given several times" },
     k: { short: "k", value: "K", help: "recall is that of the K nearest; 10 unless given" },
     probes: { value: "P", help: "clusters that are looked into; all up to 256 and an eighth of those beyond,\nunless given" },

@@ -7,7 +7,7 @@ import { compressBits } from "../bits.js";
 import { Progress } from "../progress.js";
 import { counted, percent, size, time } from "../text.js";
 
-export const CODES = ["none", "int8", "int4", "bits"] as const;
+export const CODES = ["none", "int8", "int4", "bits", "f32", "f16"] as const;
 export const METRICS = ["l2", "cosine", "dot"] as const;
 
 /** Option of all commands that make an index. */
@@ -63,7 +63,7 @@ export const compress: Command = {
   summary: "make a searchable index of a file of vectors",
   positionals: ["VECTORS", "INDEX"],
   options: {
-    code: { value: "CODE", help: "bits (the default), int8, int4 or none" },
+    code: { value: "CODE", help: "bits (the default), int8, int4, f32, f16 or none" },
     bits: { value: "B", help: "bits a component, on average (code bits)" },
     ratio: { value: "R", help: "size of the index over that of the vectors in f32, such as 0.125 (code bits)" },
     metric: { ...METRIC, help: `${METRIC.help}; hamming for vectors of bits, packed in uint8` },

@@ -36,11 +36,12 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// For so many queries and neighbours, within what a device and its buffers can hold.
-    pub fn new(image: &Image, queries: usize, k: usize, width: usize) -> Self {
+    /// For so many queries and neighbours, within what a device and its buffers can hold; batches are of equal size, but for the last.
+    pub fn new(image: &Image, all: usize, k: usize, width: usize) -> Self {
         let most = (image.limits.binding_bytes.min(image.limits.buffer_bytes) / 4).min(1 << 30) as usize;
         let distances = DISTANCES.min(most);
-        let queries = queries.min(QUERIES).min(most / width).min(most / image.lists).min(distances / 16).min(most / 4 / k).max(1);
+        let queries = QUERIES.min(all).min(most / width).min(most / image.lists).min(distances / 16).min(most / 4 / k).max(1);
+        let queries = all.div_ceil(all.div_ceil(queries).max(1)).max(1);
         let largest = image.parts.iter().map(|part| part.count).max().unwrap_or(1) as usize;
         let vectors = (distances / queries).min(DECODED.min(most) / width).min(most / 2).clamp(1, largest);
         // Whole tiles, where there are several.
@@ -48,11 +49,11 @@ impl Shape {
         Self { queries: queries as u32, vectors: vectors as u32, k: k as u32, width: width as u32 }
     }
 
-    /// The product of split queries with split vectors.
-    fn product(self) -> Form {
+    /// The product of split queries with split vectors of so many components.
+    fn product(self, dim: usize) -> Form {
         let Self { queries, vectors, width, .. } = self;
         let [left, right] = [(width, 1), (1, width)].map(|(rows, columns)| Strided { offset: 0, batch: 0, rows, columns });
-        Form { batch: 1, rows: queries, depth: width, columns: vectors, left, right, after: After::Nothing, coarse: true }
+        Form { batch: 1, rows: queries, depth: PARTS * dim as u32, columns: vectors, left, right, after: After::Nothing, coarse: true }
     }
 }
 
@@ -81,9 +82,10 @@ impl Scratch {
     /// [`Error::Device`] where there is no room.
     pub fn new(device: &mut Device, image: &Image, wanted: &Wanted, spare: Option<Self>) -> Result<Self, Error> {
         let shaped = |width| Shape::new(image, wanted.queries.len() / image.dim, wanted.k.min(image.count), width);
-        let by_library = shaped(PARTS as usize * image.dim);
-        let is_worth = wanted.probes * TILE * GAIN >= image.lists && device.multiplies();
-        let splits = is_worth && device.prepare_product(&by_library.product())?;
+        // Rows of a library begin at multiples of 16 bytes.
+        let by_library = shaped((PARTS as usize * image.dim).next_multiple_of(4));
+        let is_worth = wanted.probes * TILE.min(by_library.queries as usize) * GAIN >= image.lists && device.multiplies();
+        let splits = is_worth && device.prepare_product(&by_library.product(image.dim))?;
         let shape = if splits { by_library } else { shaped(image.dim) };
         if let Some(spare) = spare {
             if spare.shape == shape {
@@ -175,7 +177,7 @@ impl Scratch {
             ));
         }
         if let Some(rows) = self.split {
-            let split = search::Split { queries: count, dimensions: dim };
+            let split = search::Split { queries: count, dimensions: dim, stride: self.shape.width };
             commands.push(image.over(split, count * dim, search::SplitBindings { queries: self.turned, rows }));
         }
         commands
@@ -195,8 +197,8 @@ impl Scratch {
                 lists: part.lists_at,
                 codes: part.codes_at,
                 code_words: image.row_words,
-                scaled: image.is_scaled.into(),
-                split: self.split.is_some().into(),
+                form: image.form as u32,
+                split_stride: if self.split.is_some() { self.shape.width } else { 0 },
             },
             vectors * LANES_OF_ROW,
             search::DecodeBindings {
@@ -248,7 +250,7 @@ impl Scratch {
             )];
         };
         // Of whole blocks, whose last rows and columns may be of others: one form is prepared.
-        let product = Multiply { form: self.shape.product(), left, right: residuals, out: results, bias: None };
+        let product = Multiply { form: self.shape.product(image.dim), left, right: residuals, out: results, bias: None };
         let finish = image.over(
             search::Finish { queries, vectors, stride, lists, list_of },
             queries * vectors,

@@ -2,6 +2,7 @@
 
 use super::super::Index;
 use crate::buffers::Buffers;
+use crate::code::Form;
 use leastwise_device::{BufferId, Command, Device, Limits, Recording, Slice, StaticKernels};
 use leastwise_error::Error;
 use leastwise_kernels::search;
@@ -55,7 +56,7 @@ pub struct Image {
     pub(super) numbers: Slice,
     pub(super) parts: Vec<Part>,
     pub(super) row_words: u32,
-    pub(super) is_scaled: bool,
+    pub(super) form: Form,
     /// Of the vectors as they stand.
     pub(super) ids: Vec<u32>,
     buffers: Vec<BufferId>,
@@ -144,7 +145,7 @@ impl Image {
             numbers: buffers.real(numbers as u32, "model of an index")?,
             parts,
             row_words: row_words as u32,
-            is_scaled: fields.is_scaled,
+            form: fields.form,
             ids: index.lists().slots().iter().map(|&slot| index.stored.ids.get(slot as usize)).collect(),
             buffers: buffers.keep(),
         })

@@ -131,6 +131,11 @@ impl Searching {
         }
     }
 
+    /// The queries.
+    pub fn queries(&self) -> &[f32] {
+        &self.queries
+    }
+
     /// Ends it, and gives back what others may go on with.
     pub fn end(self) -> (Arc<Image>, Scratch) {
         (self.image, self.scratch)

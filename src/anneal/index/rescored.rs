@@ -1,0 +1,91 @@
+//! Hits of a device in order of their exact distances, of codes that keep numbers as they are.
+//!
+//! A device takes distances from products, ‖q‖² − 2⟨q, x⟩ + ‖x‖², whose rounding is that of the squared lengths: among vectors that are much nearer to each other
+//! than to the origin it changes the order. So a few more than k are found there, and ranked here by ‖q − x‖².
+
+use super::Index;
+use super::fetched::Codes;
+use super::nearest::Nearest;
+use super::search::Hits;
+use super::sketch::Rescore;
+use crate::index::device::MOST_K;
+use leastwise_cpu::block::Instructions;
+use leastwise_cpu::threads;
+use leastwise_error::Error;
+use std::ops::Range;
+
+/// Neighbours that a device finds beyond those that are wanted.
+const SPARE: usize = 16;
+
+/// Queries of a task.
+const TASK: usize = 64;
+
+impl Index {
+    /// Neighbours that a device is to find for k, some more where it [does not rank them exactly](Self::rescore).
+    pub fn found_for(&self, k: usize) -> usize {
+        if self.is_rescored() { (k + SPARE).min(MOST_K).max(k) } else { k }
+    }
+
+    /// True if hits of devices are to be [rescored](Self::rescore).
+    pub fn is_rescored(&self) -> bool {
+        self.code().is_whole()
+    }
+
+    /// The `k` nearest of what was found for some of the queries, as a search on the CPU ranks them. What was removed since is left out.
+    pub fn rescore(&self, queries: &[f32], found: &Hits, some: Range<usize>, k: usize) -> Result<Hits, Error> {
+        let dim = self.stored.dim;
+        let mut hits = Hits::none(some.len(), k)?;
+        let turned = self.turn_queries(&queries[some.start * dim..some.end * dim]);
+        let rows = found.ids[some.start * found.k..some.end * found.k].chunks(TASK * found.k);
+        let tasks: Vec<_> = turned.chunks(TASK * dim).zip(rows).collect();
+        let nearest = threads::map(tasks, some.len() * found.k * dim, |(queries, rows)| {
+            let of_each = queries.chunks_exact(dim).zip(rows.chunks_exact(found.k));
+            of_each
+                .map(|(query, ids)| {
+                    let mut slots: Vec<u32> = ids.iter().filter_map(|&id| self.stored.ids.find(id)).map(|slot| slot as u32).collect();
+                    slots.sort_unstable();
+                    let mut nearest = Nearest::new(k.min(slots.len()));
+                    Instructions::best().run(Rescore { index: self, codes: Codes::Here, query, slots: &slots, nearest: &mut nearest });
+                    nearest
+                })
+                .collect::<Vec<_>>()
+        });
+        for (query, nearest) in nearest.into_iter().flatten().enumerate() {
+            hits.put(query, nearest, self.scale(), &self.stored.ids);
+        }
+        Ok(hits)
+    }
+}
+
+/// Hits of a device that are being rescored, in slices of time.
+pub struct Rescoring {
+    found: Hits,
+    hits: Hits,
+}
+
+impl Rescoring {
+    /// Of what was found, to k of each.
+    pub fn new(found: Hits, k: usize) -> Self {
+        let hits = Hits::empty(k, found.by.clone());
+        Self { found, hits }
+    }
+
+    /// Goes on until the time is up; the hits once all queries are done.
+    pub fn advance(&mut self, index: &Index, queries: &[f32], is_late: impl Fn() -> bool) -> Result<Option<Hits>, Error> {
+        let (k, count) = (self.hits.k, queries.len() / index.dim());
+        loop {
+            let done = self.hits.ids.len() / k;
+            if done >= count {
+                let empty = Hits::empty(k, self.hits.by.clone());
+                return Ok(Some(std::mem::replace(&mut self.hits, empty)));
+            }
+            let some = done..count.min(done + TASK * threads::count());
+            let ranked = index.rescore(queries, &self.found, some, k)?;
+            self.hits.ids.extend(ranked.ids);
+            self.hits.distances.extend(ranked.distances);
+            if is_late() && self.hits.ids.len() / k < count {
+                return Ok(None);
+            }
+        }
+    }
+}
