@@ -1,6 +1,6 @@
 // Codes become residuals r′, row by row, and what of a squared distance does not depend on the query: 2a·r′ + κ‖r′‖², a the anchor of the
-// vector's list. A coordinate is low + spread·level, where a level is looked up by a few bits of the row, or a number of the row. Sixteen
-// lanes have a row.
+// vector's list. A coordinate is low + spread·level, where a level is looked up by a few bits of the row, or low + a number of the row.
+// Sixteen lanes have a row.
 //
 // Where a library multiplies them, a row is its leading bits, what is left, and its leading bits again (`split` says why).
 //
@@ -75,14 +75,15 @@ fn main(
             scale = from_half(table[code] & 0xffffu);
         }
         for (var k = lane % lanes_of_row; k < dimensions; k += lanes_of_row) {
+            let low = numbers[1u + dimensions + k];
             var value: real;
             if (params.args.form == 2u) {
-                value = real(bitcast<f32>(table[code + k]));
+                value = low + real(bitcast<f32>(table[code + k]));
             } else if (params.args.form == 3u) {
-                value = from_half(bits_at(code, 16u * k) & 0xffffu);
+                value = low + from_half(bits_at(code, 16u * k) & 0xffffu);
             } else {
                 let level = table[3u * k + 2u] + (bits_at(code, table[3u * k]) & table[3u * k + 1u]);
-                value = scale * (numbers[1u + dimensions + k] + numbers[1u + k] * numbers[1u + 2u * dimensions + level]);
+                value = scale * (low + numbers[1u + k] * numbers[1u + 2u * dimensions + level]);
             }
             if (params.args.split_stride != 0u) {
                 let leading = leading_eleven_bits(value);

@@ -52,6 +52,7 @@ impl Whole {
     }
 
     /// Numbers of a residual, little-endian.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
     pub fn encode(self, residual: &[f32], row: &mut [u8]) {
         match self.precision {
             Precision::Single => {
@@ -64,7 +65,9 @@ impl Whole {
     }
 
     /// Numbers of padded rows, by coordinates.
-    #[inline(always)]
+    // In WebAssembly, which has one set of instructions, it is not copied to whoever decodes.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub fn decode(self, rows: &[u8], columns: &mut [f32]) {
         let (stride, count) = (self.row_bytes() + PADDING, columns.len() / self.dim);
         for (place, row) in rows.chunks_exact(stride).enumerate() {

@@ -1,7 +1,7 @@
 //! Hits of a device in order of their exact distances, of codes that keep numbers as they are.
 //!
-//! A device takes distances from products, ‖q‖² − 2⟨q, x⟩ + ‖x‖², whose rounding is that of the squared lengths: among vectors that are much nearer to each other
-//! than to the origin it changes the order. So a few more than k are found there, and ranked here by ‖q − x‖².
+//! A device takes distances from products, ‖q‖² − 2⟨q, x⟩ + ‖x‖², seen from the vectors' mean. Their rounding is that of the squared lengths, which among vectors that
+//! are much nearer to each other than to the mean changes the order. So a few more than k are found there, and ranked here by ‖q − x‖².
 
 use super::Index;
 use super::fetched::Codes;
@@ -20,6 +20,9 @@ const SPARE: usize = 16;
 /// Queries of a task.
 const TASK: usize = 64;
 
+/// Vectors whose mean is taken for that of all.
+const MEAN_OF: usize = 1024;
+
 impl Index {
     /// Neighbours that a device is to find for k, some more where it [does not rank them exactly](Self::rescore).
     pub fn found_for(&self, k: usize) -> usize {
@@ -31,7 +34,28 @@ impl Index {
         self.code().is_whole()
     }
 
+    /// Mean of what some vectors are beside their anchors, by which a device [shifts](super::device::Image) numbers that are kept as they are; zeros for other codes.
+    pub(super) fn shift(&self) -> Vec<f32> {
+        let (dim, count) = (self.stored.dim, self.count());
+        let mut mean = vec![0.0; dim];
+        // With several anchors it is they that residuals are centred by, and by which lists are chosen.
+        if !self.is_rescored() || self.clusters() > 1 || count == 0 {
+            return mean;
+        }
+        let stride = count.div_ceil(MEAN_OF);
+        let (mut row, mut values) = (Vec::new(), vec![0.0; dim]);
+        for slot in (0..count).step_by(stride) {
+            self.padded_rows(&[slot as u32], &mut row);
+            self.stored.coder.decode(&row, &mut values);
+            mean.iter_mut().zip(&values).for_each(|(mean, value)| *mean += value);
+        }
+        let some = count.div_ceil(stride) as f32;
+        mean.iter_mut().for_each(|mean| *mean /= some);
+        mean
+    }
+
     /// The `k` nearest of what was found for some of the queries, as a search on the CPU ranks them. What was removed since is left out.
+    #[inline(never)]
     pub fn rescore(&self, queries: &[f32], found: &Hits, some: Range<usize>, k: usize) -> Result<Hits, Error> {
         let dim = self.stored.dim;
         let mut hits = Hits::none(some.len(), k)?;
@@ -71,6 +95,7 @@ impl Rescoring {
     }
 
     /// Goes on until the time is up; the hits once all queries are done.
+    #[inline(never)]
     pub fn advance(&mut self, index: &Index, queries: &[f32], is_late: impl Fn() -> bool) -> Result<Option<Hits>, Error> {
         let (k, count) = (self.hits.k, queries.len() / index.dim());
         loop {

@@ -129,8 +129,8 @@ pub fn decode<R: Real>(work: &Workgroups, args: kernels::search::Decode, binding
             let two = u64::from(table[word]) | u64::from(if bit % 32 == 0 { 0 } else { table[word + 1] }) << 32;
             let level = levels_at as usize + ((two >> (bit % 32)) as u32 & mask) as usize;
             let value = match args.form {
-                2 => R::from_f64(f64::from(f32::from_bits(table[code + k]))),
-                3 => from_half(table[code + k / 2] >> (k % 2 * 16) & 0xffff),
+                2 => lows[k] + R::from_f64(f64::from(f32::from_bits(table[code + k]))),
+                3 => lows[k] + from_half(table[code + k / 2] >> (k % 2 * 16) & 0xffff),
                 _ => scale * (lows[k] + spreads[k] * levels[level]),
             };
             if stride != 0 {

@@ -269,7 +269,7 @@ pub fn decode(size: usize, random: &mut Random) -> Vec<Case> {
                     _ => spreads[k] * level,
                 };
                 let value = match form {
-                    SINGLES | HALVES => Value::from(exact),
+                    SINGLES | HALVES => Value::from(lows[k]) + Value::from(exact),
                     _ => Value::from(scale) * (Value::from(lows[k]) + Value::from(exact)),
                 };
                 if splits {

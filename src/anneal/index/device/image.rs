@@ -47,9 +47,10 @@ pub struct Image {
     pub(super) dim: usize,
     pub(super) lists: usize,
     pub(super) count: usize,
-    /// Units, and the anchors' mean in them.
+    /// Units, and in them the anchors' mean and what numbers that are kept as they are have in common beside it.
     pub(super) scale: f32,
     pub(super) centre: Vec<f32>,
+    pub(super) shift: Vec<f32>,
     pub(super) rotation: Vec<Turned>,
     pub(super) anchors: Vec<Anchors>,
     /// κ, spreads, lows and levels.
@@ -140,6 +141,7 @@ impl Image {
             count: index.count(),
             scale: index.scale(),
             centre: centre.iter().map(|value| *value as f32).collect(),
+            shift: index.shift(),
             rotation,
             anchors,
             numbers: buffers.real(numbers as u32, "model of an index")?,
@@ -179,7 +181,8 @@ impl Image {
         for (turned, (_, columns)) in self.rotation.iter().zip(coder.rotation_blocks()) {
             upload_reals(turned.matrix, turned.begin, columns.iter().copied(), &mut commands);
         }
-        let numbers = [coder.shrink()].into_iter().chain(fields.spreads).chain(fields.lows).chain(fields.levels);
+        let lows = fields.lows.iter().zip(&self.shift).map(|(low, shift)| low - shift);
+        let numbers = [coder.shrink()].into_iter().chain(fields.spreads).chain(lows).chain(fields.levels);
         upload_reals(self.numbers, 0, numbers, &mut commands);
         for part in &self.parts {
             let data = fields.places.concat();

@@ -109,11 +109,13 @@ impl Searching {
         self.first..count.min(self.first + self.scratch.shape.queries as usize)
     }
 
-    /// In units, from the anchors' mean.
+    /// In units, as seen from the anchors' mean and what numbers have in common.
     fn prepared(&self, batch: std::ops::Range<usize>) -> Vec<f32> {
         let (dim, scale) = (self.image.dim, self.image.scale.recip());
         let values = self.queries[batch.start * dim..batch.end * dim].iter().enumerate();
-        values.map(|(place, value)| Index::in_units(*value, scale) - self.image.centre[place % dim]).collect()
+        values
+            .map(|(place, value)| Index::in_units(*value, scale) - self.image.centre[place % dim] - self.image.shift[place % dim])
+            .collect()
     }
 
     /// Adds the hits of a batch.
