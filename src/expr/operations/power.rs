@@ -79,6 +79,13 @@ impl BinaryOperation for Pow {
         let lowered = graph.sub(b, one);
         let power = graph.binary(Binary::Pow, a, lowered);
         let slope = graph.mul(b, power);
+        if graph.has_limits {
+            // By log 1 at 0, where the slope is 0 unless y is infinite.
+            let base = graph.select(at_zero, one, a);
+            let logarithm = graph.unary(Unary::Log, base);
+            let of_exponent = graph.mul(y, logarithm);
+            return [Some(Slope::Factor(slope)), Some(Slope::Factor(of_exponent))];
+        }
         let of_base = graph.select(infinite, zero, slope);
         let logarithm = graph.unary(Unary::Log, a);
         let slope = graph.mul(y, logarithm);
