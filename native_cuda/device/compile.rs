@@ -200,6 +200,26 @@ impl Kernels {
         }
     }
 
+    /// Loads CUDA C++ that is no kernel of a recording: a module, and its functions. Whoever asks for it unloads it.
+    pub fn load_text<const N: usize>(&self, text: &str, entries: [&CStr; N]) -> Result<(sys::CUmodule, [sys::CUfunction; N]), DeviceError> {
+        let refused = |message: String| DeviceError::Kernel { kernel: entries[0].to_string_lossy().into_owned(), message };
+        let options = self.compiler.options(false, false);
+        let source = format!("// {}\n{text}", options.join(" "));
+        let cached = self.compiler.cached(&source);
+        let kept = cached.is_some();
+        let image = cached.map_or_else(|| self.compiler.made(&source, &options), Ok).map_err(refused)?;
+        let (module, _) = match module(&image, entries[0]) {
+            Err(_) if kept => module(&self.compiler.made(&source, &options).map_err(refused)?, entries[0]).map_err(refused)?,
+            other => other.map_err(refused)?,
+        };
+        let mut functions = [std::ptr::null_mut(); N];
+        for (function, entry) in functions.iter_mut().zip(entries) {
+            // SAFETY: the module was just loaded.
+            *function = unsafe { result::module::get_function(module, entry.to_owned()) }.map_err(super::failed)?;
+        }
+        Ok((module, functions))
+    }
+
     /// Leaves out what is not compiled yet. A process that ends must have no thread in NVRTC.
     pub fn abandon(&mut self) {
         self.compiling.drain(..).for_each(|compiling| compiling.jobs.abandon());

@@ -107,6 +107,7 @@ impl CudaDevice {
             return Ok(());
         };
         if self.graphs.known.get(&key).is_some_and(|runs| runs[known].graph.is_none()) {
+            self.settle()?;
             let graph = self.capture(commands, bodies)?;
             if let Some(run) = self.graphs.known.get_mut(&key).and_then(|runs| runs.get_mut(known)) {
                 run.graph = graph;

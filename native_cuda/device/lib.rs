@@ -12,6 +12,7 @@
 //! * `glances`: a few elements at a time, which nothing waits for.
 //! * `staging`: what is uploaded, on its way.
 //! * `waits`: waits for the GPU, each of which ends.
+//! * `ranks`: exchanges with other ranks, and `nccl`, by which GPUs have them.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
 //!
@@ -31,15 +32,18 @@ mod background;
 mod compile;
 mod glances;
 mod graphs;
+mod nccl;
 mod open;
 mod play;
 mod products;
+mod ranks;
 mod staging;
 mod tensor;
 mod waits;
 
 pub use compile::written;
 pub use glances::Glance;
+pub use nccl::{NcclCommunicator, WorldId, nccl_version};
 pub use open::{Found, Gpu, found};
 pub use play::Play;
 
@@ -87,6 +91,8 @@ pub struct CudaDevice {
     counters: Counters,
     /// From the first product on.
     products: Option<products::Products>,
+    /// Where it is one of several ranks.
+    ranks: Option<ranks::Ranked>,
 }
 
 impl CudaDevice {
@@ -152,6 +158,7 @@ impl CudaDevice {
     pub fn free(&mut self, buffer: BufferId) {
         let Some(storage) = self.buffers.remove(&buffer) else { return };
         self.graphs.forget(buffer);
+        self.forget_exchanges(buffer);
         let _apart = graphs::between_captures();
         // SAFETY: the memory came from this stream's pool, and what was enqueued before may still use it: the stream keeps order.
         // Where the context is lost there is nothing left to free.
@@ -171,6 +178,7 @@ impl CudaDevice {
         self.bind()?;
         let named = recording.kernels();
         self.counters.kernels_created += self.kernels.begin(&named);
+        self.settle()?;
         let _apart = graphs::between_captures();
         self.kernels.compiling(&named)
     }
@@ -232,10 +240,15 @@ impl Inventory for CudaDevice {
     fn multiplies(&self) -> bool {
         self.products.is_some()
     }
+
+    fn is_ranked(&self) -> bool {
+        self.ranks.is_some()
+    }
 }
 
 impl Drop for CudaDevice {
     fn drop(&mut self) {
+        self.leave_ranks();
         let all: Vec<BufferId> = self.buffers.keys().copied().collect();
         all.into_iter().for_each(|buffer| self.free(buffer));
         self.kernels.abandon();

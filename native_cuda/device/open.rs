@@ -176,6 +176,7 @@ impl CudaDevice {
             paces: Default::default(),
             counters: Counters::default(),
             products: None,
+            ranks: None,
         })
     }
 }

@@ -4,6 +4,7 @@
 //! `Repeat` is played in chunks of bodies whose sizes `super::pace` finds, as on other GPUs.
 
 use super::products::Places;
+use super::ranks::{self, Ranked};
 use super::{CudaDevice, failed, graphs, waits};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_base::clock::now_ms;
@@ -70,7 +71,7 @@ impl Landing {
     }
 
     /// Pinned memory of at least so many bytes, whose contents are not kept.
-    fn reals(&mut self, bytes: usize) -> Result<*mut c_void, DriverError> {
+    pub fn reals(&mut self, bytes: usize) -> Result<*mut c_void, DriverError> {
         if bytes > self.bytes {
             // SAFETY: the old memory is not used by anything enqueued: readbacks are waited for.
             unsafe {
@@ -145,7 +146,8 @@ impl CudaDevice {
         while let Some(command) = rest.first() {
             let run = self.run_of(rest)?;
             match command {
-                Command::Repeat { body, max, .. } => self.run_bodies(body, *max)?,
+                Command::Repeat { body, max, until } => self.play_rounds(body, *max, self.place(until.0, until.1, 1)?.0)?,
+                Command::Collective(collective) => self.exchange_alone(collective)?,
                 Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
                     self.upload_command(command)?
                 }
@@ -171,6 +173,7 @@ impl CudaDevice {
                     self.upload_command(command)?
                 }
                 Command::Read { slice } => play.read = self.read(*slice)?,
+                Command::Collective(collective) => self.exchange_alone(collective)?,
                 _ => {}
             }
             play.next += run.max(1);
@@ -204,6 +207,26 @@ impl CudaDevice {
         }
     }
 
+    /// Enqueues rounds of a `Repeat` with this flag. Exchanges are no part of graphs.
+    fn play_rounds(&mut self, body: &[Command], rounds: u32, until: sys::CUdeviceptr) -> Result<(), DeviceError> {
+        if !ranks::has_exchanges(body) {
+            return self.run_bodies(body, rounds);
+        }
+        for _ in 0..rounds {
+            let mut rest = body;
+            while let Some(command) = rest.first() {
+                let run = self.run_of(rest)?;
+                match command {
+                    Command::Collective(collective) => self.exchange(collective, until)?,
+                    _ if run == 0 => return Err(unvalidated()),
+                    _ => {}
+                }
+                rest = &rest[run.max(1)..];
+            }
+        }
+        Ok(())
+    }
+
     /// Whether all is played that there is to play; `played` has the bodies.
     fn repeat(
         &mut self,
@@ -214,6 +237,8 @@ impl CudaDevice {
         deadline_ms: f64,
     ) -> Result<bool, DeviceError> {
         let (flag, _) = self.place(until.0, until.1, 1)?;
+        // Ranks enqueue the same exchanges, so nothing here may depend on a clock.
+        let is_ranked = ranks::has_exchanges(body);
         let key = RepeatPacing::signature(body);
         let mut pace = self.paces.get(&key).copied().unwrap_or_default();
         // Between two slices, somebody may have set it.
@@ -225,11 +250,13 @@ impl CudaDevice {
         let mut in_flight: VecDeque<Chunk> = VecDeque::new();
         while !is_over {
             // However short a slice is, it gets on.
-            let is_late = chunk > 0 && now_ms() > deadline_ms;
-            while !is_late && *played < max && (in_flight.is_empty() || in_flight.len() < pace.in_flight(*played).min(FLAGS)) {
-                let bodies = pace.chunk(*played, max - *played, body.len());
+            let is_late = chunk > 0 && !is_ranked && now_ms() > deadline_ms;
+            let abreast = |played: u32| if is_ranked { FLAGS } else { pace.in_flight(played).min(FLAGS) };
+            while !is_late && *played < max && (in_flight.is_empty() || in_flight.len() < abreast(*played)) {
+                let left = max - *played;
+                let bodies = if is_ranked { ranks::rounds(*played, left) } else { pace.chunk(*played, left, body.len()) };
                 let (begun_ms, before) = (now_ms(), self.counters.dispatches);
-                self.run_bodies(body, bodies)?;
+                self.play_rounds(body, bodies, flag)?;
                 self.counters.rounds += u64::from(bodies);
                 self.counters.round_dispatches += self.counters.dispatches - before;
                 *played += bodies;
@@ -280,7 +307,7 @@ impl CudaDevice {
     fn landed(&self, slot: usize) -> Result<bool, DeviceError> {
         // SAFETY: the event was recorded after the copy into this slot.
         unsafe {
-            waits::wait_for_event(self.landing.events[slot], "the flag of inner iterations")?;
+            waits::wait_for_event(self.landing.events[slot], "the flag of inner iterations", self.over_ranks())?;
             Ok(self.landing.flags.add(slot).cast::<u64>().read() != 0)
         }
     }
@@ -415,7 +442,7 @@ impl CudaDevice {
     /// Uploads what `to` makes of the elements, to a place that they fit.
     fn upload<T: Sync, U: Send>(&mut self, place: sys::CUdeviceptr, data: &[T], to: impl Fn(&T) -> U + Sync) -> Result<(), DeviceError> {
         // SAFETY: `place` checked that so many elements fit.
-        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to) }?;
+        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to, self.ranks.as_ref().and_then(Ranked::nccl)) }?;
         self.counters.bytes_uploaded += (data.len() * size_of::<U>()) as u64;
         Ok(())
     }
@@ -424,6 +451,7 @@ impl CudaDevice {
         let kind = self.storage(slice.buffer)?.kind;
         let (place, _) = self.place(slice.buffer, slice.offset, slice.len.into())?;
         let (len, each) = (slice.len as usize, self.element_bytes(kind) as usize);
+        self.settle()?;
         let landing = {
             let _apart = graphs::between_captures();
             self.landing.reals(len * each).map_err(failed)?
@@ -448,7 +476,7 @@ impl CudaDevice {
 }
 
 /// Validation lets nothing come here; a recording that was started on another device does.
-fn unvalidated() -> DeviceError {
+pub(super) fn unvalidated() -> DeviceError {
     DeviceError::Invalid("it was validated for another device".into())
 }
 

@@ -2,6 +2,7 @@
 //! error that says what was waited for. Commands that are enqueued without a readback are held to a few hundred, since the driver blocks
 //! without end where its queue is full.
 
+use super::nccl::NcclCommunicator;
 use super::{CudaDevice, failed};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_recording::DeviceError;
@@ -70,13 +71,38 @@ fn is_passed(queried: Result<(), DriverError>) -> Result<bool, DeviceError> {
     }
 }
 
-/// Waits for an event. One that was never recorded is not waited for.
+/// Waits for an event. One that was never recorded is not waited for. What waits for other ranks ends with their deadline.
 ///
 /// # Safety
 /// The event was made and not destroyed.
-pub(super) unsafe fn wait_for_event(event: sys::CUevent, what: &str) -> Result<(), DeviceError> {
+pub(super) unsafe fn wait_for_event(event: sys::CUevent, what: &str, ranks: Option<&NcclCommunicator>) -> Result<(), DeviceError> {
     // SAFETY: as the caller says.
-    wait(what, longest(), || is_passed(unsafe { result::event::query(event) }))
+    wait_with(what, longest(), ranks, || unsafe { result::event::query(event) })
+}
+
+/// Waits for all that was enqueued.
+pub(super) fn wait_for(stream: sys::CUstream, what: &str, ranks: Option<&NcclCommunicator>) -> Result<(), DeviceError> {
+    // SAFETY: the stream is alive.
+    wait_with(what, longest(), ranks, || unsafe { sys::cuStreamQuery(stream) }.result())
+}
+
+fn wait_with(
+    what: &str,
+    longest: Duration,
+    ranks: Option<&NcclCommunicator>,
+    query: impl Fn() -> Result<(), DriverError>,
+) -> Result<(), DeviceError> {
+    let begun = Instant::now();
+    // Ranks have their own deadline, which says more.
+    let longest = ranks.map_or(longest, |ranks| longest.max(ranks.deadline().saturating_add(longest)));
+    wait(what, longest, || {
+        let is_over = is_passed(query())?;
+        match ranks {
+            Some(ranks) if !is_over && begun.elapsed() >= GIVE_WAY => ranks.watch(begun, ranks.deadline())?,
+            _ => {}
+        }
+        Ok(is_over)
+    })
 }
 
 /// Events behind the launches of before, in turn.
@@ -118,7 +144,7 @@ impl CudaDevice {
         // SAFETY: the events live as long as the device.
         unsafe {
             result::event::record(event, self.stream.cu_stream()).map_err(failed)?;
-            wait_for_event(older, "the end of the steps that were enqueued")
+            wait_for_event(older, "the end of the steps that were enqueued", self.over_ranks())
         }
     }
 
@@ -132,7 +158,7 @@ impl CudaDevice {
     /// Waits for all that was enqueued.
     pub(super) fn wait_for_stream(&self, what: &str, longest: Duration) -> Result<(), DeviceError> {
         // SAFETY: the stream is alive.
-        wait(what, longest, || is_passed(unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result()))
+        wait_with(what, longest, self.over_ranks(), || unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result())
     }
 }
 

@@ -23,6 +23,22 @@ pub enum Fault {
         /// The deadline.
         seconds: u64,
     },
+    /// Not all ranks made a call in time, where nobody knows which did.
+    #[error("{call}: not all of the {size} ranks came within {seconds} s: is one hanging, gone, or on another way through the program?")]
+    Stalled {
+        /// Label of the call that was waited in.
+        call: &'static str,
+        /// Number of ranks.
+        size: u32,
+        /// The deadline.
+        seconds: u64,
+    },
+    /// The communicator failed.
+    #[error("ranks can't reach each other any more: {message}")]
+    Failed {
+        /// Its own words.
+        message: String,
+    },
     /// Ranks made different calls.
     #[error("rank {rank} called {called}, while rank 0 called {expected}: all ranks must run the same program")]
     Mismatch {

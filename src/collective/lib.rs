@@ -7,7 +7,7 @@
 //! Every call has a deadline and a [`Call`], what it is: its kind, its label and its length. Ranks that disagree about it, ranks
 //! that are gone and ranks that are late are a [`Fault`] on all others, and the communicator gives nothing else from then on.
 //!
-//! [`threads`] makes communicators for threads of one process.
+//! [`threads`] makes communicators for threads of one process; GPUs have one over NCCL (`native_cuda/device/nccl/`).
 //!
 //! ```
 //! use leastwise_collective::{Communicator, threads};
@@ -27,6 +27,7 @@ mod threads;
 pub use fault::Fault;
 pub use threads::threads;
 
+use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +105,8 @@ impl Traffic {
         })
     }
 
-    fn note(&mut self, kind: Kind, given: usize, received: usize) {
+    /// Counts a call.
+    pub fn note(&mut self, kind: Kind, given: usize, received: usize) {
         let count = &mut self.counts[kind as usize];
         *count = Count { calls: count.calls + 1, given: count.given + given as u64, received: count.received + received as u64 };
     }
@@ -113,8 +115,8 @@ impl Traffic {
 /// Bytes of all ranks, in the order of ranks.
 pub type Gathered = Arc<Vec<Vec<u8>>>;
 
-/// One rank's end of a group of ranks.
-pub trait Communicator: Send + Sync {
+/// One rank's end of a group of ranks. A device may know its type, and exchange numbers without the host then.
+pub trait Communicator: Any + Send + Sync {
     /// Number of this rank, from 0.
     fn rank(&self) -> u32;
 

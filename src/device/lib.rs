@@ -145,20 +145,22 @@ impl Device {
     /// Makes it one of several ranks, or a device alone again. Gives the communicator that it had.
     ///
     /// # Errors
-    /// [`Fault::Refused`] on backends that have no exchange of numbers: all but the CPU.
+    /// [`Fault::Refused`] on WebGPU, which has no exchange of numbers, and for a communicator of another GPU; on a GPU also what the
+    /// kernels of exchanges and memory for messages fail with.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn join(
         &mut self,
         communicator: Option<std::sync::Arc<dyn Communicator>>,
     ) -> Result<Option<std::sync::Arc<dyn Communicator>>, DeviceError> {
-        if let Self::Cpu(device) = self {
-            return Ok(device.join(communicator));
+        match self {
+            Self::Cpu(device) => Ok(device.join(communicator)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.join(communicator),
+            Self::Wgpu(_) if communicator.is_none() => Ok(None),
+            Self::Wgpu(_) => {
+                Err(Fault::Refused("ranks exchange numbers on backends \"cpu\" and \"cuda\", not on \"webgpu\"".into()).into())
+            }
         }
-        if communicator.is_none() {
-            return Ok(None);
-        }
-        let message = format!("ranks exchange numbers on backend \"cpu\" alone, not on \"{}\"", self.backend());
-        Err(Fault::Refused(message).into())
     }
 
     /// What users call it.

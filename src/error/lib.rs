@@ -147,7 +147,7 @@ impl Error {
                 DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
                 // Data of another rank are lost like a device, or were never asked for.
                 #[cfg(not(target_arch = "wasm32"))]
-                DeviceError::Ranks(Fault::Gone { .. } | Fault::Late { .. }) => "device-lost",
+                DeviceError::Ranks(Fault::Gone { .. } | Fault::Late { .. } | Fault::Stalled { .. } | Fault::Failed { .. }) => "device-lost",
                 #[cfg(not(target_arch = "wasm32"))]
                 DeviceError::Ranks(_) => "invalid-option",
             },
@@ -215,6 +215,8 @@ mod tests {
             (Error::StoppedSetUp("stop".into()), "stopped"),
             (Error::Busy, "busy"),
             (Fault::Gone { rank: 1, size: 2, panicked: true }.into(), "device-lost"),
+            (Fault::Stalled { call: "residual", size: 2, seconds: 30 }.into(), "device-lost"),
+            (Fault::Failed { message: "NCCL: remote error".into() }.into(), "device-lost"),
             (Fault::Differs { what: "terms", rank: 1 }.into(), "invalid-option"),
         ];
         let documented = documented();

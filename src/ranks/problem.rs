@@ -48,7 +48,7 @@ impl RankedProblem {
     /// A problem without tables and terms, of one of the ranks.
     ///
     /// # Errors
-    /// [`Fault::Refused`] on a device that can't be one of several ranks.
+    /// [`Fault::Refused`] on WebGPU, which can't be one of several ranks, and for a communicator over NCCL that another device made.
     pub fn new(mut device: Device, communicator: Arc<dyn Communicator>) -> Result<Self, Error> {
         device.join(Some(communicator.clone()))?;
         Ok(Self { device, registry: Registry::default(), communicator, declared: Declared::default(), local: None })
@@ -238,6 +238,8 @@ impl RankedProblem {
         // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
+        // Kernels of other backends and precisions have other bits.
+        of_options.add(format!("{} {:?}", self.device.backend(), self.device.precision()).as_bytes());
         self.communicator.agree("terms, data or options", of_options.0)?;
         let settings = supported(options)?.settings()?;
         self.divide()?;
@@ -274,6 +276,18 @@ impl RankedProblem {
                 received: after.received - before.received,
             },
         })
+    }
+
+    /// Frees the problem's memory on the device, and gives the device back, alone. No other rank is asked.
+    ///
+    /// # Errors
+    /// Those of [`Device::join`].
+    pub fn close(mut self) -> Result<Device, Error> {
+        if let Some(local) = &mut self.local {
+            local.problem.dispose(&mut self.device);
+        }
+        self.device.join(None)?;
+        Ok(self.device)
     }
 
     /// Tables and terms can be declared until they are divided among ranks.

@@ -4,6 +4,7 @@
 
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
+mod ranks;
 #[path = "../support/mod.rs"]
 mod support;
 mod tensors;

@@ -92,8 +92,8 @@ fn an_iteration_exchanges_sums_of_clusters_and_a_few_more_numbers() {
         for (outcome, given) in by_ranks(&points(count), &lloyd(), 2) {
             let iterations = outcome.iterations.len() as u64;
             let sums = 4 * 12 * (DIM as u64 + 1);
-            // Before it, f64: the mean, the variance, the scale, three numbers of partial sums, and counts of clusters after it.
-            let before = 8 * (DIM as u64 + 1 + 1 + 3 + 12);
+            // Before it, f64: the mean, the variance, the scale, four numbers of partial sums, and counts of clusters after it.
+            let before = 8 * (DIM as u64 + 1 + 1 + 4 + 12);
             let each = (given - before) as f64 / iterations as f64 - sums as f64;
             // Of the energy two, and one of the changed labels, a tile of at most 128 points each.
             assert!(each > 0.0 && each < 4.0 * count as f64 / 16.0, "{count} points: {each} bytes besides {sums}");

@@ -29,7 +29,11 @@ fn a_rank_that_dies_leaves_the_others_the_last_accepted_step() {
         let solved = problem.solve_with(&options(), |step| assert!(!(dies && step.index == 1), "rank 1 dies after its second step"));
         let fault = fault(solved.unwrap_err());
         assert!(matches!(problem.read(made.tables[0]), Err(Error::Device(DeviceError::Ranks(_)))));
-        (fault, problem.read_own(made.tables[0]).unwrap())
+        let own = problem.read_own(made.tables[0]).unwrap();
+        let mut device = problem.close().unwrap();
+        assert_eq!(device.counters().bytes_live, 0, "memory is left");
+        assert!(device.join(None).unwrap().is_none(), "the device is alone again");
+        (fault, own)
     });
     assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
     assert!(found[1].is_none());

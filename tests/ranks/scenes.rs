@@ -149,35 +149,8 @@ pub fn mesh(to: &mut impl Declare) -> Made {
     Made { tables: vec![positions], edited, data: targets }
 }
 
-/// A small bundle: poses on a manifold, points, a focal length that is known, outliers under a loss.
-pub fn bundle(to: &mut impl Declare) -> Made {
-    let (cameras, points) = (6usize, 90usize);
-    let mut random = Random::new(7);
-    let mut within = |spread: f64| random.between(-spread, spread);
-    let places: Vec<f64> = (0..3 * points).map(|_| within(0.9)).collect();
-    let angle = |camera: usize| 0.25 * (camera as f64 - 2.5);
-    let (mut views, mut pixels) = ([Vec::new(), Vec::new()], Vec::new());
-    for (number, point) in places.chunks(3).enumerate() {
-        // A point is seen by the three cameras that come next to each other.
-        for camera in (0..cameras).filter(|camera| camera.abs_diff(number * cameras / points) <= 1) {
-            let (sin, cos) = angle(camera).sin_cos();
-            let turned = [cos * point[0] + sin * point[2], point[1], cos * point[2] - sin * point[0] + 4.0];
-            let off = if (number + camera) % 19 == 0 { 0.3 } else { 0.0 };
-            pixels.extend([1.1 * turned[0] / turned[2] + within(0.004) + off, 1.1 * turned[1] / turned[2] + within(0.004)]);
-            views[0].push(camera as u32);
-            views[1].push(number as u32);
-        }
-    }
-    let poses: Vec<f64> = (0..cameras)
-        .flat_map(|camera| {
-            let half = 0.5 * (angle(camera) + within(0.02));
-            [half.cos(), 0.0, half.sin(), 0.0, within(0.03), within(0.03), 4.0 + within(0.03)]
-        })
-        .collect();
-    let starts: Vec<f64> = places.iter().map(|place| place + within(0.04)).collect();
-    let focal = to.table("focal", vec![Shape::Euclidean(1)], &[1.1], false);
-    let pose = to.table("pose", vec![Shape::Quaternion, Shape::Euclidean(3)], &poses, true);
-    let point = to.table("point", vec![Shape::Euclidean(3)], &starts, true);
+/// Views of points by poses with a focal length, by columns of both; gives the term's number.
+pub fn views(to: &mut impl Declare, [pose, point, focal]: [u32; 3], [cameras, points]: [Vec<u32>; 2], pixels: &[f64]) -> u32 {
     let mut tape = Tape::default();
     let [q, at_point, length, pixel] = [0, 1, 2, 3].map(|source| tape.input(source));
     let part = |tape: &mut Tape, range: std::ops::Range<u32>| {
@@ -194,18 +167,50 @@ pub fn bundle(to: &mut impl Declare) -> Made {
         let (scaled, wanted) = (tape.op(Mul, &[ratio, length]), tape.op(Component, &[pixel, component]));
         tape.op(Sub, &[scaled, wanted])
     });
-    let count = views[0].len() as u32;
+    let count = cameras.len() as u32;
     let spec = TermSpec {
-        indices: vec![views[0].clone(), views[1].clone(), vec![0; count as usize]],
+        indices: vec![cameras, points, vec![0; count as usize]],
         slots: vec![at(pose, 0), at(point, 1), at(focal, 2)],
-        columns: vec![column("pixel", 2, &pixels)],
+        columns: vec![column("pixel", 2, pixels)],
         weight: Weight::Shared(100.0),
         loss: Some(Loss::cauchy(0.02).unwrap()),
         tape: &tape.words,
         outputs: &outputs,
         ..plain("views", count)
     };
-    let edited = to.term(&spec);
+    to.term(&spec)
+}
+
+/// A small bundle: poses on a manifold, points, a focal length that is known, outliers under a loss.
+pub fn bundle(to: &mut impl Declare) -> Made {
+    let (cameras, points) = (6usize, 90usize);
+    let mut random = Random::new(7);
+    let mut within = |spread: f64| random.between(-spread, spread);
+    let places: Vec<f64> = (0..3 * points).map(|_| within(0.9)).collect();
+    let angle = |camera: usize| 0.25 * (camera as f64 - 2.5);
+    let (mut views_of, mut pixels) = ([Vec::new(), Vec::new()], Vec::new());
+    for (number, point) in places.chunks(3).enumerate() {
+        // A point is seen by the three cameras that come next to each other.
+        for camera in (0..cameras).filter(|camera| camera.abs_diff(number * cameras / points) <= 1) {
+            let (sin, cos) = angle(camera).sin_cos();
+            let turned = [cos * point[0] + sin * point[2], point[1], cos * point[2] - sin * point[0] + 4.0];
+            let off = if (number + camera) % 19 == 0 { 0.3 } else { 0.0 };
+            pixels.extend([1.1 * turned[0] / turned[2] + within(0.004) + off, 1.1 * turned[1] / turned[2] + within(0.004)]);
+            views_of[0].push(camera as u32);
+            views_of[1].push(number as u32);
+        }
+    }
+    let poses: Vec<f64> = (0..cameras)
+        .flat_map(|camera| {
+            let half = 0.5 * (angle(camera) + within(0.02));
+            [half.cos(), 0.0, half.sin(), 0.0, within(0.03), within(0.03), 4.0 + within(0.03)]
+        })
+        .collect();
+    let starts: Vec<f64> = places.iter().map(|place| place + within(0.04)).collect();
+    let focal = to.table("focal", vec![Shape::Euclidean(1)], &[1.1], false);
+    let pose = to.table("pose", vec![Shape::Quaternion, Shape::Euclidean(3)], &poses, true);
+    let point = to.table("point", vec![Shape::Euclidean(3)], &starts, true);
+    let edited = views(to, [pose, point, focal], views_of, &pixels);
     // Priors of points, which hold what two fixed poses leave.
     let mut tape = Tape::default();
     let [p, goal] = [0, 1].map(|source| tape.input(source));

@@ -24,6 +24,8 @@ const SAMPLED: [u32; 2] = [64, 4096];
 pub struct Combined {
     runs: u32,
     changes: u32,
+    /// Sums of a cluster, which are added up in shares of its points; on any rank at least.
+    shares: u32,
 }
 
 impl Combined {
@@ -39,6 +41,11 @@ impl Combined {
     /// Partial sums of the energy, and of the changes, once they are combined.
     pub fn counts(self) -> [u32; 2] {
         [self.runs, self.changes]
+    }
+
+    /// Shares of a cluster's points at most.
+    pub fn shares(self) -> u32 {
+        self.shares
     }
 
     /// The exchange of the clusters' sums.
@@ -59,6 +66,8 @@ pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec
     // Options are compared as they came: what one rank alone would refuse is told to all.
     let mut fingerprint = Fingerprint::default();
     fingerprint.add(format!("{options:?}").as_bytes());
+    // Kernels of other backends have other bits.
+    fingerprint.add(device.backend().as_bytes());
     ranks.agree("options", fingerprint.0)?;
     let settings = options.settings()?;
     let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
@@ -160,7 +169,7 @@ fn iterate(
     anchors: Vec<f64>,
     total: f64,
 ) -> Result<(Log, Vec<f64>, Vec<u32>), Error> {
-    join(device, ranks, &mut script.work)?;
+    join(device, ranks, &mut script.work, settings.clusters)?;
     let mut log = Log::new(settings.clusters);
     Lloyd::bring(script, &mut log, settings, points, anchors);
     script.push(script.work.set(state::POINTS, total));
@@ -177,11 +186,11 @@ fn iterate(
 }
 
 /// Has a workspace combine its sums with those of other ranks.
-fn join(device: &mut Device, ranks: &dyn Communicator, work: &mut Workspace) -> Result<(), Error> {
+fn join(device: &mut Device, ranks: &dyn Communicator, work: &mut Workspace, clusters: u32) -> Result<(), Error> {
     let [runs, changes] = work.partial_counts();
-    let streamed = u32::from(!work.resident);
-    let most = ranks.largest("partial sums", &[runs, changes, streamed].map(f64::from))?;
-    let combined = Combined { runs: most[0] as u32, changes: most[1] as u32 };
+    let [streamed, shares] = [u32::from(!work.resident), work.shares(clusters)].map(f64::from);
+    let most = ranks.largest("partial sums", &[runs.into(), changes.into(), streamed, -shares])?;
+    let combined = Combined { runs: most[0] as u32, changes: most[1] as u32, shares: -most[3] as u32 };
     // Where one brings points anew in every iteration, all do: they make as many iterations between two looks at the state.
     work.resident &= most[2] == 0.0;
     let needed = work.first_change() + combined.changes;

@@ -283,7 +283,10 @@ impl Workspace {
 
     /// How many workgroups share the members of a cluster: what fills a GPU. A CPU has one add all, in order.
     pub fn shares(&self, clusters: u32) -> u32 {
-        shares_of(self.profile, clusters, self.count).min((self.sums.len / (self.dimensions + 1) / clusters.max(1)).max(1))
+        let own = shares_of(self.profile, clusters, self.count).min((self.sums.len / (self.dimensions + 1) / clusters.max(1)).max(1));
+        #[cfg(not(target_arch = "wasm32"))]
+        let own = self.combined.map_or(own, |combined| own.min(combined.shares()));
+        own
     }
 
     /// A part of a buffer of indices or reals, to be cleared, copied or read.

@@ -1,5 +1,6 @@
 //! What merged products are made of, without a device: which batch stores what, where, and the list along which all is gathered.
 
+use super::super::super::ranks;
 use super::super::{self as linear, Planning};
 use super::{MOST, MergedProducts};
 use leastwise_base::task::{Pace, Stopped, Task};
@@ -87,9 +88,10 @@ impl Sources {
     }
 }
 
-/// Sources of a problem's plan, if products are to be merged on this device. A dispatch of the CPU is a call.
+/// Sources of a problem's plan, if products are to be merged on this device. A dispatch of the CPU is a call, and ranks exchange q between
+/// the parts of an iteration.
 pub fn sources(device: &Device, problem: &Problem) -> Option<Sources> {
-    if device.profile() == Profile::Cpu { None } else { Sources::of(device, problem) }
+    if device.profile() == Profile::Cpu || ranks::is_ranked(problem) { None } else { Sources::of(device, problem) }
 }
 
 /// Begins the plan for a problem, if products are to be merged on this device.

@@ -1,0 +1,172 @@
+//! Solves and Lloyd's iterations over ranks, against the CPU's threads and against one GPU.
+
+use super::scenes::{Alone, Made, bundle, mesh, options};
+use super::{Over, bits, on_all};
+use crate::support::*;
+use leastwise::anneal::cluster::{Mean, Method, Options, Outcome, over_ranks};
+use leastwise::collective::{Communicator, Kind};
+use leastwise::device::{Device, Precision};
+use leastwise::problem::Reals;
+use leastwise::ranks::{RankedProblem, RankedReport};
+use std::sync::Arc;
+
+type Solved = (RankedReport, Vec<Vec<f64>>);
+
+fn by_ranks(over: Over, make: fn(&mut RankedProblem) -> Made, precision: Precision, size: u32) -> Vec<Solved> {
+    on_all(over, size, precision, |device, ranks| {
+        let mut problem = RankedProblem::new(device, ranks).unwrap();
+        let made = make(&mut problem);
+        let report = problem.solve(&options()).unwrap();
+        let values = made.tables.iter().map(|table| problem.read(*table).unwrap()).collect();
+        (report, values)
+    })
+}
+
+fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    a.concat().iter().zip(b.concat()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+/// The same bits on all ranks and in two runs, the solution of the CPU's threads, and that of one GPU.
+pub fn solves_agree(over: Over, sizes: &[u32]) {
+    type Scene = (&'static str, fn(&mut RankedProblem) -> Made, fn(&mut Alone) -> Made);
+    let scenes: [Scene; 2] = [("mesh", mesh, mesh), ("bundle", bundle, bundle)];
+    for (name, make, alone) in scenes {
+        for (precision, of_cost, of_values) in [(Precision::F64, 1e-8, 1e-4), (Precision::F32, 1e-3, 2e-2)] {
+            let mut one = Alone { session: crate::session(precision), problem: 0 };
+            one.problem = one.session.problem();
+            let made = alone(&mut one);
+            let of_one = solve(&mut one.session, one.problem, &options());
+            let values_of_one: Vec<_> = made.tables.iter().map(|table| read(&mut one.session, one.problem, *table)).collect();
+            for &size in sizes {
+                let name = format!("{name} in {precision:?} by {size} ranks, {over:?}");
+                let found = by_ranks(over, make, precision, size);
+                let again = by_ranks(over, make, precision, size);
+                let expected = by_ranks(Over::Cpu, make, precision, size);
+                let (first, of_first) = &found[0];
+                for ((own, values), (other, values_again)) in found.iter().zip(&again) {
+                    assert_eq!(bits(&values.concat()), bits(&of_first.concat()), "{name}: values of all ranks");
+                    assert_eq!(bits(&values.concat()), bits(&values_again.concat()), "{name}: values of two runs");
+                    assert_eq!(own.report.cost.to_bits(), first.report.cost.to_bits(), "{name}");
+                    assert_eq!(own.report.cost_by_term, first.report.cost_by_term, "{name}");
+                    assert_eq!(own.report.iterations.len(), other.report.iterations.len(), "{name}");
+                }
+                for (cost, values) in [(of_one.cost, &values_of_one), (expected[0].0.report.cost, &expected[0].1)] {
+                    assert!((first.report.cost - cost).abs() < of_cost * cost, "{name}: cost {} and {cost}", first.report.cost);
+                    assert!(farthest(of_first, values) < of_values, "{name}: values are {} apart", farthest(of_first, values));
+                }
+                assert_eq!(first.cut_variables, expected[0].0.cut_variables, "{name}");
+                println!("{name}: cost {}, {} bytes given", first.report.cost, first.traffic.given);
+            }
+        }
+    }
+}
+
+#[test]
+fn solves_of_ranks_on_one_gpu_are_those_of_the_cpu_and_of_one_gpu() {
+    solves_agree(Over::Host, &[1, 2, 3]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn solves_over_nccl_are_those_of_the_cpu_and_of_one_gpu() {
+    solves_agree(Over::Nccl, &[2]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn edits_between_solves_go_on_over_nccl() {
+    let run = |over| {
+        on_all(over, 2, Precision::F64, |device, ranks| {
+            let mut problem = RankedProblem::new(device, ranks).unwrap();
+            let made = mesh(&mut problem);
+            let mut costs = vec![problem.solve(&options()).unwrap().report.cost];
+            for round in 0..3 {
+                let data: Vec<f64> = made.data.iter().map(|value| (0.9 - 0.1 * f64::from(round)) * value + 0.01).collect();
+                problem.set_column(made.edited, 0, &data).unwrap();
+                problem.write(made.tables[0], &[0.5, 0.9, 0.1, 0.2, 0.8, 0.3], Some(&[140, 3])).unwrap();
+                costs.push(problem.solve(&options()).unwrap().report.cost);
+            }
+            costs
+        })
+    };
+    let [expected, found] = [Over::Cpu, Over::Nccl].map(run);
+    assert_eq!(bits(&found[0]), bits(&found[1]));
+    for (expected, found) in expected[0].iter().zip(&found[0]) {
+        assert!((expected - found).abs() < 1e-8 * expected, "{expected} and {found}");
+    }
+}
+
+const DIM: usize = 32;
+
+fn points(count: usize) -> Vec<f32> {
+    let mut random = Random::new(11);
+    let centres: Vec<f64> = (0..24 * DIM).map(|_| random.between(-1.0, 1.0)).collect();
+    let near = |place: usize| centres[place / DIM * 7 % 24 * DIM + place % DIM];
+    (0..count * DIM).map(|place| (5.0 + near(place) + random.between(-0.2, 0.2)) as f32).collect()
+}
+
+fn clustered(mut device: Device, ranks: Arc<dyn Communicator>, points: &[f32], mean: Option<Mean>) -> (Outcome, u64) {
+    let (rank, size, count) = (ranks.rank(), ranks.size(), points.len() / DIM);
+    let at = |rank: u32| if rank == size { count } else { count * rank as usize / size as usize + 13 * rank as usize };
+    let own = points[at(rank) * DIM..at(rank + 1) * DIM].to_vec();
+    let options = Options { method: Some(Method::Lloyd), tolerance: Some(1e-7), mean, ..Options::new(DIM as u32, 24) };
+    let outcome = over_ranks(&mut device, ranks.clone(), own, &options).unwrap();
+    assert_eq!(device.counters().bytes_live, 0, "buffers are left");
+    assert!(device.join(None).unwrap().is_none(), "the device is alone again");
+    (outcome, ranks.traffic().of(Kind::Reduce).given)
+}
+
+pub fn clusters_agree(over: Over, sizes: &[u32]) {
+    for (count, mean) in [(3000, None), (3000, Some(Mean::Huber(0.3))), (20_000, None)] {
+        let points = points(count);
+        for &size in sizes {
+            let run = |over| on_all(over, size, Precision::F32, |device, ranks| clustered(device, ranks, &points, mean));
+            let (found, again, expected) = (run(over), run(over), run(Over::Cpu));
+            let (first, of_cpu) = (&found[0].0, &expected[0].0);
+            for ((own, _), (other, _)) in found.iter().zip(&again) {
+                assert_eq!((&own.centroids, &own.counts, own.energy), (&first.centroids, &first.counts, first.energy));
+                assert_eq!((&own.centroids, &own.labels), (&other.centroids, &other.labels), "two runs");
+            }
+            assert_eq!(first.counts.iter().sum::<u32>(), count as u32);
+            assert!(
+                (first.energy - of_cpu.energy).abs() < 1e-2 * of_cpu.energy,
+                "{over:?}, {size} ranks: {} and {}",
+                first.energy,
+                of_cpu.energy
+            );
+            println!("{over:?}, {count} points, {size} ranks: energy {}, {} iterations", first.energy, first.iterations.len());
+        }
+    }
+}
+
+#[test]
+fn codebooks_of_ranks_on_one_gpu_are_those_of_the_cpu() {
+    clusters_agree(Over::Host, &[1, 2, 3]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn codebooks_over_nccl_are_those_of_the_cpu() {
+    clusters_agree(Over::Nccl, &[2]);
+}
+
+/// The values that one rank has written go on by another number of ranks, or alone.
+#[test]
+fn values_of_ranks_on_a_gpu_go_on_by_others() {
+    let few = leastwise::solve::Options { max_iterations: Some(3.0), ..options() };
+    let begun = on_all(Over::Host, 3, Precision::F64, |device, ranks| {
+        let mut problem = RankedProblem::new(device, ranks).unwrap();
+        let made = bundle(&mut problem);
+        let report = problem.solve(&few).unwrap().report;
+        (report.cost, made.tables.iter().map(|table| problem.read(*table).unwrap()).collect::<Vec<_>>())
+    });
+    let (cost, values) = &begun[0];
+    let mut alone = Alone { session: crate::session(Precision::F64), problem: 0 };
+    alone.problem = alone.session.problem();
+    let made = bundle(&mut alone);
+    for (table, values) in made.tables.iter().zip(values) {
+        alone.session.write_table(alone.problem, *table, Reals::F64(values), None).unwrap();
+    }
+    let report = solve(&mut alone.session, alone.problem, &options());
+    assert!((report.initial_cost - cost).abs() < 1e-9 * cost, "{} and {cost}", report.initial_cost);
+}
