@@ -343,7 +343,7 @@ const OPTIONS_OF_WORDS = {
   "evaluate({ hessian })": (v) => pull.evaluate({ hessian: v }), "solve({ method })": (v) => problem.solve({ method: v }), "solve({ linear })": (v) => problem.solve({ linear: v }), "solve({ dogleg })": (v) => problem.solve({ method: "dogleg", dogleg: v }),
   "solve({ preconditioner })": (v) => problem.solve({ preconditioner: v }), "graduated cost": (v) => problem.solveGraduated({ suspects: [{ term: pull, threshold: 1 }], cost: v }), "space": (v) => problem.covariance(x, undefined, { space: v }),
   "deficient": (v) => problem.marginals({ deficient: v }), "backward space": (v) => problem.backward([], { space: v }), "cluster({ method })": (v) => lw.cluster(new Float32Array(4), { dim: 2, clusters: 1, method: v }),
-  "compress({ code })": (v) => lw.compress(new Float32Array(4), { dim: 2, code: v }), "index.searching": (v) => { index.searching = v; }, "routing": (v) => lw.tensors({ routing: v }), "dtype": (v) => lw.zeros([2], { dtype: v }),
+  "compress({ code })": (v) => lw.compress(new Float32Array(4), { dim: 2, code: v }), "index.searching": (v) => { index.searching = v; }, "routing": (v) => lw.tensors({ routing: v }), "slopes": (v) => lw.tensors({ slopes: v }), "dtype": (v) => lw.zeros([2], { dtype: v }),
   "cast": (v) => tensor.cast(v), "backend": (v) => init({ backend: v }), "precision": (v) => init({ precision: v }), "to": (v) => problem.constrain("c", { of: [x], to: v }, ([a]) => a),
   "tuning": (v) => lw.setTuning({ products: { a: v } }), "activation": (v) => mlp(lw, [2, 2], { seed: 1, activation: v }),
 };

@@ -239,7 +239,9 @@ export async function engines(lw: Engine) {
   // @ts-expect-error nor may it return what is to be awaited
   lw.scope(() => kept.a.read());
   await lw.evaluate(kept.a, lw.ones([1], { dtype: "f64" }));
-  lw.tensors({ routing: "cpu", poolBytes: 1e6 });
+  lw.tensors({ routing: "cpu", poolBytes: 1e6, slopes: "limits" });
+  // @ts-expect-error
+  lw.tensors({ slopes: "jax" });
   const model = await lw.measureTensors();
   is<Same<typeof model, TensorModel>>();
   lw.tensors({ model, advantage: 2 });

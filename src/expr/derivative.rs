@@ -3,7 +3,8 @@
 //! instead of numbers).
 //!
 //! Derivatives are expressions of the same graph, so what several entries share is computed once. At kinks and at the
-//! edges of domains they are finite by definition: where a slope would be infinite it is 0.
+//! edges of domains they are finite by definition: where a slope would be infinite it is 0. In a graph that
+//! [has limits](Graph::has_limits) slopes are what IEEE 754 makes of their formulas, as JAX's are.
 
 use super::operation::Slope;
 use super::{Binary, Expr, Graph, Node, Unary};
@@ -15,8 +16,14 @@ impl Graph {
     /// ∂`output`/∂x for every x of `inputs`, by one sweep from the output back to the leaves.
     pub fn gradient(&mut self, output: Expr, inputs: &[Expr]) -> Vec<Expr> {
         let zero = self.constant(0.0);
+        let one = self.constant(1.0);
+        self.pulled(output, [zero, one], inputs)
+    }
+
+    /// g · ∂`output`/∂x for every x of `inputs`, of zero and g.
+    pub fn pulled(&mut self, output: Expr, [zero, g]: [Expr; 2], inputs: &[Expr]) -> Vec<Expr> {
         let mut adjoint: Vec<Option<Expr>> = vec![None; output.0 as usize + 1];
-        adjoint[output.0 as usize] = Some(self.constant(1.0));
+        adjoint[output.0 as usize] = Some(g);
         for index in (0..=output.0).rev() {
             let Some(g) = adjoint[index as usize] else { continue };
             let y = Expr(index);

@@ -43,6 +43,7 @@ impl Graph {
         let is_detached = |index: usize| needed[index] && matches!(self.node(Expr(index as u32)), Node::Unary(Unary::Detach, _));
         (0..needed.len()).any(is_detached).then_some(())?;
         let mut settled = Self::new();
+        settled.has_limits = self.has_limits;
         let mut image = vec![Expr(0); needed.len()];
         for index in (0..needed.len()).filter(|&index| needed[index]) {
             let at = |expr: Expr| image[expr.0 as usize];

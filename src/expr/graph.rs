@@ -78,6 +78,9 @@ pub struct Graph {
     known: HashMap<Node, Expr>,
     /// How deep [`under_mask`](Self::under_mask) is in itself.
     mask_depth: u32,
+    /// True if slopes are limits: infinite or NaN at the edges of domains and outside of them, and products by a masked 0 are those of
+    /// IEEE 754.
+    pub has_limits: bool,
 }
 
 /// Masks inside masks that products are pushed through; deeper ones (only hostile tapes have them) stay outside.
@@ -288,7 +291,7 @@ impl Graph {
     /// be NaN: 0·∞), the result is exactly 0 there. Masked adjoints of the reverse sweep have this form.
     fn under_mask(&mut self, a: Expr, operation: impl FnOnce(&mut Self, Expr) -> Expr) -> Option<Expr> {
         let Node::Select { condition, then, otherwise } = self.node(a) else { return None };
-        if self.mask_depth == MAX_MASK_DEPTH {
+        if self.has_limits || self.mask_depth == MAX_MASK_DEPTH {
             return None;
         }
         self.mask_depth += 1;
@@ -458,8 +461,11 @@ impl Graph {
         sum
     }
 
-    /// `a / b` where b > 0, else 0: the quotient that makes √x, ‖x‖ and x/‖x‖ safe at 0.
+    /// `a / b` where b > 0, else 0: the quotient that makes √x, ‖x‖ and x/‖x‖ safe at 0. Where slopes are limits, `a / b`.
     pub fn div_safe(&mut self, a: Expr, b: Expr) -> Expr {
+        if self.has_limits {
+            return self.div(a, b);
+        }
         let zero = self.constant(0.0);
         let positive = self.binary(Binary::Lt, zero, b);
         let quotient = self.div(a, b);

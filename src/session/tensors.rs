@@ -13,6 +13,7 @@ use leastwise_device::{Device, Play, Precision, Slice};
 use leastwise_error::Error;
 use leastwise_outer::Turn;
 use leastwise_problem::Reals;
+use leastwise_tensor::formula::Slopes;
 use leastwise_tensor::graph::{Data, Node, Values, elements};
 use leastwise_tensor::pool::PoolStatistics;
 use leastwise_tensor::routing::{Mode, Model, Place};
@@ -94,6 +95,8 @@ pub struct TensorSettings {
     pub fused: Option<bool>,
     /// Products of matrices: `"library"`, `"tf32"` or `"own"`.
     pub products: Option<String>,
+    /// Slopes at the edges of domains and outside of them: `"finite"` or `"limits"`.
+    pub slopes: Option<String>,
 }
 
 /// Statistics of evaluations and of buffers.
@@ -364,6 +367,12 @@ impl Session {
             Some("own") => Some(Products::Own),
             Some(other) => return Err(Error::InvalidOption(format!("products \"{other}\" is not \"library\", \"tf32\" or \"own\""))),
         };
+        let slopes = match settings.slopes.as_deref() {
+            None => None,
+            Some("finite") => Some(Slopes::Finite),
+            Some("limits") => Some(Slopes::Limits),
+            Some(other) => return Err(Error::InvalidOption(format!("slopes \"{other}\" is not \"finite\" or \"limits\""))),
+        };
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         let is_time = |time: f64| time.is_finite() && time >= 0.0;
         let refuse = |what: &str| Err(Error::InvalidOption(format!("model: {what} must be a positive number")));
@@ -399,6 +408,7 @@ impl Session {
             if let Some(fused) = settings.fused {
                 tensors.unfused = !fused;
             }
+            tensors.graph.slopes = slopes.unwrap_or(tensors.graph.slopes);
         }
         self.collect_tensors();
         Ok(())

@@ -19,8 +19,23 @@ pub struct Formula {
     pub operands: u32,
     /// Its words, equal for equal formulas.
     pub words: Vec<u64>,
-    /// Slopes that were asked for.
-    slopes: Vec<OnceLock<Option<SlopeOf>>>,
+    /// Slopes that were asked for, of both kinds.
+    slopes: [Vec<OnceLock<Option<SlopeOf>>>; 2],
+    /// Slopes of its own where slopes are limits.
+    limit: Option<Limit>,
+}
+
+/// g · ∂f/∂xₖ of the operands, of which g is the one after the last, of the value, and of k.
+pub type Limit = Arc<dyn Fn(&mut Graph, &[Expr], Expr, u32) -> Expr + Send + Sync>;
+
+/// Slopes at the edges of domains and outside of them.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Slopes {
+    /// Finite: 0 where the limit is infinite or where there is none.
+    #[default]
+    Finite,
+    /// Limits: infinities and NaN, those of JAX.
+    Limits,
 }
 
 /// g · ∂f/∂xₖ and the operands that it needs, of which g is the one after the last.
@@ -41,17 +56,32 @@ impl Formula {
         Self::of(graph, output, operands)
     }
 
+    /// The same with slopes of its own where slopes are limits.
+    pub fn with_limits(
+        operands: u32,
+        write: impl FnOnce(&mut Graph, &[Expr]) -> Expr,
+        limit: impl Fn(&mut Graph, &[Expr], Expr, u32) -> Expr + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let formula = Self::new(operands, write);
+        let Some(formula) = Arc::into_inner(formula) else { unreachable!("it is new") };
+        Arc::new(Self { limit: Some(Arc::new(limit)), ..formula })
+    }
+
     /// Of a graph that has it; what the output does not need is left behind.
     pub fn of(graph: Graph, output: Expr, operands: u32) -> Arc<Self> {
         let mut kept = Graph::new();
+        kept.has_limits = graph.has_limits;
         let inputs: Vec<Expr> = (0..operands).map(|k| kept.leaf(operand(k))).collect();
         let output = import(&mut kept, &graph, output, &inputs);
         let mut words = vec![u64::from(operands), u64::from(output.0)];
         for index in 0..kept.len() as u32 {
             write_node(kept.node(Expr(index)), &mut words);
         }
-        let slopes = (0..operands).map(|_| OnceLock::new()).collect();
-        Arc::new(Self { graph: kept, output, operands, words, slopes })
+        if kept.has_limits {
+            words.push(6);
+        }
+        let slopes = [(); 2].map(|()| (0..operands).map(|_| OnceLock::new()).collect());
+        Arc::new(Self { graph: kept, output, operands, words, slopes, limit: None })
     }
 
     /// One operation on one operand.
@@ -66,25 +96,38 @@ impl Formula {
 
     /// The formula in another graph, of these operands.
     pub fn write(&self, graph: &mut Graph, operands: &[Expr]) -> Expr {
+        graph.has_limits |= self.graph.has_limits;
         import(graph, &self.graph, self.output, operands)
     }
 
     /// g · ∂f/∂xₖ, with the operands that it needs, of which g is the one after the last; `None` where that is 0 everywhere.
-    pub fn slope(&self, k: u32) -> Option<SlopeOf> {
-        self.slopes[k as usize].get_or_init(|| self.slope_of(k)).clone()
+    pub fn slope(&self, k: u32, slopes: Slopes) -> Option<SlopeOf> {
+        self.slopes[slopes as usize][k as usize].get_or_init(|| self.slope_of(k, slopes)).clone()
     }
 
-    fn slope_of(&self, k: u32) -> Option<SlopeOf> {
+    fn slope_of(&self, k: u32, slopes: Slopes) -> Option<SlopeOf> {
         let mut graph = self.graph.clone();
         let leaf = graph.leaf(operand(k));
-        let slope = graph.gradient(self.output, &[leaf])[0];
-        if graph.value(slope) == Some(0.0) {
+        let scaled = if slopes == Slopes::Limits {
+            graph.has_limits = true;
+            let operands: Vec<Expr> = (0..=self.operands).map(|k| graph.leaf(operand(k))).collect();
+            let zero = graph.constant(0.0);
+            match &self.limit {
+                Some(limit) => limit(&mut graph, &operands, self.output, k),
+                // Branches that are not taken get 0, also of a g that is infinite.
+                None => graph.pulled(self.output, [zero, operands[self.operands as usize]], &[leaf])[0],
+            }
+        } else {
+            let slope = graph.gradient(self.output, &[leaf])[0];
+            let g = graph.leaf(operand(self.operands));
+            graph.mul(g, slope)
+        };
+        if graph.value(scaled) == Some(0.0) {
             return None;
         }
-        let g = graph.leaf(operand(self.operands));
-        let scaled = graph.mul(g, slope);
         let needed: Vec<u32> = (0..=self.operands).filter(|&k| graph.needs(scaled, operand(k))).collect();
         let mut kept = Graph::new();
+        kept.has_limits = graph.has_limits;
         let mut inputs = vec![Expr(0); self.operands as usize + 1];
         (0..).zip(&needed).for_each(|(place, &k)| inputs[k as usize] = kept.leaf(operand(place)));
         let output = import(&mut kept, &graph, scaled, &inputs);

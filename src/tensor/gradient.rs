@@ -1,6 +1,7 @@
 //! Gradients: one reverse sweep over the graph, whose results are tensors of the same graph (Griewank & Walther,
 //! *Evaluating Derivatives*, 2nd ed., section 3.2). What is elementwise is differentiated by the expression compiler.
 
+use super::formula::Slopes;
 use super::graph::{Graph, Groups, Node, Op, Rule, Special, Values, elements};
 use super::operations::{is_extreme, shown};
 use super::view::Movement;
@@ -146,7 +147,7 @@ impl Sweep<'_> {
             Op::Stored | Op::Constant(_) | Op::Count | Op::Detach | Op::Words(_) => Ok(()),
             Op::Map(formula) => {
                 for (k, &input) in (0..).zip(&entry.inputs).filter(|(_, input)| self.through.contains(input)).collect::<Vec<_>>() {
-                    let Some((slope, operands)) = formula.slope(k) else { continue };
+                    let Some((slope, operands)) = formula.slope(k, self.graph.slopes) else { continue };
                     let operands: Vec<Node> = operands.iter().map(|&k| entry.inputs.get(k as usize).copied().unwrap_or(g)).collect();
                     let amount = match slope.operands {
                         1 if slope.is_operand(0) => operands[0],
@@ -293,10 +294,20 @@ impl Sweep<'_> {
             // Equal extremes share.
             Fold::Max | Fold::Min => {
                 let extreme = spread(self.graph, result);
-                let is_extreme = self.graph.map("grad", &is_extreme(), &[source, extreme])?;
+                let is_limit = self.graph.slopes == Slopes::Limits;
+                let is_extreme = if is_limit {
+                    self.graph.apply("equal", &[source, extreme])?
+                } else {
+                    self.graph.map("grad", &is_extreme(), &[source, extreme])?
+                };
                 let count = self.graph.fold(Fold::Sum, is_extreme, axes);
                 let share = self.graph.apply("div", &[g, count])?;
                 let share = spread(self.graph, share);
+                if is_limit {
+                    // Nothing equals NaN: infinite shares of nobody are NaN.
+                    let amount = self.graph.apply("mul", &[is_extreme, share])?;
+                    return self.give(source, amount);
+                }
                 let zero = self.graph.constant(0.0, &[]);
                 self.graph.apply("where", &[is_extreme, share, zero])?
             }

@@ -1,6 +1,6 @@
 //! The graph of what is to be computed: operations are noted, and run when somebody wants values.
 
-use super::formula::Formula;
+use super::formula::{Formula, Slopes};
 use super::integers::WordFormula;
 use super::operations::elementwise;
 use super::view::Movement;
@@ -284,6 +284,8 @@ pub struct Graph {
     pub released: Vec<Storage>,
     /// Formulas of operations that were applied, with their slopes.
     formulas: HashMap<String, Arc<Formula>>,
+    /// Slopes of gradients that are asked for.
+    pub slopes: Slopes,
     /// True for f64, false for f32.
     is_double: bool,
     /// True once gradients went through a solve.

@@ -18,6 +18,7 @@ mod random;
 mod reference;
 mod runs;
 mod sessions;
+mod slopes;
 mod streams;
 
 use bench::{Bench, compare};

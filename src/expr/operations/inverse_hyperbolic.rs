@@ -78,7 +78,12 @@ impl UnaryOperation for Acosh {
     fn slope(graph: &mut Graph, a: Expr, _: Expr) -> Option<Expr> {
         let one = graph.constant(1.0);
         let (below, above) = (graph.sub(a, one), graph.add(a, one));
-        let product = graph.mul(below, above);
+        let mut product = graph.mul(below, above);
+        if graph.has_limits {
+            // Of −1 that product is −0, whose limit would be −∞.
+            let squared = graph.square(a);
+            product = graph.sub(squared, one);
+        }
         let root = graph.unary(Unary::Sqrt, product);
         Some(graph.div_safe(one, root))
     }

@@ -39,7 +39,12 @@ impl UnaryOperation for Abs {
     }
 
     fn slope(graph: &mut Graph, a: Expr, _: Expr) -> Option<Expr> {
-        Some(graph.sign(a))
+        if !graph.has_limits {
+            return Some(graph.sign(a));
+        }
+        let (zero, one, minus_one) = (graph.constant(0.0), graph.constant(1.0), graph.constant(-1.0));
+        let is_right = graph.less_equal(zero, a);
+        Some(graph.select(is_right, one, minus_one))
     }
 
     fn sign(_: KnownSign) -> KnownSign {

@@ -60,10 +60,18 @@ elementwise! {
     "round", Takes::One, "To the nearest whole number; halves to the even one." => Formula::unary(Unary::Round);
     "square", Takes::One, "" => Formula::new(1, |graph, x| graph.square(x[0]));
     "sqrt", Takes::One, "√x; its slope at 0 is 0." => Formula::unary(Unary::Sqrt);
-    "rsqrt", Takes::One, "1/√x" => Formula::new(1, |graph, x| {
-        let root = graph.unary(Unary::Sqrt, x[0]);
-        graph.reciprocal(root)
-    });
+    "rsqrt", Takes::One, "1/√x" => Formula::with_limits(
+        1,
+        |graph, x| {
+            let root = graph.unary(Unary::Sqrt, x[0]);
+            graph.reciprocal(root)
+        },
+        |graph, x, y, _| {
+            let quotient = graph.div(y, x[0]);
+            let slope = graph.times(quotient, -0.5);
+            graph.mul(x[1], slope)
+        },
+    );
     "cbrt", Takes::One, "" => Formula::unary(Unary::Cbrt);
     "exp", Takes::One, "" => Formula::unary(Unary::Exp);
     "exp2", Takes::One, "" => Formula::unary(Unary::Exp2);
@@ -75,12 +83,20 @@ elementwise! {
     "tan", Takes::One, "" => Formula::unary(Unary::Tan);
     "tanh", Takes::One, "" => Formula::unary(Unary::Tanh);
     "erf", Takes::One, "2/√π ∫₀ˣ exp(−t²) dt" => Formula::unary(Unary::Erf);
-    "relu", Takes::One, "max(x, 0); its slope at 0 is 0." => Formula::new(1, |graph, x| {
-        // What is not a number stays so.
-        let zero = graph.constant(0.0);
-        let is_out = graph.less_equal(x[0], zero);
-        graph.select(is_out, zero, x[0])
-    });
+    "relu", Takes::One, "max(x, 0); its slope at 0 is 0." => Formula::with_limits(
+        1,
+        |graph, x| {
+            // What is not a number stays so.
+            let zero = graph.constant(0.0);
+            let is_out = graph.less_equal(x[0], zero);
+            graph.select(is_out, zero, x[0])
+        },
+        |graph, x, _, _| {
+            let zero = graph.constant(0.0);
+            let is_in = graph.less(zero, x[0]);
+            graph.select(is_in, x[1], zero)
+        },
+    );
     "sigmoid", Takes::One, "1/(1 + exp(−x))" => Formula::unary(Unary::Sigmoid);
     "gelu", Takes::One, "x Φ(x), Φ the normal distribution's, in the form with tanh (Hendrycks & Gimpel 2016): ½x(1 + tanh(√(2/π)(x + 0.044715x³)))." => gelu();
     "silu", Takes::One, "x · sigmoid(x)" => Formula::new(1, |graph, x| {
@@ -92,14 +108,25 @@ elementwise! {
     "where", Takes::Free, "" => Formula::new(3, |graph, x| graph.select(x[0], x[1], x[2]));
 }
 
-/// The larger or the smaller one of two; the one that is NaN, if one is.
+/// The larger or the smaller one of two; the one that is NaN, if one is. Where slopes are limits, equal ones have ½ each, and beside
+/// NaN both have 0.
 fn extreme(of: impl FnOnce(&mut Scalars, Expr, Expr) -> Expr) -> Arc<Formula> {
-    Formula::new(2, |graph, x| {
-        let value = of(graph, x[0], x[1]);
-        let [left, right] = [x[0], x[1]].map(|x| graph.unary(Unary::IsNan, x));
-        let value = graph.select(right, x[1], value);
-        graph.select(left, x[0], value)
-    })
+    Formula::with_limits(
+        2,
+        |graph, x| {
+            let value = of(graph, x[0], x[1]);
+            let [left, right] = [x[0], x[1]].map(|x| graph.unary(Unary::IsNan, x));
+            let value = graph.select(right, x[1], value);
+            graph.select(left, x[0], value)
+        },
+        |graph, x, y, k| {
+            let [own, other] = [x[k as usize], x[1 - k as usize]].map(|x| graph.equal(x, y));
+            let (half, one) = (graph.constant(0.5), graph.constant(1.0));
+            let share = graph.select(other, half, one);
+            let slope = graph.mul(own, share);
+            graph.mul(x[2], slope)
+        },
+    )
 }
 
 /// 1 where the first operand is the extreme, which is the second one: all that is NaN, where the extreme is.

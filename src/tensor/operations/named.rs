@@ -108,7 +108,16 @@ impl Graph {
         if exponent.fract() != 0.0 || exponent.abs() > MOST_FACTORS {
             return refuse("powInt", format!("the exponent must be a whole number from −1024 to 1024, not {exponent}"));
         }
-        let formula = Formula::new(1, |graph, x| graph.power(x[0], exponent as i32));
+        let exponent = exponent as i32;
+        let formula = Formula::with_limits(
+            1,
+            |graph, x| graph.power(x[0], exponent),
+            move |graph, x, _, _| {
+                let power = graph.power(x[0], exponent - 1);
+                let slope = graph.times(power, exponent.into());
+                graph.mul(x[1], slope)
+            },
+        );
         self.map("powInt", &formula, &[x])
     }
 

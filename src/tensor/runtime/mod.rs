@@ -177,6 +177,7 @@ impl Tensors {
         self.router.set(other.router.mode(), other.router.model());
         self.router.set_advantage(other.router.advantage());
         (self.unfused, self.products) = (other.unfused, other.products);
+        self.graph.slopes = other.graph.slopes;
         self.set_cap(other.pools[0].cap);
     }
 

@@ -40,6 +40,13 @@ export interface TensorSettings {
    * @defaultValue `"library"`
    */
   readonly products?: "library" | "tf32" | "own";
+  /**
+   * Slopes at the edges of domains and outside of them, of gradients that are taken from then on. `"finite"`: 0 where the slope is infinite, so that `where` guards gradients
+   * as it does values. `"limits"`: JAX's infinities and NaN.
+   *
+   * @defaultValue `"finite"`
+   */
+  readonly slopes?: "finite" | "limits";
 }
 
 /**
@@ -71,7 +78,7 @@ const NOTHING: Known = { model: undefined, source: "none", reason: "no model was
 const model: Kind<TensorModel> = (_, value) => checkedModel(WHAT, value);
 const WHAT = "lw.tensors(settings)";
 const SETTINGS = {
-  routing: oneOf("auto", "device", "cpu"), model, advantage: real(0, Infinity, true), poolBytes: real(0), fused: flag, products: oneOf("library", "tf32", "own"),
+  routing: oneOf("auto", "device", "cpu"), model, advantage: real(0, Infinity, true), poolBytes: real(0), fused: flag, products: oneOf("library", "tf32", "own"), slopes: oneOf("finite", "limits"),
 } as const;
 
 /** @internal */
@@ -109,8 +116,10 @@ export class Routing {
   }
 
   #tell(settings: TensorSettings): void {
-    if (this.#later) this.#later.push(settings);
-    else this.context.tasks.call((native) => native.tensorSettings(settings));
+    const { slopes } = settings;
+    // Gradients that are taken next have the new slopes, which disturb no measurement.
+    if (this.#later?.push(settings)) settings = slopes ? { slopes } : {};
+    this.context.tasks.call((native) => native.tensorSettings(settings));
   }
 
   #take(found: Found): void {
