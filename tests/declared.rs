@@ -216,6 +216,9 @@ fn the_facade_has_the_operations_of_tensors() {
             writeln!(text, "  /** {description} */").unwrap();
         }
         let whole = if *takes == Takes::Two { ", o: IntTensor<D> | BoolTensor<D> | number" } else { "" };
+        if matches!(*name, "maximum" | "minimum") {
+            writeln!(text, "  {name}(this: BoolTensor<D>, o: BoolTensor<D>): BoolTensor<D>;").unwrap();
+        }
         if keeps_integers(name) {
             writeln!(text, "  {name}(this: IntTensor<D>{whole}): IntTensor<D>;\n  {name}({declared}): Tensor<D>;").unwrap();
         }

@@ -49,7 +49,7 @@ for (const backend of BACKENDS) {
     assert.deepEqual(await read(x.prod(-1).slice(0)), ["int32", [0, 1, 2].map((j) => large.slice(4 * j, 4 * j + 4).reduce(Math.imul))]);
     assert.deepEqual(await read(x.min([0, 2])), ["int32", [large[0], large[4], large[8]]]);
     assert.deepEqual(await read(x.clip(large[2], large[4]).slice(0, ":", 0)), ["int32", [large[2], large[4], large[4]]]);
-    assert.deepEqual(await read(x.argmax(-1).slice(0)), ["f32", [3, 3, 3]]);
+    assert.deepEqual(await read(x.argmax(-1).slice(0)), ["int32", [3, 3, 3]]);
     assert.deepEqual(await read(lw.arange(3, { dtype: "int32", start: 2 ** 30, step: 2 ** 30 })), ["int32", [2 ** 30, -(2 ** 31), -(2 ** 30)]]);
     assert.deepEqual(await read(lw.full([2], -(2 ** 31), { dtype: "int32" })), ["int32", [-(2 ** 31), -(2 ** 31)]]);
     assert.deepEqual(await read(lw.eye(2, 2, { dtype: "int32" })), ["int32", [1, 0, 0, 1]]);
@@ -108,6 +108,16 @@ test("what cannot be is refused, and consoles show what there is", async (t) => 
   const mask = x.less(2);
   await mask.read();
   assert.equal(inspect(mask), "Tensor [2] bool [true, false]");
+});
+
+test("integers: what is refused leaves no tensor behind, and logsumexp is that of reals", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), before = lw.memory().tensors;
+  refuses(() => lw.arange(3, { dtype: "int32", step: 0.5 }), "shape", /not whole/);
+  refuses(() => lw.arange(3, { dtype: "int32", start: 0.5 }), "shape", /not whole/);
+  assert.equal(lw.memory().tensors, before);
+  const whole = lw.tensor(new Int32Array([1, 2, 3])), right = await lw.tensor([1, 2, 3]).logsumexp().read();
+  assert.deepEqual(await whole.logsumexp().read(), right);
+  assert.deepEqual(await lw.tensor([true, false]).logsumexp(0).read(), await lw.tensor([1, 0]).logsumexp(0).read());
 });
 
 test("an engine of f64 has exact integers, too", async (t) => {

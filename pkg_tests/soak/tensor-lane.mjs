@@ -42,7 +42,7 @@ const OTHERS = {
   gather: ([a], { seed }) => a.gather(someOf(seed, a.shape[0], 4)),
   cumsum: ([a], { axis }) => a.cumsum(axis),
   sort: ([a], { axis, seed }) => a.sort(axis, { descending: seed % 2 === 0 }),
-  argsort: ([a], { axis }) => a.argsort(axis),
+  argsort: ([a], { axis }) => { const places = a.argsort(axis), reals = places.cast(a.dtype === "f64" ? "f64" : "f32"); places.dispose(); return reals; },
   takeAlongAxis: ([a, b], { axis }) => numbered(b, (places) => a.takeAlongAxis(places, axis)),
   scatterAdd: ([a, b], { axis }) => numbered(b, (places) => a.scatterAdd(places, b, axis)),
   qr: ([a]) => { const { q, r } = qr(a); q.dispose(); return r; },

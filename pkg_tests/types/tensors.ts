@@ -58,6 +58,15 @@ export async function whole(lw: Engine, x: Tensor, exact: Tensor<"f64">) {
   is<Same<typeof filled, BoolTensor>>();
   is<Same<typeof cast, IntTensor>>();
   is<Same<typeof wide, BoolTensor<"f64">>>();
+  const turned = ids.T, padded = mask.pad([[1, 1]]), either = mask.maximum(both), neither = mask.minimum(0), turnedHalf = x.cast("f16").T;
+  is<Same<typeof turned, IntTensor>>();
+  const places = [x.argmax(0), x.argmin(), x.argsort(), x.topk(1).indices], wides = exact.argmax();
+  is<Same<typeof places, IntTensor[]>>();
+  is<Same<typeof wides, IntTensor<"f64">>>();
+  is<Same<typeof padded, BoolTensor>>();
+  is<Same<typeof either, BoolTensor>>();
+  is<Same<typeof neither, Tensor>>();
+  is<Same<typeof turnedHalf, Tensor>>();
   // @ts-expect-error bits are those of integers
   x.bitwiseAnd(1);
   // @ts-expect-error of one engine's precision
@@ -240,7 +249,7 @@ export async function engines(lw: Engine) {
   lw.scope(() => kept.a.read());
   await lw.evaluate(kept.a, lw.ones([1], { dtype: "f64" }));
   lw.tensors({ routing: "cpu", poolBytes: 1e6, slopes: "limits" });
-  // @ts-expect-error
+  // @ts-expect-error there are two kinds of slopes
   lw.tensors({ slopes: "jax" });
   const model = await lw.measureTensors();
   is<Same<typeof model, TensorModel>>();

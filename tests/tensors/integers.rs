@@ -281,6 +281,7 @@ fn reductions_are_exact() {
         let expected: Vec<f64> =
             rows().map(|row| row.iter().position(|value| Some(value) == row.iter().max()).unwrap_or(0) as f64).collect();
         assert_eq!(read(&mut bench, largest), expected, "{}: argmax", bench.name);
+        assert_eq!(bench.graph().entry(largest).values, Values::Integers);
         let mean = operation(&mut bench, "mean", &[x], &[0.0]);
         assert_eq!(bench.graph().entry(mean).values, Values::Reals);
 
@@ -404,5 +405,38 @@ fn stored_integers_are_the_hosts_words() {
         assert_eq!(read(&mut bench, copy), expected.iter().rev().copied().collect::<Vec<_>>(), "{}", bench.name);
         assert_eq!(read(&mut bench, x), expected, "{}: uploaded", bench.name);
         assert!(matches!(bench.graph().entry(x).data, None | Some(Data::Indices(_))));
+    }
+}
+
+/// Places are integers, and take elements: what is sorted by its own places is in order, and has its gradient.
+#[test]
+fn places_are_integers() {
+    for mut bench in benches() {
+        let values = [3.0, -1.0, 2.0, 2.0, f64::NAN, 0.5];
+        let x = bench.tensor(&values, &[2, 3]);
+        let places = operation(&mut bench, "argsort", &[x], &[1.0, 0.0]);
+        let smallest = operation(&mut bench, "argmin", &[x], &[1.0]);
+        let largest = operation(&mut bench, "argmax", &[x], &[0.0]);
+        for node in [places, smallest, largest] {
+            assert_eq!(bench.graph().entry(node).values, Values::Integers);
+        }
+        let taken = operation(&mut bench, "takeAlongAxis", &[x, places], &[1.0]);
+        let first =
+            bench.graph().made(|graph| graph.operation("slice", &[taken], &[1.0, 0.0, 2.0, 1.0]).map(|node| vec![node])).unwrap()[0];
+        let sum = operation(&mut bench, "sum", &[first], &[0.0]);
+        let slope = bench.graph().made(|graph| graph.gradient(sum, &[x])).expect("a gradient")[0];
+        let doubled = operation(&mut bench, "mul", &[places, places], &[]);
+        let found = bench.read(&[places, smallest, largest, first, slope, doubled]);
+        let right: [&[f64]; 6] = [
+            &[1.0, 2.0, 0.0, 2.0, 0.0, 1.0],
+            &[1.0, 1.0],
+            &[0.0, 1.0, 0.0],
+            &[-1.0, 2.0, 0.5, 2.0],
+            &[0.0, 1.0, 1.0, 1.0, 0.0, 1.0],
+            &[1.0, 4.0, 0.0, 4.0, 0.0, 1.0],
+        ];
+        for (found, right) in found.iter().zip(right) {
+            assert_eq!(found, right, "{}", bench.name);
+        }
     }
 }

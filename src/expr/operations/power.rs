@@ -80,11 +80,16 @@ impl BinaryOperation for Pow {
         let power = graph.binary(Binary::Pow, a, lowered);
         let slope = graph.mul(b, power);
         if graph.has_limits {
-            // By log 1 at 0, where the slope is 0 unless y is infinite.
+            // Infinite powers of 0 are a quotient's: functions of devices say NaN there.
+            let magnitude = graph.unary(Unary::Abs, a);
+            let quotient = graph.div(one, magnitude);
+            let power = graph.select(infinite, quotient, power);
+            let of_base = graph.mul(b, power);
+            // By log 1 at 0, where the slope is 0 unless y is infinite or NaN.
             let base = graph.select(at_zero, one, a);
             let logarithm = graph.unary(Unary::Log, base);
             let of_exponent = graph.mul(y, logarithm);
-            return [Some(Slope::Factor(slope)), Some(Slope::Factor(of_exponent))];
+            return [Some(Slope::Factor(of_base)), Some(Slope::Factor(of_exponent))];
         }
         let of_base = graph.select(infinite, zero, slope);
         let logarithm = graph.unary(Unary::Log, a);

@@ -313,7 +313,7 @@ impl Graph {
     }
 
     /// Whole parts, at the ends where they lie beyond; 0 of NaN.
-    fn cast_to_integers(&mut self, node: Node) -> Result<Node, Error> {
+    pub(super) fn cast_to_integers(&mut self, node: Node) -> Result<Node, Error> {
         Ok(if self.of(node) == Values::Integers { node } else { self.words(&WordFormula::identity(), &[node]) })
     }
 

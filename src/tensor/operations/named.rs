@@ -73,12 +73,21 @@ operations! {
     "max", [x], [keep, axes @ ..] => self.reduce(name, Fold::Max, *x, axes, *keep != 0.0);
     "min", [x], [keep, axes @ ..] => self.reduce(name, Fold::Min, *x, axes, *keep != 0.0);
     "mean", [x], [keep, axes @ ..] => self.mean(*x, axes, *keep != 0.0);
-    "argmax", [x], [axis] => self.argmax(*x, *axis);
-    "argmin", [x], [axis] => self.argmin(*x, *axis);
+    "argmax", [x], [axis] => {
+        let places = self.argmax(*x, *axis)?;
+        self.cast_to_integers(places)
+    };
+    "argmin", [x], [axis] => {
+        let places = self.argmin(*x, *axis)?;
+        self.cast_to_integers(places)
+    };
     "cumsum", [x], [axis] => self.cumsum(*x, *axis);
     "cumprod", [x], [axis] => self.cumprod(*x, *axis);
     "sort", [x], [axis, descending] => self.sort(*x, *axis, *descending != 0.0);
-    "argsort", [x], [axis, descending] => self.argsort(*x, *axis, *descending != 0.0);
+    "argsort", [x], [axis, descending] => {
+        let places = self.argsort(*x, *axis, *descending != 0.0)?;
+        self.cast_to_integers(places)
+    };
     "takeAlongAxis", [x, rows], [axis] => self.take_along_axis(*x, *rows, *axis);
     "putAlongAxis", [x, rows, values], [axis] => self.put_along_axis(*x, *rows, *values, *axis);
     "scatterAdd", [x, rows, values], [axis] => self.scatter_add(*x, *rows, *values, *axis);

@@ -5,7 +5,7 @@ import { checked, flag, whole } from "../options.js";
 import { apply, mustBeBelow, mustBeTensor, through, withNumbers } from "./apply.js";
 import { made } from "./composed.js";
 import { axisOf } from "./shapes.js";
-import type { DType, Kept, RowNumbers, Tensor } from "./tensor.js";
+import type { DType, IntTensor, Kept, RowNumbers, Tensor } from "./tensor.js";
 
 /**
  * Options of `sort` and `argsort`.
@@ -29,7 +29,7 @@ export interface TopK<D extends DType = "f32"> {
   /** The elements, the largest first. */
   readonly values: Tensor<D>;
   /** Their places along the axis. */
-  readonly indices: Tensor<D>;
+  readonly indices: IntTensor<D>;
 }
 
 const ORDER = { descending: flag } as const;

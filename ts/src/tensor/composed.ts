@@ -2,7 +2,7 @@
 import { isArrayLike, taken } from "../arrays.js";
 import { LeastwiseError } from "../errors.js";
 import { atan2 as angle, log2 as logarithm, mod as remainder } from "../functions.js";
-import { checked, flag, real, whole } from "../options.js";
+import { checked, flag, real as number, whole } from "../options.js";
 import type { Num, Scalar } from "../scalar.js";
 import { apply, isTensor, LARGEST, mustBeNumber, mustBeTensor, computedWith, through } from "./apply.js";
 import { mapped } from "./mapping.js";
@@ -34,7 +34,7 @@ export interface NormOptions extends ReduceOptions {
 }
 
 /** @internal */
-export const SPREAD = { keepDims: flag, correction: real(0) } as const;
+export const SPREAD = { keepDims: flag, correction: number(0) } as const;
 const order = (name: string, value: unknown): number => {
   if (value !== 1 && value !== 2 && value !== Infinity) throw new LeastwiseError("invalid-option", `${name} must be 1, 2 or Infinity`);
   return value;
@@ -100,12 +100,15 @@ export function variance<D extends DType>(x: Kept<D>, axis?: Axes, options: Spre
   });
 }
 
+/** Integers and booleans as reals. */
+const real = <D extends DType>(x: Kept<D>): Kept<D> => (isWhole(x) ? (x.cast(computedWith(x) as D) as Kept<D>) : x);
+
 /** log Σ exp x, without overflow. */
-export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: ReduceOptions = {}): Tensor<D> {
+export function logsumexp<D extends DType>(given: Kept<D>, axis?: Axes, options: ReduceOptions = {}): Tensor<D> {
   const what = "logsumexp(axis)", { keepDims = false } = checked(`${what}: options`, options, { keepDims: flag }, { prefix: `${what}: ` });
-  axesOf(what, axis, x.rank);
-  return made(what, x, () => {
-    const largest = x.max(axis, { keepDims: true }).detach();
+  axesOf(what, axis, given.rank);
+  return made(what, given, () => {
+    const x = real(given), largest = x.max(axis, { keepDims: true }).detach();
     // Where it is infinite, infinity less infinity would be undefined.
     const finite = apply("where", [largest.abs().lessEqual(LARGEST[computedWith(x)]), largest, 0]).detach(), sums = x.sub(finite).exp().sum(axis, { keepDims });
     return sums.log().add(keepDims ? finite : finite.reshape(sums.shape));
@@ -116,8 +119,7 @@ export function logsumexp<D extends DType>(x: Kept<D>, axis?: Axes, options: Red
 export function norm<D extends DType>(given: Kept<D>, axis?: Axes, options: NormOptions = {}): Tensor<D> {
   const what = "norm(axis)", { keepDims = false, order = 2 } = checked(`${what}: options`, options, NORMS, { prefix: `${what}: ` });
   axesOf(what, axis, given.rank);
-  const real = (): Kept<D> => (isWhole(given) ? (given.cast(computedWith(given) as D) as Kept<D>) : given);
-  return made(what, given, () => ((x) => order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims }))(real()) as Tensor<D>);
+  return made(what, given, () => ((x) => order === 1 ? x.abs().sum(axis, { keepDims }) : order === 2 ? x.square().sum(axis, { keepDims }).sqrt() : x.abs().max(axis, { keepDims }))(real(given)) as Tensor<D>);
 }
 
 /** Product, in halves: gradients are exact where elements are 0, too. */

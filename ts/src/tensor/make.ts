@@ -260,13 +260,18 @@ export class TensorMaker {
       last.dispose();
       last = next;
     };
-    if (dtype === "int32") then(last.cast("int32"));
-    if (start !== 0 || step !== 1) {
-      then(last.mul(step));
-      then(last.add(start));
+    try {
+      if (dtype === "int32") then(last.cast("int32"));
+      if (start !== 0 || step !== 1) {
+        then(last.mul(step));
+        then(last.add(start));
+      }
+      if (dtype === "f16") then((last as Kept).cast("f16"));
+      return last;
+    } catch (error) {
+      last.dispose();
+      throw error;
     }
-    if (dtype === "f16") then((last as Kept).cast("f16"));
-    return last;
   }
 
   random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor {

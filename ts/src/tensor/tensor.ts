@@ -152,10 +152,12 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** this / o */
   div(o: Kept<D> | number): Tensor<D> { return apply("div", [this, o]); }
   /** The larger one; NaN where one is. Where both are equal, the gradient goes to the left one. */
+  maximum(this: BoolTensor<D>, o: BoolTensor<D>): BoolTensor<D>;
   maximum(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
   maximum(o: Kept<D> | number): Tensor<D>;
   maximum(o: Kept<D> | number): Kept<D> { return apply("maximum", [this, o]); }
   /** The smaller one; NaN where one is. Where both are equal, the gradient goes to the left one. */
+  minimum(this: BoolTensor<D>, o: BoolTensor<D>): BoolTensor<D>;
   minimum(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D> | number): IntTensor<D>;
   minimum(o: Kept<D> | number): Tensor<D>;
   minimum(o: Kept<D> | number): Kept<D> { return apply("minimum", [this, o]); }
@@ -289,7 +291,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   transpose(order: Sizes): Tensor<D>;
   transpose(...order: readonly (number | Sizes)[]): Kept<D> { return apply("transpose", [this], axesOf("transpose(order)", listOf(order), this.rank)); }
   /** The last two axes change places. */
-  get T(): Tensor<D> { return apply("transpose", [this]); }
+  get T(): Tensor<D, [S] extends [Whole] ? S : D> { return apply("transpose", [this]); }
   /** Another shape of as many elements, row by row; one size may be −1, which is what is left for it. */
   reshape<T extends Whole>(this: Tensor<D, T>, ...shape: readonly (number | Sizes)[]): Tensor<D, T>;
   reshape(...shape: readonly number[]): Tensor<D>;
@@ -321,7 +323,9 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   flip(axis: Axes): Tensor<D>;
   flip(axis: Axes): Kept<D> { return through("flip(axis)", this, (axesOf("flip(axis)", axis, this.rank) ?? []).map((each) => ["flip", [each]])); }
   /** `value` around what is there: how many elements before and after, a pair for each axis. */
-  pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Tensor<D> {
+  pad<T extends Whole>(this: Tensor<D, T>, widths: readonly (readonly [before: number, after: number])[], value?: number): Tensor<D, T>;
+  pad(widths: readonly (readonly [before: number, after: number])[], value?: number): Tensor<D>;
+  pad(widths: readonly (readonly [before: number, after: number])[], value = 0): Kept<D> {
     const what = "pad(widths)";
     const no = () => new LeastwiseError("shape", `${what}: widths must have a pair [before, after] for each of the ${this.rank} axes`);
     if (!isList(widths)) throw no();
@@ -386,7 +390,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   /** The elements in order along an axis, by default the last one; NaN is last. */
   sort(axis = -1, options: SortOptions = {}): Tensor<D> { return along.ordered("sort", this as Kept<D>, axis, options); }
   /** The places of the elements in order along an axis, by default the last one: of equal elements the first one first, NaN last. It has no gradient. */
-  argsort(axis = -1, options: SortOptions = {}): Tensor<D> { return along.ordered("argsort", this as Kept<D>, axis, options); }
+  argsort(axis = -1, options: SortOptions = {}): IntTensor<D> { return along.ordered("argsort", this as Kept<D>, axis, options) as unknown as IntTensor<D>; }
   /** The k largest elements along an axis, by default the last one, in descending order, and their places: of equal elements the first one first. */
   topk(k: number, axis = -1): TopK<D> { return along.topk(this as Kept<D>, k, axis); }
   /**
@@ -415,14 +419,14 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   min(axis?: Axes, options?: ReduceOptions): Tensor<D>;
   min(axis?: Axes, options?: ReduceOptions): Kept<D> { return this.#reduce("min", axis, options); }
   /** Index of the largest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
-  argmax(axis?: number, options: ReduceOptions = {}): Tensor<D> { return this.#place("argmax", axis, options); }
+  argmax(axis?: number, options: ReduceOptions = {}): IntTensor<D> { return this.#place("argmax", axis, options); }
   /** Index of the smallest element along an axis (the first of equals, and of NaN); without an axis, its index among all. It has no gradient. */
-  argmin(axis?: number, options: ReduceOptions = {}): Tensor<D> { return this.#place("argmin", axis, options); }
-  #place(name: "argmax" | "argmin", axis: number | undefined, options: ReduceOptions): Tensor<D> {
+  argmin(axis?: number, options: ReduceOptions = {}): IntTensor<D> { return this.#place("argmin", axis, options); }
+  #place(name: "argmax" | "argmin", axis: number | undefined, options: ReduceOptions): IntTensor<D> {
     const { keepDims = false } = checked(`${name}(axis): options`, options, REDUCE, { prefix: `${name}(axis): ` });
-    if (axis === undefined) return through(`${name}()`, this, [["reshape", [this.size]], [name, [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
+    if (axis === undefined) return through<D, "int32">(`${name}()`, this, [["reshape", [this.size]], [name, [0]], ...(keepDims ? [["reshape", this.shape.map(() => 1)] as const] : [])]);
     const place = axisOf(`${name}(axis)`, axis, this.rank);
-    return through(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
+    return through<D, "int32">(`${name}(axis)`, this, [[name, [place]], ...(keepDims ? [["reshape", this.shape.map((size, k) => (k === place ? 1 : size))] as const] : [])]);
   }
   /** True where any is not 0, over all axes or those given; of none false. */
   any(axis?: Axes, options?: ReduceOptions): BoolTensor<D> { return this.#reduce<"bool">("any", axis, options); }
