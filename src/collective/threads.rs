@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn ranks_of_a_name_find_each_other() {
-        let come = |name: &[u8], rank, size| threads_of(name, rank, size, Duration::from_millis(50));
+        let come = |name: &[u8], rank, size| threads_of(name, rank, size, DEADLINE);
         let group = [come(b"one", 1, 2).unwrap(), come(b"other", 0, 1).unwrap()];
         let refused = [come(b"one", 1, 2), come(b"one", 0, 3), come(b"two", 2, 2)].map(|rank| rank.err().map(|fault| fault.to_string()));
         let expected = [
