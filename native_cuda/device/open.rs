@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, glances, graphs, play, staging, waits};
+use super::{CudaDevice, compile::Kernels, glances, graphs, nccl_version, play, staging, waits};
 use cudarc::driver::{CudaContext, result, sys};
 use leastwise_recording::{Counters, DeviceError, Limits, Precision};
 use serde::Serialize;
@@ -19,6 +19,8 @@ pub struct Found {
     pub nvrtc: Option<String>,
     /// cuBLAS, which nothing depends on.
     pub cublas: Option<String>,
+    /// The version of NCCL, which several GPUs exchange numbers by, if its library is there.
+    pub nccl: Option<String>,
     /// GPUs that the driver lists.
     pub gpus: Vec<Gpu>,
     /// Why CUDA can't be used; none where it can.
@@ -44,6 +46,7 @@ pub fn found() -> Found {
     let mut found = Found::default();
     found.missing = look(&mut found).err();
     found.cublas = cublas();
+    found.nccl = nccl_version().ok().map(String::from);
     found
 }
 

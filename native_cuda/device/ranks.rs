@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(places.give, [at(2), 0, at(0), at(10), 0, at(14), at(18), 0, 0, at(22), 0]);
         assert_eq!(places.take, [at(2), 0, at(0), at(10), at(11), at(14), at(18), at(15), at(19), at(22), at(23)]);
         assert_eq!(places.folds, [SUM, SUM, SUM, SUM, SUM, EXACT, LOW, EXACT, LOW, LARGEST, LARGEST]);
-        assert_eq!(places.pieces(100), [0..11]);
+        assert_eq!(places.pieces(100), std::slice::from_ref(&(0..11)));
         // The sixth element's low part is the seventh: both come with the next message.
         assert_eq!(places.pieces(6), [0..5, 5..11]);
         assert_eq!(Places::default().pieces(6), []);

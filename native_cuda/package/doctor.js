@@ -1,8 +1,19 @@
 #!/usr/bin/env node
 // `leastwise-cuda doctor`: what is there, and whether it computes. Ends with 0 where CUDA works, with 1 where it does not.
+// `leastwise-cuda run` is in run.js.
 const [command, ...rest] = process.argv.slice(2);
+if (command === "run") {
+  const { Refused, run, USAGE } = await import("./run.js");
+  try {
+    process.exit(await run(rest));
+  } catch (error) {
+    if (error instanceof Refused) console.error(`leastwise-cuda run: ${error.message}\n\n${USAGE}`);
+    else console.error(`leastwise-cuda run: ${error.message}`);
+    process.exit(error instanceof Refused ? 2 : 1);
+  }
+}
 if (command !== "doctor" || rest.length) {
-  console.error("leastwise-cuda doctor   says what was found of CUDA and runs a self-test");
+  console.error("leastwise-cuda doctor   says what was found of CUDA and runs a self-test\nleastwise-cuda run      starts a script on several GPUs");
   process.exit(2);
 }
 
@@ -56,6 +67,7 @@ try {
   line("driver", found.driver ? `CUDA ${found.driver}` : "not found");
   line("NVRTC", found.nvrtc ?? "not found");
   line("cuBLAS", found.cublas ?? "not found (nothing depends on it)");
+  line("NCCL", found.nccl ?? "not found (several GPUs need it, one does not)");
   for (const { index, name, architecture, bytes } of found.gpus) line(`GPU ${index}`, `${name}, ${(bytes / 2 ** 30).toFixed(1)} GiB, compute capability ${architecture.join(".")}`);
   if (found.missing) {
     line("CUDA", `can't be used: ${found.missing}`);

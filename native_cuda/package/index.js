@@ -16,4 +16,10 @@ function load() {
   }
 }
 
-export const { openCpu, openCuda, probe } = load();
+export const { openCpu, openCuda, probe, worldId } = load();
+
+/** The world that `leastwise-cuda run` has started this process in, for `init({ world })`; undefined in any other process. */
+export function world() {
+  const { LEASTWISE_RANK: rank, LEASTWISE_RANKS: size, LEASTWISE_WORLD: id } = process.env;
+  return id === undefined ? undefined : { rank: Number(rank), size: Number(size), id: Uint8Array.from(Buffer.from(id, "hex")) };
+}

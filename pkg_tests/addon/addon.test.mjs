@@ -30,7 +30,7 @@ async function asUsers(work) {
 
 test("the package: a binary without the builder's paths, its types, its licences", () => {
   const files = readdirSync(root).sort();
-  assert.deepEqual(files, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "doctor.js", "index.d.ts", "index.js", "leastwise-cuda.linux-x64.node", "package.json"]);
+  assert.deepEqual(files, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "doctor.js", "index.d.ts", "index.js", "leastwise-cuda.linux-x64.node", "package.json", "run.js"]);
   // A quick run's is of the Rust tests' profile, which nobody publishes: `npm run test:full` and the kit look at the one that is.
   if (process.env.LEASTWISE_ADDON_PROFILE !== "tests") {
     const binary = readFileSync(join(root, "leastwise-cuda.linux-x64.node"));

@@ -285,6 +285,9 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   // @ts-expect-error no such backend
   void init({ backend: "metal" });
   void init({ backend: "cuda", precision: "f32", cudaDevice: 1 });
+  void init({ backend: "cuda", world: { rank: 0, size: 2, id: new Uint8Array(128) } });
+  // @ts-expect-error a world needs an id
+  void init({ backend: "cuda", world: { rank: 0, size: 2 } });
   is<Same<typeof lw.backend, "webgpu" | "cuda" | "cpu">>();
   // @ts-expect-error a GPU is named by its index
   void init({ backend: "cuda", cudaDevice: "NVIDIA" });

@@ -13,6 +13,16 @@ pub enum Fault {
         /// True if its thread panicked.
         panicked: bool,
     },
+    /// A rank can't go on.
+    #[error("rank {rank} of {size} can't go on: {message}")]
+    Broken {
+        /// The rank.
+        rank: u32,
+        /// Number of ranks.
+        size: u32,
+        /// What it failed with.
+        message: String,
+    },
     /// Ranks did not make a call in time.
     #[error("{call}: rank{} {} did not come within {seconds} s: is it hanging, or on another way through the program?", if missing.len() > 1 { "s" } else { "" }, list(missing))]
     Late {

@@ -25,7 +25,7 @@ mod fault;
 mod threads;
 
 pub use fault::Fault;
-pub use threads::threads;
+pub use threads::{threads, threads_of};
 
 use std::any::Any;
 use std::sync::Arc;
@@ -132,6 +132,10 @@ pub trait Communicator: Any + Send + Sync {
     /// A [`Fault`] on all ranks that are left, within the deadline: a rank is gone, is late, or makes another call. Every later call
     /// gives the same one.
     fn exchange(&self, call: Call, own: Vec<u8>) -> Result<Gathered, Fault>;
+
+    /// Tells the others that this rank can't go on, for a reason that only it has: their calls end with this fault, unless there was
+    /// another one before. Nothing is waited for.
+    fn give_up(&self, fault: Fault);
 
     /// Values of every rank, as many of each.
     ///

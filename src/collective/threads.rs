@@ -45,6 +45,36 @@ pub fn threads(size: u32, deadline: Duration) -> Vec<Arc<dyn Communicator>> {
     (0..size).map(rank).collect()
 }
 
+/// Ranks of groups that not all have come to yet, by the groups' names.
+static WAITING: Mutex<Vec<(Vec<u8>, Waiting)>> = Mutex::new(Vec::new());
+
+type Waiting = Vec<Option<Arc<dyn Communicator>>>;
+
+/// The communicator of a rank of a group of this process that has a name. The first that comes makes the group, and a group is forgotten
+/// once all have come.
+///
+/// # Errors
+/// [`Fault::Refused`] for a rank that is not one of the group, or has come already.
+pub fn threads_of(name: &[u8], rank: u32, size: u32, deadline: Duration) -> Result<Arc<dyn Communicator>, Fault> {
+    if rank >= size {
+        return Err(Fault::Refused(format!("rank {rank} of {size}: ranks are numbers from 0 to the size of the group less one")));
+    }
+    let mut groups = WAITING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let place = groups.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        groups.push((name.to_vec(), threads(size, deadline).into_iter().map(Some).collect()));
+        groups.len() - 1
+    });
+    let waiting = &mut groups[place].1;
+    if waiting.len() != size as usize {
+        return Err(Fault::Refused(format!("rank {rank} was told of {size} ranks, and another of {}", waiting.len())));
+    }
+    let Some(own) = waiting[rank as usize].take() else { return Err(Fault::Refused(format!("there are two ranks {rank}"))) };
+    if waiting.iter().all(Option::is_none) {
+        groups.swap_remove(place);
+    }
+    Ok(own)
+}
+
 impl Communicator for Thread {
     fn rank(&self) -> u32 {
         self.rank
@@ -64,6 +94,11 @@ impl Communicator for Thread {
         let received = all.iter().map(Vec::len).sum::<usize>() - given;
         self.traffic.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).note(call.kind, given, received);
         Ok(all)
+    }
+
+    fn give_up(&self, fault: Fault) {
+        self.world.lock().fault.get_or_insert(fault);
+        self.world.changed.notify_all();
     }
 }
 
@@ -238,6 +273,45 @@ mod tests {
             let late = Fault::Late { call: "costs", missing: vec![1], seconds: 0 };
             assert_eq!((first, later), (if rank == 1 { Ok(()) } else { Err(late.clone()) }, Err(late)));
         }
+    }
+
+    #[test]
+    fn a_rank_that_gives_up_tells_all_others_why() {
+        let broken = Fault::Broken { rank: 1, size: 3, message: "the GPU hangs".into() };
+        let begun = Instant::now();
+        let found = run(3, DEADLINE, |ranks| {
+            ranks.barrier("start").unwrap();
+            if ranks.rank() == 1 {
+                ranks.give_up(broken.clone());
+            }
+            let first = ranks.barrier("end");
+            ranks.give_up(Fault::Refused("a later reason".into()));
+            (first, ranks.barrier("after"))
+        });
+        assert_eq!(found, vec![Some((Err(broken.clone()), Err(broken.clone()))); 3]);
+        assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
+    }
+
+    #[test]
+    fn ranks_of_a_name_find_each_other() {
+        let come = |name: &[u8], rank, size| threads_of(name, rank, size, DEADLINE);
+        let group = [come(b"one", 1, 2).unwrap(), come(b"other", 0, 1).unwrap()];
+        let refused = [come(b"one", 1, 2), come(b"one", 0, 3), come(b"two", 2, 2)].map(|rank| rank.err().map(|fault| fault.to_string()));
+        let expected = [
+            "there are two ranks 1",
+            "rank 0 was told of 3 ranks, and another of 2",
+            "rank 2 of 2: ranks are numbers from 0 to the size of the group less one",
+        ];
+        assert_eq!(refused, expected.map(|message| Some(message.into())));
+        let zero = come(b"one", 0, 2).unwrap();
+        let sums = std::thread::scope(|scope| {
+            let sum = |rank: &Arc<dyn Communicator>| rank.sum("terms", &[1.0 + f64::from(rank.rank())]);
+            let other = scope.spawn(move || sum(&zero));
+            [sum(&group[0]), other.join().unwrap(), sum(&group[1])]
+        });
+        assert_eq!(sums, [Ok(vec![3.0]), Ok(vec![3.0]), Ok(vec![1.0])]);
+        // Once all have come, the name is free.
+        assert!(come(b"one", 0, 3).is_ok());
     }
 
     #[test]

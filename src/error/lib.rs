@@ -147,7 +147,9 @@ impl Error {
                 DeviceError::Kernel { .. } | DeviceError::Invalid(_) => "device-error",
                 // Data of another rank are lost like a device, or were never asked for.
                 #[cfg(not(target_arch = "wasm32"))]
-                DeviceError::Ranks(Fault::Gone { .. } | Fault::Late { .. } | Fault::Stalled { .. } | Fault::Failed { .. }) => "device-lost",
+                DeviceError::Ranks(
+                    Fault::Gone { .. } | Fault::Broken { .. } | Fault::Late { .. } | Fault::Stalled { .. } | Fault::Failed { .. },
+                ) => "device-lost",
                 #[cfg(not(target_arch = "wasm32"))]
                 DeviceError::Ranks(_) => "invalid-option",
             },

@@ -15,6 +15,7 @@ pub struct Slot {
 }
 
 /// A data column: `width` scalars an instance, or shared by all.
+#[derive(Clone)]
 pub struct Column<'a> {
     /// Name of the column, for edits and messages.
     pub name: String,
@@ -36,6 +37,7 @@ pub enum Weight<'a> {
 }
 
 /// A term: instances of one residual or energy.
+#[derive(Clone)]
 pub struct TermSpec<'a> {
     /// Name of the term.
     pub name: String,

@@ -51,10 +51,19 @@ pub struct Declared {
     pub fingerprint: Fingerprint,
 }
 
-fn in_f64(values: Reals) -> Vec<f64> {
+/// Values in f64.
+pub fn in_f64(values: Reals) -> Vec<f64> {
     match values {
         Reals::F32(values) => values.iter().map(|value| f64::from(*value)).collect(),
         Reals::F64(values) => values.to_vec(),
+    }
+}
+
+/// Weights of a term, and if its instances share one.
+pub fn weights(weight: &Weight) -> (Vec<f64>, bool) {
+    match *weight {
+        Weight::Shared(weight) => (vec![weight], true),
+        Weight::Each(weights) => (in_f64(weights), false),
     }
 }
 
@@ -116,13 +125,10 @@ impl Declared {
             let expected = if column.shared { 1 } else { count } * column.width as usize;
             length(format!("{of_term}: \"{}\"", column.name), column.values.len(), expected)?;
         }
-        let (weight, shares_weight) = match spec.weight {
-            Weight::Shared(weight) => (vec![weight], true),
-            Weight::Each(weights) => {
-                length(format!("{of_term}: weights"), weights.len(), count)?;
-                (in_f64(weights), false)
-            }
-        };
+        let (weight, shares_weight) = weights(&spec.weight);
+        if !shares_weight {
+            length(format!("{of_term}: weights"), weight.len(), count)?;
+        }
         let column = |column: &Column| DeclaredColumn {
             name: column.name.clone(),
             width: column.width,

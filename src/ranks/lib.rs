@@ -21,7 +21,11 @@
 mod declared;
 mod local;
 mod partition;
+mod parts;
 mod problem;
+mod solve;
 
 pub use partition::{Links, NOBODY, Partition};
-pub use problem::{RankedProblem, RankedReport};
+pub use parts::RankedParts;
+pub use problem::RankedProblem;
+pub use solve::{RankedReport, RankedSolve, supported};

@@ -189,6 +189,7 @@ impl Session {
     /// A task that measures the products of a problem in every schedule, its programs by every evaluator, and puts the fastest
     /// ones in the tuning table.
     pub fn tune(&mut self, problem: u32) -> Result<u32, Error> {
+        self.refuse_ranks("tune()")?;
         if !self.idle(problem)?.0.problem.has_enabled_terms() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }

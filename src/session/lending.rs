@@ -166,6 +166,7 @@ impl Session {
     /// # Errors
     /// [`Error::Dtype`] and [`Error::Shape`] for tensors that do not fit, [`Error::InvalidOption`] for what only the host can give.
     pub fn borrow_tensor(&mut self, problem: u32, what: &[u32], tensor: u32) -> Result<Vec<u32>, Error> {
+        self.refuse_ranks("tensors in problems")?;
         self.return_lenders();
         let (recipient, (double, node)) = (recipient(what)?, parts(tensor));
         let request = self.entry(problem)?.0.problem.borrows(recipient)?;
@@ -255,6 +256,7 @@ impl Session {
     /// # Errors
     /// [`Error::Dtype`] where the problem's reals are no tensors', [`Error::Busy`] while something runs on the problem.
     pub fn tensor_solution(&mut self, problem: u32, tables: &[u32], data: &[u32], solve: u32) -> Result<Vec<u32>, Error> {
+        self.refuse_ranks("solutions as tensors")?;
         let (double, data) = Self::nodes(data, false)?;
         let (entry, devices) = self.idle(problem)?;
         entry.problem.lay_out_values(&mut devices.main)?;

@@ -25,6 +25,7 @@ mod clusters;
 mod compress;
 mod covariances;
 mod differentiation;
+mod entry;
 mod evaluations;
 mod fetched;
 mod fits;
@@ -34,6 +35,8 @@ mod job;
 mod lending;
 mod merging;
 mod normals;
+#[cfg(not(target_arch = "wasm32"))]
+mod ranked;
 mod reach;
 mod reads;
 mod searches;
@@ -58,6 +61,7 @@ pub use tensors::{TensorSettings, TensorStatistics};
 #[cfg(not(target_arch = "wasm32"))]
 pub use threaded::{Failure, Outcome, Threaded};
 
+use entry::Entry;
 use indices::Indices;
 use job::Job;
 use leastwise_base::slab::Slab;
@@ -67,27 +71,24 @@ use leastwise_outer::{Devices, Driven};
 use leastwise_problem::{Loss, Problem, RaggedSpec, Reals, Relation, Shape, Stats, SummedSpec, TermSpec, Weight};
 use std::collections::HashMap;
 
-/// A problem, and the tasks that work on it.
-struct Entry {
-    problem: Problem,
-    /// The task that nothing else may run beside.
-    running: Option<u32>,
-    /// Reads in turn; others may come while they wait.
-    reads: Vec<u32>,
-    /// Counts what moved the variables.
-    moves: u64,
-}
-
-impl Entry {
-    fn is_busy(&self) -> bool {
-        self.running.is_some() || !self.reads.is_empty()
-    }
-}
-
 /// A solver and its problem.
 struct SolverEntry {
     problem: u32,
     driven: Driven,
+    /// Options of a solver of ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    options: Option<Box<leastwise_solve::Options>>,
+}
+
+impl SolverEntry {
+    fn new(problem: u32, driven: Driven) -> Self {
+        Self {
+            problem,
+            driven,
+            #[cfg(not(target_arch = "wasm32"))]
+            options: None,
+        }
+    }
 }
 
 /// The engine: devices, problems, solvers, indices, tensors and tasks, all by handle.
@@ -108,6 +109,9 @@ pub struct Session {
     fit_sets: Slab<Box<leastwise_fits::FitSet>>,
     /// Tensors of f32, and of f64.
     tensor_contexts: [Option<Box<tensors::TensorContext>>; 2],
+    /// The ranks, of which it is one.
+    #[cfg(not(target_arch = "wasm32"))]
+    ranks: Option<std::sync::Arc<dyn leastwise_collective::Communicator>>,
 }
 
 /// Statistics of a term's kernels.
@@ -148,6 +152,8 @@ impl Session {
             fits: Slab::default(),
             fit_sets: Slab::default(),
             tensor_contexts: [None, None],
+            #[cfg(not(target_arch = "wasm32"))]
+            ranks: None,
         }
     }
 
@@ -173,7 +179,34 @@ impl Session {
 
     /// An empty problem; returns its handle.
     pub fn problem(&mut self) -> u32 {
-        self.problems.insert(Box::new(Entry { problem: Problem::new(), running: None, reads: Vec::new(), moves: 0 }))
+        let entry = Entry {
+            #[cfg(not(target_arch = "wasm32"))]
+            ranked: self.ranks.clone().map(|ranks| Box::new(leastwise_ranks::RankedParts::new(ranks))),
+            ..Entry::new()
+        };
+        self.problems.insert(Box::new(entry))
+    }
+
+    /// Refuses what one device has, where it is one of several ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn refuse_ranks(&self, what: &str) -> Result<(), Error> {
+        if self.is_ranked() { Err(ranked::refused(what)) } else { Ok(()) }
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn is_ranked(&self) -> bool {
+        self.ranks.is_some()
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn is_ranked(&self) -> bool {
+        false
+    }
+
+    /// Modules have no ranks.
+    #[cfg(target_arch = "wasm32")]
+    fn refuse_ranks(&self, _: &str) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Counts of structures that were compiled, and of those that were known.
@@ -209,6 +242,8 @@ impl Session {
         entry.running.into_iter().chain(std::mem::take(&mut entry.reads)).for_each(|task| self.drop_task(task));
         let lenders = if entry.problem.is_lending() { entry.problem.take_lenders() } else { Vec::new() };
         entry.problem.dispose(&mut self.devices.main);
+        #[cfg(not(target_arch = "wasm32"))]
+        entry.ranked.iter_mut().for_each(|parts| parts.dispose(&mut self.devices.main));
         if !lenders.is_empty() {
             self.release_tensors(&lenders);
         }
@@ -231,8 +266,8 @@ impl Session {
 
     /// A table of instances that are made of these shapes, one after the other.
     pub fn table_of(&mut self, problem: u32, name: &str, shapes: Vec<Shape>, values: Reals, moving: bool) -> Result<u32, Error> {
-        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
-        entry.problem.add_table(device, registry, name, shapes, values, moving)
+        let (entry, devices) = self.idle(problem)?;
+        entry.add_table(devices, name, shapes, values, moving)
     }
 
     /// Overwrites values of a table: all instances, or the rows `at`. `values` are row-major.
@@ -240,7 +275,8 @@ impl Session {
     /// # Errors
     /// [`Error`] for another number of values, rows that are not there, and values that are not finite or not on the manifold.
     pub fn write_table(&mut self, problem: u32, table: u32, values: Reals, at: Option<&[u32]>) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.write_table(table, values, at)?;
+        let (entry, devices) = self.entry(problem)?;
+        entry.write_table(devices, table, values, at)?;
         self.let_go(problem);
         Ok(())
     }
@@ -254,6 +290,7 @@ impl Session {
 
     /// Overwrites a table by Σ factor · source, on the device, behind all that was begun.
     pub fn combine_tables(&mut self, problem: u32, table: u32, sources: &[u32], factors: &[f64]) -> Result<(), Error> {
+        self.refuse_ranks("tables that are combined")?;
         let (entry, devices) = self.entry(problem)?;
         // The kernel may be one that a GPU has to compile first, for which a running solve does not wait.
         if entry.is_busy() {
@@ -264,16 +301,22 @@ impl Session {
 
     /// Fixes components (all, or those given) of the instances in `at` (or of all).
     pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.ranks.is_some() {
+            self.fix_parts(problem, table, at, components)?;
+        }
         self.constrained(problem, false)?.fix(table, at, components)
     }
 
     /// Lets the instances in `at` (or all) move again.
     pub fn unfix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.refuse_ranks("rows that are released")?;
         self.entry(problem)?.0.problem.unfix(table, at)
     }
 
     /// Bounds a table's components; what is not given stays as it was.
     pub fn bound_table(&mut self, problem: u32, table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
+        self.refuse_ranks("limits of variables")?;
         let precision = self.devices.main.precision();
         self.constrained(problem, true)?.bound(table, precision, lower, upper)
     }
@@ -311,60 +354,67 @@ impl Session {
 
     /// Adds a term to a problem; returns its number ([`Problem::add_term`]).
     pub fn term(&mut self, problem: u32, spec: TermSpec) -> Result<u32, Error> {
-        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
-        entry.problem.add_term(device, registry, spec)
+        let (entry, devices) = self.idle(problem)?;
+        entry.add_term(devices, spec)
     }
 
     /// A term that is a constraint: its tape is c, which is compared with 0.
     pub fn constraint(&mut self, problem: u32, spec: TermSpec, relation: Relation) -> Result<u32, Error> {
+        self.refuse_ranks("constraints")?;
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_constraint(device, registry, spec, relation)
     }
 
     /// Adds a ragged term to a problem; returns its number ([`Problem::add_ragged`]).
     pub fn ragged_term(&mut self, problem: u32, spec: RaggedSpec) -> Result<u32, Error> {
+        self.refuse_ranks("terms over rows")?;
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_ragged(device, registry, spec)
     }
 
     /// The same of a constraint ([`Problem::add_ragged_constraint`]).
     pub fn ragged_constraint(&mut self, problem: u32, spec: RaggedSpec, relation: Relation) -> Result<u32, Error> {
+        self.refuse_ranks("constraints")?;
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_ragged_constraint(device, registry, spec, relation)
     }
 
     /// Adds a term over sums of rows to a problem; returns its number ([`Problem::add_summed`]).
     pub fn summed_term(&mut self, problem: u32, spec: SummedSpec) -> Result<u32, Error> {
+        self.refuse_ranks("terms over sums of rows")?;
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.add_summed(device, registry, spec)
     }
 
     /// Replaces the values of a term's data column; possible during a solve ([`Problem::set_column`]).
     pub fn set_column(&mut self, problem: u32, term: u32, column: u32, values: Reals) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_column(term, column, values)?;
+        let (entry, devices) = self.entry(problem)?;
+        entry.set_column(devices, term, column, values)?;
         self.let_go(problem);
         Ok(())
     }
 
     /// Replaces a term's weight; possible during a solve ([`Problem::set_weight`]).
     pub fn set_weight(&mut self, problem: u32, term: u32, weight: Weight) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_weight(term, weight)?;
+        self.entry(problem)?.0.set_weight(term, weight)?;
         self.let_go(problem);
         Ok(())
     }
 
     /// Replaces the parameters of a term's loss; possible during a solve ([`Problem::set_loss`]).
     pub fn set_loss(&mut self, problem: u32, term: u32, loss: &Loss) -> Result<(), Error> {
-        self.entry(problem)?.0.problem.set_loss(term, loss)
+        self.entry(problem)?.0.set_loss(term, loss)
     }
 
     /// Includes a term in the cost, or excludes it ([`Problem::set_enabled`]).
     pub fn set_enabled(&mut self, problem: u32, term: u32, enabled: bool) -> Result<(), Error> {
+        self.refuse_ranks("terms that are switched on and off")?;
         self.idle(problem)?.0.problem.set_enabled(term, enabled)
     }
 
     /// Removes a term and what it has on the device.
     pub fn free_term(&mut self, problem: u32, term: u32) -> Result<(), Error> {
+        self.refuse_ranks("terms that are removed")?;
         let (entry, devices) = self.idle(problem)?;
         entry.problem.remove_term(&mut devices.main, term)?;
         self.let_go(problem);
@@ -373,6 +423,7 @@ impl Session {
 
     /// Sizes of a term, of its programs and of its batches, once the problem is laid out.
     pub fn describe_term(&mut self, problem: u32, term: u32) -> Result<TermDescription, Error> {
+        self.refuse_ranks("descriptions of terms")?;
         let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         entry.problem.lay_out(device, registry)?;
         let parts = &entry.problem.term(term)?.parts;
@@ -404,6 +455,8 @@ impl Session {
         self.fits = Slab::default();
         self.indices = Indices::default();
         self.tensor_contexts = [None, None];
+        #[cfg(not(target_arch = "wasm32"))]
+        self.ranks.take();
         self.devices.dispose();
     }
 }

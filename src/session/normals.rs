@@ -105,6 +105,7 @@ impl Job for NormalsJob {
 impl Session {
     /// Normals of a table's instances, which are the vertices of a mesh: all 0 until they are computed.
     pub fn normals(&mut self, problem: u32, number: u32, triangles: &[u32]) -> Result<u32, Error> {
+        self.refuse_ranks("normals")?;
         let (entry, devices) = self.entry(problem)?;
         let device = &mut devices.main;
         let table = entry.problem.table(number)?;

@@ -22,9 +22,13 @@ impl Session {
 
     /// A solver that is set up by its first task, whatever the problem's size; else as [`Session::solver`] makes it.
     pub fn later_solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.is_ranked() {
+            return self.ranked_solver(problem, options);
+        }
         let settings = options.settings()?;
         let (entry, devices) = self.idle(problem)?;
         let driven = Driven::unprepared(&devices.main, &mut entry.problem, settings)?;
-        Ok(self.solvers.insert(Box::new(SolverEntry { problem, driven })))
+        Ok(self.solvers.insert(Box::new(SolverEntry::new(problem, driven))))
     }
 }

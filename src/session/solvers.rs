@@ -17,10 +17,14 @@ impl Session {
     /// [`Error::InvalidOption`] for refused options, [`Error::EmptyProblem`] without enabled terms, and [`Error::Device`] if its
     /// buffers do not fit.
     pub fn solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.ranks.is_some() {
+            return self.ranked_solver(problem, options);
+        }
         let settings = options.settings()?;
         let (entry, devices) = self.idle(problem)?;
         let driven = Driven::new(&mut devices.main, &mut devices.registry, &mut entry.problem, settings)?;
-        Ok(self.solvers.insert(Box::new(SolverEntry { problem, driven })))
+        Ok(self.solvers.insert(Box::new(SolverEntry::new(problem, driven))))
     }
 
     pub(super) fn solver_entry(&mut self, solver: u32) -> Result<&mut SolverEntry, Error> {
@@ -29,12 +33,14 @@ impl Session {
 
     /// A problem and the devices.
     pub(super) fn site(&mut self, problem: u32) -> Result<(&mut Devices, &mut Problem), Error> {
+        self.refuse_ranks("this call")?;
         let (entry, devices) = self.entry(problem)?;
         Ok((devices, &mut entry.problem))
     }
 
     /// A solver with its problem and the devices.
     pub(super) fn context(&mut self, problem: u32, solver: u32) -> Result<Context<'_>, Error> {
+        self.refuse_ranks("this call")?;
         let entry = self.solvers.get_mut(solver).ok_or(Error::Disposed("solver"))?;
         let owner = self.problems.get_mut(problem).ok_or(Error::Disposed("problem"))?;
         Ok(Context { devices: &mut self.devices, problem: &mut owner.problem, driven: &mut entry.driven })
@@ -51,7 +57,8 @@ impl Session {
 
     /// A task that lays a problem out in time slices, where that takes long: a solver finds it done.
     pub fn lay_out(&mut self, problem: u32) -> Result<Option<u32>, Error> {
-        if self.idle(problem)?.0.problem.unplaced() < LONG {
+        // Of ranks each lays out its part, when all solve.
+        if self.idle(problem)?.0.problem.unplaced() < LONG || self.is_ranked() {
             return Ok(None);
         }
         self.start_task(problem, LayOutJob { problem, begun: false, next: None }).map(Some)
@@ -63,6 +70,7 @@ impl Session {
         problem: u32,
         begin: impl FnOnce(&mut Self) -> Result<J, Error> + Send + 'static,
     ) -> Result<u32, Error> {
+        self.refuse_ranks("this call")?;
         let (entry, devices) = self.idle(problem)?;
         if entry.problem.unplaced() < LONG {
             entry.problem.lay_out(&mut devices.main, &mut devices.registry)?;
@@ -77,6 +85,10 @@ impl Session {
     pub fn solve(&mut self, solver: u32, mode: SolveMode) -> Result<u32, Error> {
         let problem = self.solver_entry(solver)?.problem;
         self.idle(problem)?.0.moves += 1;
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.ranks.is_some() {
+            return self.solve_ranked(problem, solver, mode);
+        }
         let Context { devices, driven, .. } = self.context(problem, solver)?;
         match mode {
             SolveMode::Solve => driven.solver.begin_call(&devices.main),
@@ -129,6 +141,7 @@ impl Session {
 
     /// Live use: makes up to `iterations` steps, on the CPU for about `budget_ms`; see [`Driven::advance`].
     pub fn advance(&mut self, solver: u32, iterations: u32, budget_ms: f64) -> Result<Option<Advanced>, Error> {
+        self.refuse_ranks("advance()")?;
         let deadline = now_ms() + budget_ms;
         let problem = self.solver_entry(solver)?.problem;
         // A step that this solver is in the midst of may go on; those of others would work on the same trial point.

@@ -209,5 +209,5 @@ fn what_ranks_do_not_have_is_refused_with_its_name() {
     // WebGPU is no rank.
     let gpu = leastwise::device::wgpu::WgpuDevice::open_blocking(None).expect("a WebGPU adapter");
     let refused = RankedProblem::new(Device::Wgpu(Box::new(gpu)), threads(1, DEADLINE).remove(0)).err().expect("a refusal").to_string();
-    assert_eq!(refused, "ranks exchange numbers on backend \"cpu\" alone, not on \"webgpu\"");
+    assert_eq!(refused, "ranks exchange numbers on backends \"cpu\" and \"cuda\", not on \"webgpu\"");
 }

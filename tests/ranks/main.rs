@@ -3,6 +3,7 @@
 mod clusters;
 mod faults;
 mod scenes;
+mod sessions;
 mod solves;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};

@@ -1,6 +1,6 @@
 /** Loading the addon `leastwise-cuda`: CUDA for Node, in a package of its own. */
 import { LeastwiseError } from "./errors.js";
-import type { NativeAddon, NativeEngine, NativeLimits } from "./native.js";
+import type { NativeAddon, NativeEngine, NativeLimits, NativeWorld } from "./native.js";
 
 interface Process { readonly versions?: { readonly node?: string }; readonly env?: Readonly<Record<string, string | undefined>> }
 const { process } = globalThis as { process?: Process };
@@ -26,6 +26,6 @@ export async function loadAddon(): Promise<NativeAddon | undefined> {
 export const standsIn = (): boolean => process?.env?.LEASTWISE_ADDON === "cpu";
 
 /** @internal */
-export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, device: number): Promise<NativeEngine> {
-  return standsIn() ? addon.openCpu(precision, limits) : addon.openCuda(precision, limits, device);
+export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined): Promise<NativeEngine> {
+  return standsIn() ? addon.openCpu(precision, limits, world) : addon.openCuda(precision, limits, device, world);
 }

@@ -5,7 +5,7 @@ export type { CodeOptions, CompressOptions, PublishedFiles } from "./compress.js
 export type { CovarianceOptions, CovarianceSpace, JointPart, Marginals, NullSpacePart } from "./covariance.js";
 export { column, perEntry } from "./data.js";
 export type { Column, Columns, Data, PerEntry, Row, Update } from "./data.js";
-export type { InitOptions, PreloadOptions } from "./init.js";
+export type { InitOptions, PreloadOptions, World } from "./init.js";
 export type { Backend, Doubles, DTypeOf, Engine, Memory, Precision, Stats } from "./engine.js";
 export { LeastwiseError } from "./errors.js";
 export type { ErrorCode } from "./errors.js";

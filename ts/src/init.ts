@@ -1,11 +1,11 @@
 /** Making an engine: which backend it gets, and why. */
 import { loadAddon, openAddon, standsIn } from "./addon.js";
-import type { Device } from "./arrays.js";
+import { bytesOf, type Device } from "./arrays.js";
 import { EngineOf, type Backend, type Engine, type Origin, type Precision } from "./engine.js";
 import { asError, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
-import { checked, flag, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { checked, flag, given, oneOf, whole, type Checked, type Kind } from "./options.js";
 import { NEEDS, PARTS, type Parts } from "./parts.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threaded.js";
@@ -45,8 +45,10 @@ export interface InitOptions<P extends Precision = Precision> {
   precision?: P;
   /** A `GPUDevice` of yours to work on; it stays yours, and is not destroyed. @defaultValue a device of the engine's own */
   device?: Device;
-  /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0 */
+  /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0, or by rank in a `world` */
   cudaDevice?: number;
+  /** Has the engine be one of several ranks, with `backend: "cuda"`: {@link World}. @defaultValue one GPU by itself */
+  world?: World;
   /**
    * Source of the engine's module, where it can't be found beside this one: an address, a `Request`, a `Response`, its bytes, a
    * `WebAssembly.Module`, or a promise of one of these. The module is loaded once a process; later sources are checked and not read.
@@ -60,9 +62,32 @@ export interface InitOptions<P extends Precision = Precision> {
   limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
+/**
+ * A group of processes that run the same program and solve problems together, each on a GPU of its own: `docs/RANKS.md`.
+ *
+ * @example
+ * const world: World = { rank: 0, size: 1, id: new Uint8Array(128) };
+ */
+export interface World {
+  /** Number of this process, from 0. */
+  rank: number;
+  /** Number of processes. */
+  size: number;
+  /** What all of them have in common: `worldId()` of `leastwise-cuda`, which one of them calls. */
+  id: Uint8Array;
+}
+
 /** No less than the engine can do with. */
 const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), groupSize: whole(16, 256), groupsPerDimension: whole() } as const;
 const limits: Kind<Checked<typeof LIMITS>> = (name, value, place) => checked(`init(options): ${name}`, value, LIMITS, { prefix: `${name}.`, ...place });
+
+const WORLD = { rank: whole(0), size: whole(), id: given<Uint8Array>() } as const;
+const world: Kind<World> = (name, value, place) => {
+  const { rank, size, id } = checked(`init(options): ${name}`, value, WORLD, { prefix: `${name}.`, ...place });
+  const bytes = id && bytesOf(`${name}.id`, id, place);
+  if (rank === undefined || !size || rank >= size || bytes?.length !== 128) throw new LeastwiseError("invalid-option", `${name} needs a size, a rank below it, and an id: the 128 bytes of worldId()`, place);
+  return { rank, size, id: bytes };
+};
 
 const tuning: Kind<ReturnType<typeof checkedTuning>> = (_, value) => checkedTuning(value as Tuning);
 
@@ -80,7 +105,7 @@ const device: Kind<Device> = (name, value, place) => {
 /** @internal */
 export const INIT = {
   backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: whole(0),
-  wasm: wasmSource, tuning, limits,
+  wasm: wasmSource, tuning, limits, world,
 } as const;
 
 /** Options, checked, and where the module is unless one is given. */
@@ -158,9 +183,10 @@ export async function initOn(options: Asked, host: () => Promise<CpuHost>): Prom
   return openCpu(because(webgpu.software ? webgpu.why : `WebGPU can't be had: ${webgpu.why}`));
 }
 
-function mustGoTogether({ backend = "auto", precision, device }: Asked): void {
+function mustGoTogether({ backend = "auto", precision, device, world }: Asked): void {
   const refuse = (message: string) => { throw new LeastwiseError("invalid-option", message); };
   if ((backend === "cuda" || backend === "cpu") && isOfDoubles(precision)) refuse(`precision: "${precision}" is for WebGPU, which has no f64; backend "${backend}" has "f64"`);
+  if (world && backend !== "cuda") refuse(`world: ranks are on backend "cuda", not on "${backend}"`);
   if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32x2\", or backend \"cuda\" or \"cpu\"");
   if ((backend === "cuda" || backend === "cpu") && device) refuse(`a device was given, but backend "${backend}" uses none`);
 }
@@ -218,7 +244,7 @@ async function openCuda(options: Asked, reason: string): Promise<EngineOf | { wh
   try {
     const addon = await loadAddon();
     if (!addon) return { why: "CUDA can't be used: it needs Node and the package leastwise-cuda (`npm install leastwise-cuda`)", installed: false };
-    const open = () => openAddon(addon, precision, limitsOf(options), options.cudaDevice ?? 0);
+    const open = () => openAddon(addon, precision, limitsOf(options), options.cudaDevice, options.world);
     const origin: Origin = { backend: "cuda", precision, reason: standsIn() ? "LEASTWISE_ADDON=cpu: the addon's engine on the CPU stands in for CUDA's" : reason };
     // A panic of the addon's is the error itself.
     return await opened(open, () => undefined, options, origin);

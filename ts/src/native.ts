@@ -740,9 +740,12 @@ export interface ThreadedModule extends Omit<NativeModule, "openWebGpu"> {
 
 export interface ThreadedNative extends NativeEngine { setThreads(count: number): void }
 
+/** One of several ranks. */
+export interface NativeWorld { readonly rank: number; readonly size: number; readonly id: Uint8Array }
+
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
-  openCpu(precision: Precision, limits: NativeLimits | undefined): Promise<NativeEngine>;
-  /** On the GPU with this index. Rejects with the code `no-adapter` where CUDA can't be used. */
-  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number): Promise<NativeEngine>;
+  openCpu(precision: Precision, limits: NativeLimits | undefined, world: NativeWorld | undefined): Promise<NativeEngine>;
+  /** On the GPU with this index, or with that of the rank. Rejects with the code `no-adapter` where CUDA can't be used. */
+  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined): Promise<NativeEngine>;
 }

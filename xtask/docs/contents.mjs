@@ -12,7 +12,7 @@ export const SECTIONS = [
     text: "Reference", items: [
       ["OPTIONS", "Options"], ["OPERATIONS", "Operations"], ["METHODS", "Methods, constraints, sketches"], ["SOLVERS", "Linear solvers, energies"], ["MESH", "Triangle meshes"], ["ENERGIES", "Energies of meshes"], ["LOSSES", "Robust losses"],
       ["FITS", "Many small fits"], ["COVARIANCE", "Covariances"], ["OUTLIERS", "Outliers, many minima"], ["GRADIENTS", "Gradients through a solve"], ["AUTOGRAD", "Values one at a time"], ["CHECKPOINTS", "Checkpoints"], ["TENSORS", "Tensors, networks"], ["ARRAY-API", "The array API standard"],
-      ["COMPRESSION", "Clustering, search"], ["BACKENDS", "Backends"], ["THREADS", "Threads"], ["errors/index", "Error codes"], ["api/index", "All exports"],
+      ["COMPRESSION", "Clustering, search"], ["BACKENDS", "Backends"], ["RANKS", "Several GPUs"], ["THREADS", "Threads"], ["errors/index", "Error codes"], ["api/index", "All exports"],
     ],
   },
   { text: "From other tools", items: [["FROM-OTHER-TOOLS", "Ceres, GTSAM, SciPy, JAX, …"]] },

@@ -40,13 +40,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// A communicator whose calls come back at once.
-    pub fn non_blocking() -> Self {
+    /// A communicator whose calls come back at once, or one whose calls do what they are to do before.
+    pub fn new(is_blocking: bool) -> Self {
         Self {
             size: size_of::<Self>(),
             magic: 0xcafe_beef,
             version: OLDEST as c_uint,
-            blocking: 0,
+            blocking: c_int::from(is_blocking),
             cga_cluster_size: OPEN,
             min_ctas: OPEN,
             max_ctas: OPEN,
@@ -64,6 +64,7 @@ pub struct Status(pub c_int);
 
 impl Status {
     pub const SUCCESS: Self = Self(0);
+    pub const UNHANDLED_CUDA_ERROR: Self = Self(1);
     pub const IN_PROGRESS: Self = Self(7);
 }
 

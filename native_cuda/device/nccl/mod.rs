@@ -4,8 +4,10 @@
 //! * `world`: what ranks of one process know of each other.
 //!
 //! NCCL only moves bytes here (`ncclAllGather`): every rank adds up what all gave, in the order of ranks, so bits depend on nothing else.
-//! Its communicators are non-blocking, so whatever is waited for has a deadline. After it, or where a rank of this process is gone, the
-//! communicator is aborted: kernels that wait for other ranks end, and the stream goes on.
+//! Ranks meet by a non-blocking communicator, so the wait for all of them has a deadline. Messages go by a second one, which they make once
+//! all are there: NCCL starts a thread for every call of the former, which takes longer than a short message. The calls of the latter only
+//! enqueue, once ranks are connected, so the host waits for nothing but its own stream. After a deadline, or where a rank of this process
+//! is gone, both are aborted: kernels that wait for other ranks end, and the stream goes on.
 //!
 //! Messages lie in memory of its own, which is allocated before the communicator is made, and never grows: memory that is mapped to
 //! other GPUs is not to be asked for while one of these waits for this one. It is no memory of a pool, which ranks in one process, whose
@@ -92,8 +94,10 @@ pub struct NcclCommunicator {
     nccl: &'static Nccl,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
-    /// Null once it was aborted or destroyed.
+    /// The one that ranks met by; null once it was aborted or destroyed.
     comm: Mutex<Handle>,
+    /// The one that messages go by; null until it is made, and of a rank by itself.
+    quick: Mutex<Handle>,
     world: Arc<World>,
     /// This rank's part of a message.
     pub(super) own: sys::CUdeviceptr,
@@ -149,6 +153,7 @@ impl CudaDevice {
             context: self.context.clone(),
             stream: self.stream.clone(),
             comm: Mutex::new(std::ptr::null_mut()),
+            quick: Mutex::new(std::ptr::null_mut()),
             world,
             own: 0,
             all: 0,
@@ -169,11 +174,14 @@ impl CudaDevice {
             made.world.fail(Fault::Refused(format!("rank {rank} has no memory for messages")));
             return Err(error);
         }
-        let (mut comm, mut config) = (std::ptr::null_mut(), Config::non_blocking());
+        let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(false));
         // SAFETY: the context is bound to this thread, and NCCL writes the handle and copies the rest.
         let status = unsafe { (nccl.init)(&mut comm, size as c_int, UniqueId(id.0), rank as c_int, &mut config) };
         made.comm = Mutex::new(comm);
         made.settle(status, deadline.max(DEADLINE))?;
+        if size > 1 {
+            made.quicken(deadline.max(DEADLINE))?;
+        }
         Ok(Arc::new(made))
     }
 }
@@ -197,13 +205,63 @@ impl NcclCommunicator {
             return Err(fault);
         }
         let status = {
-            let comm = lock(&self.comm);
+            let (quick, comm) = (lock(&self.quick), lock(&self.comm));
+            let comm = if quick.is_null() { *comm } else { *quick };
             // SAFETY: both places have room for a piece of each rank, and the handle is alive: nothing was aborted.
             unsafe {
-                (self.nccl.all_gather)(self.own as *const c_void, self.all as *mut c_void, bytes, BYTES, *comm, self.stream.cu_stream())
+                (self.nccl.all_gather)(self.own as *const c_void, self.all as *mut c_void, bytes, BYTES, comm, self.stream.cu_stream())
             }
         };
         self.settle(status, self.deadline)
+    }
+
+    /// Makes the communicator that messages go by. A thread of its own waits for that, so this one has its deadline: NCCL gives no handle
+    /// before the end. Messages of all sizes connect ranks in every way that NCCL may choose later.
+    fn quicken(&self, longest: Duration) -> Result<(), Fault> {
+        const LABEL: &str = "set-up of messages";
+        let (nccl, size) = (self.nccl, self.size as c_int);
+        let mut own = UniqueId([0; WorldId::BYTES]);
+        if self.rank == 0 {
+            // SAFETY: NCCL writes so many bytes.
+            match unsafe { (nccl.get_unique_id)(&mut own) } {
+                Status::SUCCESS => {}
+                status => return Err(self.failed(status)),
+            }
+        }
+        let all = self.exchange(Call { kind: Kind::Broadcast, label: LABEL, bytes: Some(WorldId::BYTES) }, own.0.to_vec())?;
+        let id = UniqueId(all[0][..].try_into().unwrap_or(own.0));
+        let made: Arc<Mutex<Option<(Status, usize)>>> = Arc::default();
+        let (of_thread, context, rank) = (made.clone(), self.context.clone(), self.rank as c_int);
+        let work = move || {
+            let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(true));
+            let status = match context.bind_to_thread() {
+                // SAFETY: as of the first communicator.
+                Ok(()) => unsafe { (nccl.init)(&mut comm, size, id, rank, &mut config) },
+                Err(_) => Status::UNHANDLED_CUDA_ERROR,
+            };
+            *lock(&of_thread) = Some((status, comm as usize));
+        };
+        let started = std::thread::Builder::new().name("leastwise-nccl".into()).spawn(work);
+        started.map_err(|error| self.fail(Fault::Failed { message: format!("no thread could be started: {error}") }))?;
+        let begun = Instant::now();
+        let (status, comm) = loop {
+            if let Some(made) = *lock(&made) {
+                break made;
+            }
+            self.watch(begun, longest)?;
+            std::thread::sleep(NAP);
+        };
+        *lock(&self.quick) = comm as Handle;
+        if status != Status::SUCCESS {
+            return Err(self.failed(status));
+        }
+        for bytes in [HEADER, 64 << 10, PIECE] {
+            self.gather(LABEL, bytes)?;
+            self.arrive(LABEL)?;
+        }
+        // What set-up takes is no traffic of a caller's.
+        *lock(&self.traffic) = Traffic::default();
+        Ok(())
     }
 
     /// Counts a call that a recording made.
@@ -227,18 +285,18 @@ impl NcclCommunicator {
         if status == Status::SUCCESS { Ok(()) } else { Err(self.failed(status)) }
     }
 
-    /// The communicator's state, in which errors of its threads are, too.
+    /// The state of both communicators, in which errors of their threads are, too.
     fn state(&self) -> Status {
-        let comm = lock(&self.comm);
         let mut status = Status::SUCCESS;
-        if comm.is_null() {
-            return status;
+        for comm in [lock(&self.quick), lock(&self.comm)].into_iter().filter(|comm| !comm.is_null()) {
+            // SAFETY: the handle is alive.
+            match unsafe { (self.nccl.async_error)(*comm, &mut status) } {
+                Status::SUCCESS if status == Status::SUCCESS => {}
+                Status::SUCCESS => return status,
+                refused => return refused,
+            }
         }
-        // SAFETY: the handle is alive.
-        match unsafe { (self.nccl.async_error)(*comm, &mut status) } {
-            Status::SUCCESS => status,
-            refused => refused,
-        }
+        status
     }
 
     fn failed(&self, status: Status) -> Fault {
@@ -277,10 +335,12 @@ impl NcclCommunicator {
 
     /// Ends what waits for other ranks on this GPU.
     fn abort(&self) {
-        let comm = std::mem::replace(&mut *lock(&self.comm), std::ptr::null_mut());
-        if !comm.is_null() {
-            // SAFETY: nobody else has the handle any more.
-            unsafe { (self.nccl.abort)(comm) };
+        for of in [&self.quick, &self.comm] {
+            let comm = std::mem::replace(&mut *lock(of), std::ptr::null_mut());
+            if !comm.is_null() {
+                // SAFETY: nobody else has the handle any more.
+                unsafe { (self.nccl.abort)(comm) };
+            }
         }
         self.left();
     }
@@ -299,7 +359,11 @@ impl NcclCommunicator {
 
     /// Leaves a group in which nothing failed.
     fn leave(&self) {
-        let comm = std::mem::replace(&mut *lock(&self.comm), std::ptr::null_mut());
+        let [quick, comm] = [&self.quick, &self.comm].map(|comm| std::mem::replace(&mut *lock(comm), std::ptr::null_mut()));
+        if !quick.is_null() {
+            // SAFETY: nobody else has the handle, and all that it enqueued is over.
+            unsafe { (self.nccl.destroy)(quick) };
+        }
         if comm.is_null() {
             return;
         }
@@ -415,6 +479,10 @@ impl Communicator for NcclCommunicator {
         }
         lock(&self.traffic).note(call.kind, own.len(), lengths.iter().sum::<usize>() - own.len());
         Ok(Arc::new(all))
+    }
+
+    fn give_up(&self, fault: Fault) {
+        self.fail(fault);
     }
 }
 

@@ -89,10 +89,12 @@ fn edits_between_solves_go_on_over_nccl() {
             costs
         })
     };
-    let [expected, found] = [Over::Cpu, Over::Nccl].map(run);
-    assert_eq!(bits(&found[0]), bits(&found[1]));
-    for (expected, found) in expected[0].iter().zip(&found[0]) {
-        assert!((expected - found).abs() < 1e-8 * expected, "{expected} and {found}");
+    let [of_cpu, expected, found] = [Over::Cpu, Over::Host, Over::Nccl].map(run);
+    // Kernels are the same, and so are all sums.
+    assert_eq!(found.iter().map(|costs| bits(costs)).collect::<Vec<_>>(), vec![bits(&expected[0]); 2]);
+    // Rows that were written fold the mesh: solves end by their iterations, on the way, where rounding has come to other places.
+    for (expected, found) in of_cpu[0].iter().zip(&found[0]) {
+        assert!((expected - found).abs() < 1e-5 * expected, "{expected} and {found}");
     }
 }
 

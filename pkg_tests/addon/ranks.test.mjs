@@ -1,0 +1,189 @@
+// Engines as ranks: on the addon's CPU two engines of one process are ranks of one world, and where there are two GPUs and NCCL, two processes.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { init } from "leastwise";
+import { probe, world, worldId } from "leastwise-cuda";
+import { arap, arapMesh, icosphere, rejects } from "../node/support.mjs";
+
+const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
+const { asked, plan, Refused, visible } = await import(pathToFileURL(join(root, "run.js")).href);
+const mesh = arapMesh(icosphere(2));
+const PCG = { linear: "pcg", preconditioner: "block-jacobi", forcing: 1e-3 };
+const onCpu = { skip: process.env.LEASTWISE_ADDON !== "cpu" };
+
+/** Engines of the ranks of a new world. */
+async function ranks(t, size, options = {}) {
+  const id = crypto.getRandomValues(new Uint8Array(128));
+  const engines = await Promise.all(Array.from({ length: size }, (_, rank) => init({ backend: "cuda", ...options, world: { rank, size, id } })));
+  t.after(() => engines.forEach((lw) => lw.dispose()));
+  return engines;
+}
+
+const iterationsOf = ({ iterations }) => iterations.map(({ ms, ...numbers }) => numbers);
+
+for (const size of [1, 2, 3]) {
+  test(`${size} ranks solve one problem, and have the same bits`, onCpu, async (t) => {
+    const alone = await init({ backend: "cuda" });
+    const one = arap(alone, mesh), expected = await one.problem.solve({ ...PCG, maxIterations: 8 });
+    const engines = await ranks(t, size);
+    const problems = engines.map((lw) => arap(lw, mesh));
+    const reports = await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, maxIterations: 8 })));
+    for (const report of reports) {
+      assert.deepEqual(iterationsOf(report), iterationsOf(reports[0]));
+      assert.deepEqual(report.costByTerm, reports[0].costByTerm);
+      assert.ok(Math.abs(report.cost - expected.cost) < 1e-6 * expected.cost, `${report.cost} and ${expected.cost}`);
+    }
+    // A read asks nobody: the first rank makes it alone.
+    const values = await problems[0].x.read(new Float64Array(3 * problems[0].x.count));
+    const before = await one.x.read(new Float64Array(values.length));
+    assert.ok(values.every((value, k) => Math.abs(value - before[k]) < 1e-3));
+    for (const { x } of problems.slice(1)) assert.deepEqual(await x.read(new Float64Array(values.length)), values);
+    // Data, weights and values are edited as on one device, by all.
+    const targets = mesh.targets.map((value) => 0.9 * value);
+    for (const { x, handles } of [one, ...problems]) {
+      handles.set({ target: targets, weight: 4 });
+      x.write(mesh.rest.slice(0, 6), { at: Uint32Array.of(1, 0) });
+    }
+    const again = await Promise.all([one, ...problems].map(({ problem }) => problem.solve({ ...PCG, maxIterations: 20 })));
+    for (const { cost } of again.slice(1)) {
+      assert.equal(cost, again[1].cost);
+      assert.ok(Math.abs(cost - again[0].cost) < 1e-4 * again[0].cost, `${cost} and ${again[0].cost}`);
+    }
+    alone.dispose();
+  });
+}
+
+test("one rank that stops stops all after the same iteration", onCpu, async (t) => {
+  const engines = await ranks(t, 2);
+  const problems = engines.map((lw) => arap(lw, mesh));
+  const told = [];
+  const reports = await Promise.all(problems.map(({ problem }, rank) => problem.solve({ ...PCG, maxIterations: 50, costTolerance: 0, ...(rank === 1 && { onIteration: ({ index }) => { told.push(index); return index < 2 ? undefined : "stop"; } }) })));
+  assert.equal(reports[0].iterations.length, reports[1].iterations.length);
+  assert.ok(reports[0].iterations.length < 10, `${reports[0].iterations.length} iterations after ${told.length}`);
+  const ended = new AbortController();
+  ended.abort();
+  const aborted = await Promise.all(problems.map(({ problem }, rank) => problem.solve({ ...PCG, costTolerance: 0, ...(rank === 0 && { signal: ended.signal }) })));
+  assert.deepEqual(aborted.map(({ iterations }) => iterations.length), [0, 0]);
+  const [first, second] = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * x.count))));
+  assert.deepEqual(first, second);
+});
+
+test("other data on one rank are told to all, and all can go on", onCpu, async (t) => {
+  const engines = await ranks(t, 2);
+  const problems = engines.map((lw) => arap(lw, mesh));
+  const { targets } = mesh, others = targets.slice();
+  others[0] += 1;
+  problems.forEach(({ handles }, rank) => handles.set({ target: rank ? others : targets }));
+  const failed = await Promise.allSettled(problems.map(({ problem }) => problem.solve(PCG)));
+  for (const { reason } of failed) {
+    assert.deepEqual([reason?.code, reason?.message], ["invalid-option", "rank 1 has other terms, data or options than rank 0: all ranks must declare the same"]);
+  }
+  const differs = await Promise.allSettled(problems.map(({ problem }, rank) => problem.solve({ ...PCG, maxIterations: 1 + rank })));
+  assert.ok(differs.every(({ reason }) => reason?.code === "invalid-option"));
+});
+
+test("a rank that is disposed of ends the others' solves with device-lost, and they know their values", onCpu, async (t) => {
+  const [first, second] = await ranks(t, 2);
+  const problems = [first, second].map((lw) => arap(lw, mesh));
+  await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, maxIterations: 2 })));
+  const before = await problems[0].x.read(new Float64Array(3 * problems[0].x.count));
+  second.dispose();
+  const began = performance.now();
+  await rejects(problems[0].problem.solve(PCG), "device-lost", "rank 1 of 2 left: what only it had is lost; the others can go on alone");
+  assert.ok(performance.now() - began < 20_000, "nobody waited for the deadline");
+  assert.deepEqual(await problems[0].x.read(new Float64Array(before.length)), before);
+});
+
+test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
+  const [lw] = await ranks(t, 1);
+  const { problem, x, handles } = arap(lw, mesh);
+  const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` for it$/;
+  assert.throws(() => x.bound({ lower: 0 }), ({ code, message }) => code === "invalid-option" && refused.test(message));
+  await rejects(problem.solver(PCG).step(), "invalid-option", refused);
+  await rejects(handles.evaluate(), "invalid-option", refused);
+  await rejects(problem.covariance(x), "invalid-option", refused);
+  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" alone');
+  await rejects(problem.solve({ timeLimitMs: 5 }), "invalid-option", /^timeLimitMs: ranks have no limit of time/);
+  const report = await problem.solve({ maxIterations: 3 });
+  assert.deepEqual([report.linear, report.preconditioner], ["pcg", "block-jacobi"]);
+  assert.throws(() => problem.variables("late", { shape: 1, values: [0] }), ({ code, message }) => code === "invalid-option" && /declared before the first solve/.test(message));
+});
+
+test("a world that is none is refused", async () => {
+  const id = new Uint8Array(128), needs = "world needs a size, a rank below it, and an id: the 128 bytes of worldId()";
+  for (const world of [{}, { rank: 0, size: 1 }, { rank: 1, size: 1, id }, { rank: 0, size: 1, id: new Uint8Array(127) }, { rank: 0, size: 1, id: "id" }]) {
+    await rejects(init({ backend: "cuda", world }), "invalid-option", needs);
+  }
+  await rejects(init({ backend: "cuda", world: 3 }), "invalid-option", /^init\(options\): world must be an object/);
+  for (const backend of ["auto", "cpu", "webgpu"]) await rejects(init({ backend, world: { rank: 0, size: 1, id } }), "invalid-option", `world: ranks are on backend "cuda", not on "${backend}"`);
+});
+
+test("two engines that are the same rank are refused", onCpu, async (t) => {
+  const id = crypto.getRandomValues(new Uint8Array(128));
+  const lw = await init({ backend: "cuda", world: { rank: 0, size: 2, id } });
+  t.after(() => lw.dispose());
+  await rejects(init({ backend: "cuda", world: { rank: 0, size: 2, id } }), "invalid-option", "there are two ranks 0");
+});
+
+test("without NCCL the id of a world is an error that says what is missing", { skip: probe().nccl !== null }, () => {
+  assert.throws(worldId, ({ message }) => /libnccl\.so\.2|2\.18 or newer/.test(message));
+});
+
+test("a process that was not started by `run` has no world; one that was has it", () => {
+  assert.equal(world(), undefined);
+  const script = `import { world } from ${JSON.stringify(import.meta.resolve("leastwise-cuda"))}; const { rank, size, id } = world(); console.log(rank, size, id.length, id[1]);`;
+  const env = { ...process.env, LEASTWISE_RANK: "1", LEASTWISE_RANKS: "3", LEASTWISE_WORLD: "0a0b".padEnd(256, "0") };
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8", env });
+  assert.equal(stdout, "1 3 128 11\n", stderr);
+});
+
+test("run: processes and GPUs of this host, commands for others", () => {
+  const of = (...words) => plan(asked(words), "ab", ["0", "1", "2", "3"]);
+  const { started, elsewhere } = of("--ranks", "3", "a.mjs", "--ranks", "9");
+  assert.deepEqual(started.map(({ rank, env }) => [rank, env.CUDA_VISIBLE_DEVICES, env.LEASTWISE_RANK, env.LEASTWISE_RANKS, env.LEASTWISE_WORLD]), [[0, "0", "0", "3", "ab"], [1, "1", "1", "3", "ab"], [2, "2", "2", "3", "ab"]]);
+  assert.deepEqual(elsewhere, []);
+  assert.deepEqual(asked(["--ranks", "3", "a.mjs", "--ranks", "9"]).rest, ["--ranks", "9"]);
+  const far = of("--ranks", "6", "--host", "b:3", "--host", "c", "a b.mjs", "it's");
+  assert.deepEqual(far.started.map(({ rank }) => rank), [0, 1]);
+  const end = "--world ab 'a b.mjs' 'it'\\''s'";
+  assert.deepEqual(far.elsewhere, [
+    { host: "b", command: `npx leastwise-cuda run --ranks 6 --first 2 --here 3 ${end}` },
+    { host: "c", command: `npx leastwise-cuda run --ranks 6 --first 5 --here 1 ${end}` },
+  ]);
+  const world = "0f".repeat(128), joins = asked(["--ranks", "6", "--first", "2", "--here", "3", "--world", world, "a.mjs"]);
+  assert.deepEqual(plan(joins, joins.world, ["5", "6", "7"]).started.map(({ rank, env }) => [rank, env.CUDA_VISIBLE_DEVICES]), [[2, "5"], [3, "6"], [4, "7"]]);
+  assert.deepEqual([visible(3), visible(2, "4, 6"), visible(1, "GPU-7,GPU-8"), visible(2, "")], [["0", "1", "2"], ["4", "6"], ["GPU-7"], ["0", "1"]]);
+  for (const [words, message] of [
+    [["a.mjs"], "--ranks is missing"], [["--ranks", "2"], "the script is missing"], [["--ranks", "two", "a.mjs"], '--ranks needs a whole number from 1, not "two"'],
+    [["--rank", "2", "a.mjs"], "there is no option --rank"], [["--ranks", "2", "--host", "b:2", "a.mjs"], /^0 of 2 ranks are left for this host/],
+    [["--ranks", "2", "--first", "1", "a.mjs"], /go together/], [["--ranks", "9", "a.mjs"], "9 ranks need as many GPUs, and this host has 4: NCCL has a GPU for each rank"],
+    [["--ranks", "2", "--here", "1", "--first", "1", "--world", "1", "a.mjs"], /256 digits/],
+  ]) assert.throws(() => of(...words), (error) => error instanceof Refused && (message instanceof RegExp ? message.test(error.message) : error.message === message), words.join(" "));
+});
+
+test("run: says why it starts nothing", () => {
+  const run = (...words) => spawnSync(process.execPath, [join(root, "doctor.js"), "run", ...words], { encoding: "utf8" });
+  const misused = run("--ranks", "0", "a.mjs");
+  assert.equal(misused.status, 2);
+  assert.match(misused.stderr, /^leastwise-cuda run: --ranks needs a whole number from 1, not "0"\n\nleastwise-cuda run --ranks N/);
+  if (probe().missing) assert.match(run("--ranks", "1", "a.mjs").stderr, /^leastwise-cuda run: CUDA can't be used: /);
+});
+
+const few = probe().gpus.length < 2 || probe().nccl === null || process.env.LEASTWISE_ADDON === "cpu";
+test("two GPUs: solves over NCCL, other data on a rank, a rank that dies", { skip: few && "needs two GPUs and NCCL" }, () => {
+  const script = fileURLToPath(new URL("fresh/ranks.mjs", import.meta.url));
+  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, "doctor.js"), "run", "--ranks", "2", script], { encoding: "utf8", timeout: 240_000 });
+  assert.equal(status, 3, stdout + stderr);
+  const found = stdout.trim().split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line)).sort((a, b) => a.rank - b.rank);
+  assert.deepEqual(found.map(({ rank }) => rank), [0, 1], stdout + stderr);
+  const [first, second] = found;
+  assert.deepEqual([first.hash, first.cost, first.again], [second.hash, second.cost, second.again]);
+  assert.deepEqual([first.differs, second.differs], ["invalid-option", "invalid-option"]);
+  assert.ok(Math.abs(first.cost - first.alone) < 1e-6 * first.alone, `${first.cost} and ${first.alone}`);
+  assert.equal(first.lost, "device-lost");
+  assert.ok(first.lostMs < 45_000, `${first.lostMs} ms`);
+  assert.ok(first.finite && first.goesOn);
+});

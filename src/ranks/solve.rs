@@ -1,0 +1,126 @@
+//! A solve by all ranks, step by step.
+
+use super::parts::RankedParts;
+use leastwise_collective::{Count, Fault};
+use leastwise_device::{Device, DeviceError, Precision};
+use leastwise_error::Error;
+use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver};
+
+/// Report of a solve, and of what ranks had to do with it. Costs, iterations and the end are the same on all ranks; counters and
+/// times are a rank's own.
+#[derive(Debug)]
+pub struct RankedReport {
+    /// The report, as of one device.
+    pub report: Report,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Variables that several ranks touch.
+    pub cut_variables: u32,
+    /// Instances of this rank.
+    pub instances: u32,
+    /// Sizes of what a step exchanges.
+    pub exchanged: Exchanged,
+    /// Bytes that this rank gives in an iteration of conjugate gradients.
+    pub bytes_per_inner_iteration: u64,
+    /// Calls of the whole solve, and their bytes.
+    pub traffic: Count,
+}
+
+/// A solve that was begun. It is freed whether it came to its end or not.
+pub struct RankedSolve {
+    solver: Solver,
+    readback: Vec<f64>,
+    before: Count,
+}
+
+impl RankedSolve {
+    pub(super) fn new(solver: Solver, before: Count) -> Self {
+        Self { solver, readback: Vec::new(), before }
+    }
+
+    /// Has it end after the iteration that is being played. All ranks must do so before the same call of [`advance`](Self::advance).
+    pub fn stop(&mut self, reason: &str) {
+        self.solver.stop(reason);
+    }
+
+    /// Goes on to the next iteration; none at the end, when [`finish`](Self::finish) has the report.
+    ///
+    /// # Errors
+    /// Those of [`RankedProblem::solve`](super::RankedProblem::solve). What this device alone failed with is told to all others.
+    pub fn advance(&mut self, parts: &mut RankedParts, device: &mut Device) -> Result<Result<Iteration, Box<Report>>, Error> {
+        let outcome = self.next(parts, device);
+        if let Err(error) = &outcome
+            && !matches!(error, Error::Device(DeviceError::Ranks(_)) | Error::NonFinite { .. })
+        {
+            let communicator = &parts.communicator;
+            communicator.give_up(Fault::Broken { rank: communicator.rank(), size: communicator.size(), message: error.to_string() });
+        }
+        outcome
+    }
+
+    fn next(&mut self, parts: &mut RankedParts, device: &mut Device) -> Result<Result<Iteration, Box<Report>>, Error> {
+        let local = parts.local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
+        loop {
+            match self.solver.advance(&mut local.problem, device, &mut self.readback, f64::INFINITY)? {
+                Next::Run(recording) => self.readback = device.run(recording)?,
+                Next::Iteration(iteration) => return Ok(Ok(iteration)),
+                Next::Done(report) => return Ok(Err(report)),
+                Next::Yielded => {}
+                Next::NonFinite => {
+                    let what = "the cost at the values that the solve began with".into();
+                    return Err(Error::NonFinite { term: None, instance: None, what, position: 0, value: "NaN".into() });
+                }
+            }
+        }
+    }
+
+    /// The report of ranks.
+    pub fn finish(&self, parts: &mut RankedParts, device: &Device, report: Report) -> RankedReport {
+        let exchanged = self.solver.workspace().exchanged().unwrap_or_default();
+        // A part of a problem is freer than the whole.
+        let report = Report { gauge: Vec::new(), ..report };
+        let (before, after) = (self.before, parts.communicator.traffic().total());
+        // What is written next is written over values that all ranks have.
+        parts.declared.note("solve", &[report.iterations.len() as u32], &[report.cost]);
+        let bytes = if device.precision() == Precision::F32 { 4 } else { 8 };
+        let (cut, instances) = parts.local.as_ref().map_or((0, 0), |local| (local.cut, local.instances));
+        RankedReport {
+            report,
+            ranks: parts.communicator.size(),
+            cut_variables: cut,
+            instances,
+            exchanged,
+            bytes_per_inner_iteration: exchanged.inner_iteration() * bytes,
+            traffic: Count {
+                calls: after.calls - before.calls,
+                given: after.given - before.given,
+                received: after.received - before.received,
+            },
+        }
+    }
+
+    /// Frees what it has on the device.
+    pub fn free(self, device: &mut Device) {
+        self.solver.buffers().into_iter().for_each(|buffer| device.free(buffer));
+    }
+}
+
+/// Options that ranks have, with what is left open filled in.
+pub fn supported(options: &Options) -> Result<Options, Error> {
+    let refuse = |what: &str, instead: &str| Err(Error::InvalidOption(format!("{what}: ranks have {instead}")));
+    let is = |given: &Option<String>, names: &[&str]| given.as_deref().is_none_or(|given| names.contains(&given));
+    match options {
+        _ if !is(&options.method, &["lm"]) => refuse("method", "\"lm\" alone"),
+        _ if !is(&options.linear, &["auto", "pcg"]) => refuse("linear", "\"pcg\" alone"),
+        _ if !is(&options.preconditioner, &["auto", "block-jacobi"]) => refuse("preconditioner", "\"block-jacobi\" alone"),
+        _ if options.time_limit_ms.is_some() => {
+            refuse("timeLimitMs", "no limit of time, which each would reach at another step: use maxIterations")
+        }
+        _ => Ok(Options {
+            method: Some("lm".into()),
+            linear: Some("pcg".into()),
+            preconditioner: Some("block-jacobi".into()),
+            ..options.clone()
+        }),
+    }
+}
