@@ -137,7 +137,7 @@ function rivals(python, name, points, queries, dim, truth) {
     put("truth", Uint32Array.from(truth.flatMap((ids) => [...ids])), K);
     execFileSync(python, [fileURLToPath(new URL("neighbours.py", import.meta.url)), folder], { stdio: ["ignore", "inherit", "pipe"] });
   } catch (error) {
-    console.log(`${python} did not run benches/neighbours.py (${`${error.stderr ?? error.message}`.trim().split("\n").at(-1)})`);
+    console.log(`${python} did not run benches/neighbours.py (${`${error.stderr || error.message}`.trim().split("\n").at(-1)})`);
   } finally {
     rmSync(folder, { recursive: true });
   }

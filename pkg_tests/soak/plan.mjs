@@ -145,7 +145,8 @@ function clusterAction(draw, sizes) {
 
 function indexOptions(draw) {
   const code = draw.pick(["bits", "int8", "int4", "none", "f32", "f16", undefined]);
-  return { seed: draw.below(100), ...(code && { code }), ...(code === "bits" && draw.chance(0.5) && { bits: 1 + draw.below(8) }), ...(draw.chance(0.5) && { clusters: 1 + draw.below(10) }), ...(draw.chance(0.2) && { method: draw.pick(["anneal", "vlc"]) }) };
+  const clusters = draw.chance(0.5) && { clusters: 1 + draw.below(10) }, isFlat = !clusters && (code === "f32" || code === "f16");
+  return { seed: draw.below(100), ...(code && { code }), ...(code === "bits" && draw.chance(0.5) && { bits: 1 + draw.below(8) }), ...clusters, ...(!isFlat && draw.chance(0.2) && { method: draw.pick(["anneal", "vlc"]) }) };
 }
 
 function indexAction(draw, engines) {

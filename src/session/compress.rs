@@ -121,8 +121,8 @@ impl CompressOptions {
             Code::Int8 => 8.0 / 32.0,
             Code::Int4 => 4.0 / 32.0,
             Code::Bits => self.bits.unwrap_or(4.0) / 32.0,
-            Code::F32 => 1.0,
-            Code::F16 => 0.5,
+            // These have clusters only where so many are asked for.
+            Code::F32 | Code::F16 => 1.0,
         };
         self.clusters.unwrap_or_else(|| clusters_for(count, self.dim as usize, self.ratio.unwrap_or(nominal)) as u32)
     }
@@ -211,6 +211,9 @@ impl Session {
             return Ok(building(points, dim, Coarse::default(), options, 0.0));
         }
         if !asked.is_clustered() {
+            if asked.train_for.is_some() {
+                about.insert(TRAINED_ON.into(), count.into());
+            }
             let options = Options { code, train_for: asked.train_for, about, ..Options::default() };
             return Ok(building(points, dim, Coarse::default(), options, 0.0));
         }

@@ -44,7 +44,7 @@ enum Stage {
         readback: Vec<f64>,
         /// Neighbours that are wanted, of those that are found.
         k: usize,
-        /// What was found, where it is to be ranked once more.
+        /// Ranking of what was found by exact distances, where that is to be done.
         rescoring: Option<Box<Rescoring>>,
     },
 }
@@ -309,8 +309,8 @@ pub(super) fn check_effort(index: &Index, effort: u32, probes: Option<u32>) -> R
 
 /// Reason that so many neighbours can't be found in an index on a device, whatever it has room for.
 fn only_here(index: &Index, k: usize) -> Option<String> {
-    if k.min(index.count()) > MOST_K {
-        Some(format!("more than {MOST_K} neighbours"))
+    if index.found_for(k).min(index.count()) > MOST_K {
+        Some(format!("more than {} neighbours", MOST_K + k - index.found_for(k)))
     } else if index.count() == 0 {
         Some("no vectors".into())
     } else {

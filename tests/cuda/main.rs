@@ -197,7 +197,7 @@ fn several_batches_find_what_the_cpu_finds() {
     let mut rows = |count: usize| -> Vec<f32> { (0..count * dim).map(|_| random.between(-1.0, 1.0) as f32).collect() };
     let (points, queries) = (rows(count), rows(asked));
     let mut session = session(Precision::F32);
-    for (code, lists) in [(Code::Int8, 1), (Code::Int8, 500), (Code::F32, 500)] {
+    for (code, lists) in [(Code::Int8, 1), (Code::Int8, 500), (Code::F32, 1), (Code::F32, 500)] {
         let coarse = Coarse { centroids: points[..lists * dim].to_vec(), labels: Vec::new() };
         let index = Index::build(&points, dim, coarse, &index::Options { code, ..index::Options::default() }).unwrap();
         let opened = session.open_index(&index.save()).unwrap();

@@ -130,6 +130,12 @@ fn contents_out_of_range_are_refused() {
                 refused(&with_section(&file, kind, |reals| reals[..4].copy_from_slice(&f32::INFINITY.to_le_bytes())));
             }
         }
+        if index.code().is_whole() {
+            let wrong: &[u8] = if index.code().name() == "f32" { &1e16f32.to_le_bytes() } else { &[0, 0x7c] };
+            refused(&with_section(&file, 11, |codes| codes[..wrong.len()].copy_from_slice(wrong)));
+            let nan: &[u8] = if index.code().name() == "f32" { &f32::NAN.to_le_bytes() } else { &[0, 0x7e] };
+            refused(&with_section(&file, 11, |codes| codes[..nan.len()].copy_from_slice(nan)));
+        }
         if index.code().name() == "bits" {
             refused(&with_section(&file, 8, |bits| bits[0] = 13));
             refused(&with_section(&file, 8, |bits| bits[0] = 0));

@@ -15,7 +15,7 @@ import { maxNormKind, metricKind, Space, type Metric } from "./vectors/metric.js
 interface CompressBase extends Reporting {
   /** Components of a vector. */
   readonly dim: number;
-  /** Number of clusters (inverted lists). @defaultValue chosen by the number of vectors */
+  /** Number of clusters (inverted lists). @defaultValue chosen by the number of vectors; one, around the origin, for the codes `"f32"` and `"f16"` */
   readonly clusters?: number;
   /** Clustering method, see {@link Engine.cluster}. @defaultValue ten rounds of `"lloyd"`; more do not raise recall */
   readonly method?: "anneal" | "lloyd" | "vlc";
@@ -134,6 +134,9 @@ function compressOptions(options: CompressOptions) {
   const { bits, ratio } = rest;
   if (bits !== undefined && code !== "bits") throw new LeastwiseError("invalid-option", `bits: only the code "bits" has them, not "${code}"`);
   if (ratio !== undefined && code !== "bits") throw new LeastwiseError("invalid-option", `ratio: only the code "bits" can be made for one, not "${code}"`);
+  for (const name of ["method", "sample"] as const) {
+    if (rest[name] !== undefined && rest.clusters === undefined && (code === "f32" || code === "f16")) throw new LeastwiseError("invalid-option", `${name}: the code "${code}" has one cluster, around the origin, unless clusters says how many`);
+  }
   if (ratio !== undefined && bits !== undefined) throw new LeastwiseError("invalid-option", "bits and ratio: each follows from the other, so give one of them");
   if (maxNorm !== undefined && metric !== "dot") throw new LeastwiseError("invalid-option", `maxNorm: only the metric "dot" has it, not "${metric}"`);
   if (typeof graph !== "boolean" && (typeof graph !== "object" || graph === null)) throw new LeastwiseError("invalid-option", `graph: it must be true, false or { degree, effort }, not ${describe(graph)}`);

@@ -23,7 +23,7 @@ fn random(seed: u32) -> SplitMix64 {
 }
 
 enum Stage {
-    /// With anchors, row by row, or none.
+    /// Anchors to begin with, row by row, or none.
     Begin(Vec<f64>),
     Iterating,
     /// Anchors are moved between the iterations.
@@ -33,7 +33,7 @@ enum Stage {
 /// Lloyd's iterations.
 pub struct Lloyd {
     stage: Stage,
-    /// Whether it began with anchors.
+    /// True once it has anchors that were given to it.
     pub has_anchors: bool,
 }
 
@@ -155,9 +155,9 @@ pub fn means(script: &mut Script, clusters: u32, members: u32, weighted: bool, f
 }
 
 impl Lloyd {
-    /// From these anchors, or a start of its own where there are none.
+    /// Iterations from these anchors, or from a start of their own where there are none.
     pub fn starting(anchors: Vec<f64>) -> Self {
-        Self { has_anchors: !anchors.is_empty(), stage: Stage::Begin(anchors) }
+        Self { has_anchors: false, stage: Stage::Begin(anchors) }
     }
 
     /// Brings points and anchors.
@@ -202,6 +202,7 @@ impl Lloyd {
                     start(script, settings, points);
                 } else {
                     place(script, settings, &anchors);
+                    self.has_anchors = true;
                 }
                 self.batch(script, log, settings, true);
             }

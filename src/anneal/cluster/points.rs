@@ -153,10 +153,10 @@ impl Points {
         anchors.iter().enumerate().map(component).collect()
     }
 
-    /// Anchors as points are stored.
+    /// Anchors as points are stored; what lies beyond all of them has a finite square still.
     pub fn stored(&self, anchors: &[f64]) -> Vec<f64> {
         let scale = libm::exp2(-f64::from(self.exponent));
-        anchors.iter().enumerate().map(|(i, a)| (a - f64::from(self.centre[i % self.dimensions])) * scale).collect()
+        anchors.iter().enumerate().map(|(i, a)| ((a - f64::from(self.centre[i % self.dimensions])) * scale).clamp(-1e15, 1e15)).collect()
     }
 
     /// An energy in the points' own units.

@@ -72,6 +72,7 @@ pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec
     let settings = options.settings()?;
     let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
     match settings {
+        _ if !options.centroids.is_empty() => return refuse("ranks find a start of their own"),
         Settings { method: Method::Anneal | Method::Vlc, .. } => return refuse("ranks have method \"lloyd\" alone"),
         Settings { mean: Mean::Trim(_), .. } => return refuse("ranks have no mean: { trim }, which sorts the points of all"),
         _ => {}

@@ -40,7 +40,7 @@ impl Whole {
         self.dim * self.bytes()
     }
 
-    /// All that is finite in this precision, and squared.
+    /// Cube of what is finite in this precision, and squared.
     pub(super) fn reach(self) -> Reach {
         Reach::cube(
             self.dim,

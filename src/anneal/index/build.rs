@@ -99,6 +99,9 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
     if clusters > MOST_CLUSTERS {
         return Err(Error::Limits(format!("{clusters} clusters, where an index has at most {MOST_CLUSTERS}")));
     }
+    if clusters == 1 && labels.is_empty() {
+        labels = memory::zeros(count, "the clusters of the vectors")?;
+    }
     let is_assigned = labels.len() == count;
     if !is_assigned && !labels.is_empty() {
         return Err(Error::DataLength { term: None, what: "labels".into(), got: labels.len(), expected: format!("{count}, one a point") });
@@ -129,7 +132,7 @@ async fn build(points: &[f32], dim: usize, coarse: Coarse, options: &Options, pa
         }
     }
     let trained = start + (1.0 - start) * training_share(options.code);
-    let sample = sample(points, dim, scale, &centroids, &labels);
+    let sample = if options.code.is_whole() { Vec::new() } else { sample(points, dim, scale, &centroids, &labels) };
     let coming = options.train_for.map_or(count, |count| count as usize);
     let coder = train(&sample, dim, coming, clusters, options, &pace.part(start..trained)).await?;
     drop(sample);

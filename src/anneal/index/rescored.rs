@@ -8,7 +8,6 @@ use super::fetched::Codes;
 use super::nearest::Nearest;
 use super::search::Hits;
 use super::sketch::Rescore;
-use crate::index::device::MOST_K;
 use leastwise_cpu::block::Instructions;
 use leastwise_cpu::threads;
 use leastwise_error::Error;
@@ -17,8 +16,9 @@ use std::ops::Range;
 /// Neighbours that a device finds beyond those that are wanted.
 const SPARE: usize = 16;
 
-/// Queries of a task.
+/// Most queries of a task, and numbers that they decode together.
 const TASK: usize = 64;
+const TASK_NUMBERS: usize = 1 << 20;
 
 /// Vectors whose mean is taken for that of all.
 const MEAN_OF: usize = 1024;
@@ -26,7 +26,7 @@ const MEAN_OF: usize = 1024;
 impl Index {
     /// Neighbours that a device is to find for k, some more where it [does not rank them exactly](Self::rescore).
     pub fn found_for(&self, k: usize) -> usize {
-        if self.is_rescored() { (k + SPARE).min(MOST_K).max(k) } else { k }
+        if self.is_rescored() { k.saturating_add(SPARE) } else { k }
     }
 
     /// True if hits of devices are to be [rescored](Self::rescore).
@@ -60,8 +60,9 @@ impl Index {
         let dim = self.stored.dim;
         let mut hits = Hits::none(some.len(), k)?;
         let turned = self.turn_queries(&queries[some.start * dim..some.end * dim]);
-        let rows = found.ids[some.start * found.k..some.end * found.k].chunks(TASK * found.k);
-        let tasks: Vec<_> = turned.chunks(TASK * dim).zip(rows).collect();
+        let each = queries_of_task(found.k, dim);
+        let rows = found.ids[some.start * found.k..some.end * found.k].chunks(each * found.k);
+        let tasks: Vec<_> = turned.chunks(each * dim).zip(rows).collect();
         let nearest = threads::map(tasks, some.len() * found.k * dim, |(queries, rows)| {
             let of_each = queries.chunks_exact(dim).zip(rows.chunks_exact(found.k));
             of_each
@@ -81,6 +82,11 @@ impl Index {
     }
 }
 
+/// Queries of which so many are ranked that no slice of time is long.
+fn queries_of_task(found: usize, dim: usize) -> usize {
+    (TASK_NUMBERS / found.saturating_mul(dim).max(1)).clamp(1, TASK)
+}
+
 /// Hits of a device that are being rescored, in slices of time.
 pub struct Rescoring {
     found: Hits,
@@ -88,7 +94,7 @@ pub struct Rescoring {
 }
 
 impl Rescoring {
-    /// Of what was found, to k of each.
+    /// The k best of each query's hits are to be told of what was found.
     pub fn new(found: Hits, k: usize) -> Self {
         let hits = Hits::empty(k, found.by.clone());
         Self { found, hits }
@@ -104,7 +110,7 @@ impl Rescoring {
                 let empty = Hits::empty(k, self.hits.by.clone());
                 return Ok(Some(std::mem::replace(&mut self.hits, empty)));
             }
-            let some = done..count.min(done + TASK * threads::count());
+            let some = done..count.min(done + queries_of_task(self.found.k, index.dim()) * threads::count());
             let ranked = index.rescore(queries, &self.found, some, k)?;
             self.hits.ids.extend(ranked.ids);
             self.hits.distances.extend(ranked.distances);

@@ -66,14 +66,19 @@ impl Index {
         let mut lists: Vec<usize> = (0..self.clusters()).rev().filter(|&list| is_short(list, &sketches[list])).collect();
         let mut is_first = true;
         while !lists.is_empty() && (std::mem::take(&mut is_first) || now_ms() < deadline) {
-            let some = &lists[lists.len().saturating_sub(threads::count())..];
+            let some = lists[lists.len().saturating_sub(threads::count())..].to_vec();
             let tasks = sketches.iter_mut().enumerate().filter(|(list, _)| some.contains(list)).collect();
             threads::each(tasks, BLOCK * self.stored.dim, |(list, sketch)| {
                 let slots = slots.of_list(list);
                 let end = slots.len().min(sketch.rows.len() + most);
+                // All of the list at once, so that nothing moves while it is drawn.
+                sketch.rows.reserve_exact(slots.len() - sketch.rows.len());
+                sketch.numbers.reserve_exact(slots.len() * self.stored.dim - sketch.numbers.len());
                 Instructions::best().run(Draw { index: self, slots: &slots[..end], sketch });
             });
-            lists.retain(|&list| is_short(list, &sketches[list]));
+            let unfinished: Vec<usize> = some.iter().copied().filter(|&list| is_short(list, &sketches[list])).collect();
+            lists.truncate(lists.len() - some.len());
+            lists.extend(unfinished);
         }
         self.sketches = sketches;
         self.sketched = lists.is_empty();

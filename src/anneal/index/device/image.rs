@@ -9,8 +9,9 @@ use leastwise_kernels::search;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of one upload.
+/// Most rows of one upload, and words of their codes.
 const ROWS: usize = 1 << 14;
+const WORDS: usize = 1 << 21;
 
 /// Words of the place of a coordinate in rows.
 const PLACE: usize = 3;
@@ -47,9 +48,11 @@ pub struct Image {
     pub(super) dim: usize,
     pub(super) lists: usize,
     pub(super) count: usize,
-    /// Units, and in them the anchors' mean and what numbers that are kept as they are have in common beside it.
+    /// Unit.
     pub(super) scale: f32,
+    /// Mean of the anchors, in units.
     pub(super) centre: Vec<f32>,
+    /// Mean of numbers that are kept as they are, beside the anchors', in units.
     pub(super) shift: Vec<f32>,
     pub(super) rotation: Vec<Turned>,
     pub(super) anchors: Vec<Anchors>,
@@ -159,7 +162,8 @@ impl Image {
             return Some(Recording { commands: self.upload_model(index) });
         }
         let part = self.parts.get(done.part)?;
-        let rows = done.row..(part.count as usize).min(done.row + ROWS);
+        let most = (WORDS / self.row_words.max(1) as usize).clamp(1, ROWS);
+        let rows = done.row..(part.count as usize).min(done.row + most);
         done.row = rows.end;
         if rows.end == part.count as usize {
             (done.part, done.row) = (done.part + 1, 0);
