@@ -72,6 +72,40 @@ fn solves_over_nccl_are_those_of_the_cpu_and_of_one_gpu() {
     solves_agree(Over::Nccl, &[2]);
 }
 
+/// Costs of a path of 100,000 views, step by step, with few inner iterations: before rounding has come far.
+fn costs_of_a_path(over: Over, size: u32) -> Vec<Vec<f64>> {
+    let few = leastwise::solve::Options { max_iterations: Some(3.0), max_inner_iterations: Some(20.0), ..options() };
+    on_all(over, size, Precision::F64, |device, ranks| {
+        let mut problem = RankedProblem::new(device, ranks).unwrap();
+        super::speed::path(&mut problem, 20_000);
+        problem.solve(&few).unwrap().report.iterations.iter().map(|step| step.cost).collect()
+    })
+}
+
+/// Of many views there are several partial sums of a kind, and messages of thousands of numbers.
+fn paths_agree(over: Over, sizes: &[u32]) {
+    let expected = costs_of_a_path(Over::Cpu, 1).remove(0);
+    assert!(expected.len() > 1 && expected.iter().all(|cost| cost.is_finite()), "{expected:?}");
+    for &size in sizes {
+        for costs in costs_of_a_path(over, size) {
+            assert_eq!(costs.len(), expected.len(), "{size} ranks");
+            let agree = costs.iter().zip(&expected).all(|(cost, expected)| (cost - expected).abs() < 1e-8 * expected);
+            assert!(agree, "{size} ranks: {costs:?} and {expected:?}");
+        }
+    }
+}
+
+#[test]
+fn many_views_come_to_the_same_by_ranks_on_one_gpu() {
+    paths_agree(Over::Host, &[1, 2, 3]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn many_views_come_to_the_same_over_nccl() {
+    paths_agree(Over::Nccl, &[2]);
+}
+
 #[test]
 #[ignore = "needs two GPUs and NCCL"]
 fn edits_between_solves_go_on_over_nccl() {

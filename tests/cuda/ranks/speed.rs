@@ -33,7 +33,7 @@ fn points(count: usize, rank: u32) -> Vec<f32> {
 
 /// Milliseconds of one of Lloyd's iterations, from runs of two lengths by turns: what comes before them takes as long in both.
 fn lloyd(size: u32, count: usize) -> f64 {
-    let [few, many] = [5u32, 45];
+    let [few, many] = [5u32, 205];
     let found = on_ranks(Over::Nccl, (size, Precision::F32, PATIENCE), |mut device, ranks| {
         let own = points(count / size as usize, ranks.rank());
         let mut timed = |iterations: u32| {
@@ -72,6 +72,7 @@ fn lloyd_by_one_and_two() {
 struct Seen {
     ms: f64,
     inner: u32,
+    initial: f64,
     cost: f64,
     setup_ms: f64,
     bytes: u64,
@@ -102,6 +103,7 @@ fn bundle(size: u32, points: usize) -> Vec<Seen> {
         Seen {
             ms: steps.iter().map(|step| step.ms).sum(),
             inner: steps.iter().map(|step| step.inner_iterations).sum(),
+            initial: report.report.initial_cost,
             cost: report.report.cost,
             setup_ms,
             bytes,
@@ -113,7 +115,7 @@ fn bundle(size: u32, points: usize) -> Vec<Seen> {
 }
 
 /// A bundle along a path: 2,500 cameras, each point seen by five that follow each other.
-fn path(to: &mut impl Declare, points: usize) {
+pub fn path(to: &mut impl Declare, points: usize) {
     const CAMERAS: usize = 2500;
     let mut random = Random::new(7);
     let mut within = |spread: f64| random.between(-spread, spread);
@@ -138,7 +140,7 @@ fn path(to: &mut impl Declare, points: usize) {
     let pose = to.table("pose", vec![Shape::Quaternion, Shape::Euclidean(3)], &poses, true);
     let point = to.table("point", vec![Shape::Euclidean(3)], &starts, true);
     views(to, [pose, point, focal], columns, &pixels);
-    // Along a path that is held at its begin alone, conjugate gradients would not come to an end.
+    // Along a path that is held at its begin alone, conjugate gradients would need the more iterations.
     to.fix(pose, &(0..CAMERAS as u32).step_by(25).collect::<Vec<_>>());
 }
 
@@ -151,7 +153,10 @@ fn bundle_by_one_and_two() {
         let found = bundle(size, points);
         let ms = found.iter().map(|seen| seen.ms).fold(0.0, f64::max);
         let first = &found[0];
-        each.push((ms, first.inner, first.cost));
+        each.push((ms, first.inner));
+        // No further: inner iterations end by their number, in f32, where rounding decides what they have come to. What ranks add up is
+        // compared in f64, before that (`solves.rs`).
+        assert!(found.iter().all(|seen| seen.cost < seen.initial && seen.cost.to_bits() == first.cost.to_bits()), "{found:?}");
         println!(
             "bundle, {} views, {size} GPU: {ms:.1} ms, {} inner iterations, {:.1} us each; cost {:.6e}; {} shared unknowns, {} bytes given; \
              set-up {:.0} ms; views by rank {:?}",
@@ -165,9 +170,7 @@ fn bundle_by_one_and_two() {
             found.iter().map(|seen| seen.instances).collect::<Vec<_>>()
         );
     }
-    let rate = |(ms, inner, _): (f64, u32, f64)| ms / f64::from(inner);
+    let rate = |(ms, inner): (f64, u32)| ms / f64::from(inner);
     println!("bundle: {:.2} x by two, an inner iteration; {:.2} x a solve", rate(each[0]) / rate(each[1]), each[0].0 / each[1].0);
-    assert!(each.iter().all(|(ms, inner, _)| *ms > 0.0 && *inner > 0));
-    let [one, two] = [each[0].2, each[1].2];
-    assert!((one - two).abs() < 1e-3 * one, "costs {one} and {two}");
+    assert!(each.iter().all(|(ms, inner)| *ms > 0.0 && *inner > 0));
 }
