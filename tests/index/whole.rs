@@ -3,7 +3,7 @@
 use super::{data::fresh, kmeans, mixture, options};
 use half::f16;
 use leastwise::anneal::code::Code;
-use leastwise::anneal::index::{Coarse, Hits, Index, SearchedBy, exact, graphed};
+use leastwise::anneal::index::{Coarse, Hits, Index, Rescoring, SearchedBy, exact, graphed};
 
 fn flat(points: &[f32], dim: usize, code: Code) -> Index {
     Index::build(points, dim, Coarse::default(), &options(code)).expect("an index")
@@ -85,12 +85,20 @@ fn hits_of_a_device_are_ranked_by_exact_distances() {
             assert_eq!(ranked.ids[got.clone()], truth.ids[wanted.clone()]);
             assert_eq!(ranked.distances[got], truth.distances[wanted]);
         }
+        // In slices that are over at once: the same hits.
+        let mut rescoring = Rescoring::new(found.clone(), k);
+        let hits = loop {
+            if let Some(hits) = rescoring.advance(&index, &queries, || true).expect("a slice") {
+                break hits;
+            }
+        };
+        assert_eq!((&hits.ids, &hits.distances, hits.by.backend), (&ranked.ids, &ranked.distances, "webgpu"));
         // What went since is no hit.
         index.remove(&[truth.ids[k + spare]]);
         let again = index.rescore(&queries, &found, 1..2, k).expect("hits");
         assert_eq!(again.ids, truth.ids[k + spare + 1..][..k]);
     }
-    assert_eq!(flat(&points, dim, Code::F16).found_for(1024), 1024);
+    assert_eq!(flat(&points, dim, Code::F16).found_for(1024), 1024 + spare);
     let int8 = Index::build(&points, dim, kmeans(&points, dim, 4, 1), &options(Code::Int8)).expect("an index");
     assert_eq!((int8.found_for(k), int8.is_rescored()), (k, false));
 }
