@@ -42,7 +42,7 @@ test("the package: a binary without the builder's paths, its types, its licences
 
 test("probe() says what is there", () => {
   const found = probe();
-  assert.deepEqual(Object.keys(found).sort(), ["cublas", "driver", "gpus", "missing", "nvrtc"]);
+  assert.deepEqual(Object.keys(found).sort(), ["cublas", "driver", "gpus", "missing", "nccl", "nvrtc"]);
   assert.ok(found.missing === null ? found.driver && found.nvrtc && found.gpus.length : found.missing.length > 20, JSON.stringify(found));
 });
 

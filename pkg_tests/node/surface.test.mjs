@@ -233,7 +233,7 @@ test("tensors", async () => {
 test("options that the engine reads are those that are declared", () => {
   const points = new Float32Array(8), native = real.native, problem = native.problem();
   const readers = {
-    NativeOptions: (given) => native.solver(problem, given), NativeClusterOptions: (given) => native.cluster(points, given),
+    NativeOptions: (given) => native.solver(problem, given), NativeClusterOptions: (given) => native.cluster(points, undefined, given),
     NativeCompressOptions: (given) => native.compress(points, given), NativeTensorSettings: (given) => native.tensorSettings(given),
     NativeFitOptions: (given) => native.runFits(0, false, new Float64Array(0), 0, false, given),
   };

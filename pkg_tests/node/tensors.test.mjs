@@ -196,8 +196,10 @@ for (const [backend, dtype, tolerance] of [...BACKENDS.map((backend) => [backend
       assert.deepEqual(result.shape, expected.shape, `${name}: shape`);
       assert.equal(result.size, sizeOf(expected.shape));
       const values = await result.read();
-      assert.ok([dtype, "bool"].includes(result.dtype), name);
-      assert.ok(values instanceof (result.dtype === "bool" ? Uint8Array : dtype === "f64" ? Float64Array : Float32Array), name);
+      assert.ok([dtype, "bool", "int32"].includes(result.dtype), name);
+      assert.equal(result.dtype === "int32", /^arg/.test(name), name);
+      const kinds = { bool: Uint8Array, int32: Int32Array, f64: Float64Array, f32: Float32Array };
+      assert.ok(values instanceof kinds[result.dtype], name);
       near(values, expected.values, tolerance, name);
       result.dispose();
     }

@@ -7,7 +7,7 @@ use leastwise::tensor::formula::{Formula, Slopes};
 use leastwise::tensor::graph::{Graph, Node};
 
 /// Operations, points and slopes, which the tests of the package read as well.
-const TABLE: &str = include_str!("slopes.txt");
+const TABLE: &str = include_str!("../../pkg_tests/problems/slopes.txt");
 
 /// Points of operations of one.
 const POINTS: [f64; 8] = [f64::NEG_INFINITY, -2.0, -1.0, 0.0, 1.0, 2.0, f64::INFINITY, f64::NAN];

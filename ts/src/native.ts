@@ -416,6 +416,7 @@ export interface NativeTensorSettings {
   readonly poolBytes?: number;
   readonly fused?: boolean;
   readonly products?: "library" | "tf32" | "own";
+  readonly slopes?: "finite" | "limits";
 }
 
 /** One step of the last evaluation of tensors. */
