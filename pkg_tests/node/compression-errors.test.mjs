@@ -42,7 +42,7 @@ test("compression", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const refused = [
     [{ dim: 5 }, "data-length", "compress(points): points has 12 numbers, which are no whole number of vectors of 5 components"],
-    [{ dim: 2, code: "int2" }, "invalid-option", "code: \"int2\" is not one of \"none\", \"int8\", \"int4\", \"bits\""],
+    [{ dim: 2, code: "int2" }, "invalid-option", "code: \"int2\" is not one of \"none\", \"int8\", \"int4\", \"bits\", \"f32\", \"f16\""],
     [{ dim: 2, code: "int8", bits: 4 }, "invalid-option", "bits: only the code \"bits\" has them, not \"int8\""],
     [{ dim: 2, code: "int4", ratio: 0.1 }, "invalid-option", "ratio: only the code \"bits\" can be made for one, not \"int4\""],
     [{ dim: 2, bits: 4, ratio: 0.1 }, "invalid-option", "bits and ratio: each follows from the other, so give one of them"],
