@@ -86,7 +86,7 @@ def with_faiss():
 
     for name, make in (
         (f"FAISS IVF{lists}, int8", lambda: faiss.index_factory(dim, f"IVF{lists},SQ8")),
-        (f"FAISS OPQ, IVF{lists}, PQ{parts} of 4 bits", lambda: faiss.index_factory(dim, f"OPQ{parts},IVF{lists},PQ{parts}x4fs")),
+        (f"FAISS IVF{lists}, PQ{parts} of 4 bits", lambda: faiss.index_factory(dim, f"IVF{lists},PQ{parts}x4fs")),
     ):
         index, seconds = trained(make)
         size = size_of(lambda path, index=index: faiss.write_index(index, path))
