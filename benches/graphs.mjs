@@ -168,6 +168,7 @@ export async function graphs(args) {
   console.log(`${host.cpu}, ${host.cores} cores, load average ${host.loadAverage.toFixed(1)}; node ${host.node}; ${host.commit}; one thread; CPU time, since others use the machine`);
   const lw = await init({ backend }), of128 = { ratio, trainOn: Math.min(count, 65_536) };
   if (backend !== "cpu") {
+    if (python) console.log("--python is for --backend=cpu: other libraries search on the CPU");
     console.log(`${lw.backend}: ${lw.adapter}`);
     await compare(lw, surface(count, 128, 1), surface(200, 128, 2), 128, of128, degree, cpu ? ["device", "cpu"] : ["device"]);
     lw.dispose();

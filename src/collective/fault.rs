@@ -20,7 +20,7 @@ pub enum Fault {
         rank: u32,
         /// Number of ranks.
         size: u32,
-        /// What it failed with.
+        /// Message of its failure.
         message: String,
     },
     /// Ranks did not make a call in time.

@@ -11,7 +11,7 @@ use leastwise_problem::{Loss, Reals, Registry, Shape, TermSpec, Weight};
 use leastwise_solve::{Options, Solver, agree_on_partials};
 use std::sync::Arc;
 
-/// What [`RankedProblem`](super::RankedProblem) is without its device, which is given to every call and is always the same.
+/// All of a [`RankedProblem`](super::RankedProblem) but its device, which is given to every call and is always the same.
 ///
 /// # Errors
 /// Of every call that ranks make together: [`Fault`] as [`leastwise_error::Error::Device`], on all ranks that are left.

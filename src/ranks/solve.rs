@@ -80,7 +80,7 @@ impl RankedSolve {
         // A part of a problem is freer than the whole.
         let report = Report { gauge: Vec::new(), ..report };
         let (before, after) = (self.before, parts.communicator.traffic().total());
-        // What is written next is written over values that all ranks have.
+        // Later writes go over values that all ranks have.
         parts.declared.note("solve", &[report.iterations.len() as u32], &[report.cost]);
         let bytes = if device.precision() == Precision::F32 { 4 } else { 8 };
         let (cut, instances) = parts.local.as_ref().map_or((0, 0), |local| (local.cut, local.instances));

@@ -259,7 +259,7 @@ impl NcclCommunicator {
             self.gather(LABEL, bytes)?;
             self.arrive(LABEL)?;
         }
-        // What set-up takes is no traffic of a caller's.
+        // Messages of set-up are no traffic of a caller's.
         *lock(&self.traffic) = Traffic::default();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What ranks of one process know of each other: their faults, which NCCL tells to nobody whose kernel waits.
+//! Faults that ranks of one process tell each other, which NCCL tells to nobody whose kernel waits.
 
 use super::lock;
 use leastwise_collective::Fault;

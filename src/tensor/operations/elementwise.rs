@@ -86,7 +86,7 @@ elementwise! {
     "relu", Takes::One, "max(x, 0); its slope at 0 is 0." => Formula::with_limits(
         1,
         |graph, x| {
-            // What is not a number stays so.
+            // NaN stays NaN.
             let zero = graph.constant(0.0);
             let is_out = graph.less_equal(x[0], zero);
             graph.select(is_out, zero, x[0])
