@@ -435,7 +435,7 @@ test("one bad argument harms nothing but its own call", async (t) => {
     '"big": values can\'t be read: mine');
   refuses(() => problem.variables(5, { shape: 1, values: [1] }), "invalid-option", "the name of a variable or constant must be a string, not a number");
   refuses(() => problem.residuals(undefined, { of: [it.x] }, ([a]) => a), "invalid-option", "the name of a term must be a string, not undefined");
-  await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option", 'limits.groupSize: "x" is not an integer from 16 to 256');
+  await rejects(init({ backend: "cpu", limits: { groupSize: "x" } }), "invalid-option", 'limits.groupSize: "x" is not an integer from 64 to 256');
   await stillSolves(it);
 });
 

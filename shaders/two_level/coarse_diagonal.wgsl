@@ -1,5 +1,6 @@
-// What the diagonal blocks of JᵀWJ + λD add to those of Tᵀ(JᵀWJ + λD)T, for the variables of one table. One item is one entry.
+// What the diagonal blocks of JᵀWJ + λD add to those of Tᵀ(JᵀWJ + λD)T, for the variables of one table. Workgroups share the blocks.
 
+#import shared/rows
 #import state/solver
 
 struct Args {
@@ -15,6 +16,10 @@ struct Args {
     starts: u32,
     // First word of the patches' members.
     members: u32,
+    // Number of patches.
+    patches: u32,
+    // Lanes that share an entry of a block.
+    slots: u32,
 }
 
 @group(0) @binding(1) var<storage, read> scale: array<real>;
@@ -25,19 +30,21 @@ struct Args {
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
 @compute @workgroup_size(group_size)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let i = item(id);
-    if (i >= params.count) {
-        return;
-    }
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     let width = params.args.width;
     let columns = params.args.modes;
-    let owner = i / (columns * columns);
-    let row = (i - owner * columns * columns) / columns;
-    let column = i % columns;
-    let end = table[params.args.starts + owner + 1u];
+    let slots = params.args.slots;
+    let share = share_of(lane, group, params.args.patches, columns * columns, slots);
+    let row = share.element / columns;
+    let column = share.element % columns;
+    var start = 0u;
+    var end = 0u;
+    if (share.slot < slots) {
+        start = table[params.args.starts + share.row] + share.slot;
+        end = table[params.args.starts + share.row + 1u];
+    }
     var sum: real = 0.0;
-    for (var m = table[params.args.starts + owner]; m < end; m++) {
+    for (var m = start; m < end; m += slots) {
         let variable = table[params.args.members + m];
         let vector = params.args.vector + variable * width;
         let block = params.args.block + variable * (width * (width + 1u) / 2u);
@@ -51,5 +58,8 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
             sum += modes[(vector + c) * columns + row] * value;
         }
     }
-    coarse[i] += sum;
+    let total = share_sum(lane, share, columns * columns, slots, sum);
+    if (share.slot == 0u) {
+        coarse[share.row * columns * columns + share.element] += total;
+    }
 }

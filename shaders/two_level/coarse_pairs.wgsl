@@ -1,7 +1,9 @@
 // What the blocks JₐᵀWJ_b of instances add to the blocks of TᵀJᵀWJT: Tₐᵀ(JₐᵀWJ_b)T_b, along lists whose rows are the latter.
-// One item is one entry of a row's block. On the diagonal the transpose is added as well.
+// Workgroups share the blocks. On the diagonal the transpose is added as well.
 //
 // A pair is its rows, its columns, and where the codes of its entries begin behind the first pair. An odd number is the pair turned: bᵀ … a.
+
+#import shared/rows
 
 struct Args {
     // Columns of T.
@@ -20,6 +22,10 @@ struct Args {
     length: u32,
     // Blocks on the diagonal.
     diagonal: u32,
+    // Rows of the list.
+    rows: u32,
+    // Lanes that share an entry of a block.
+    slots: u32,
 }
 
 @group(0) @binding(2) var<storage, read> modes: array<real>;
@@ -35,20 +41,24 @@ fn entry_of(code: u32, instance: u32) -> real {
 }
 
 @compute @workgroup_size(group_size)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let i = item(id);
-    if (i >= params.count) {
-        return;
-    }
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     let size = params.args.modes;
-    let place = i / (size * size);
-    let row = (i - place * size * size) / size;
-    let column = i % size;
-    let block = table[params.args.ids + place];
+    let area = size * size;
+    let slots = params.args.slots;
+    let share = share_of(lane, group, params.args.rows, area, slots);
+    let row = share.element / size;
+    let column = share.element % size;
+    var start = 0u;
+    var end = 0u;
+    var block = 0u;
+    if (share.slot < slots) {
+        block = table[params.args.ids + share.row];
+        start = table[params.args.starts + share.row] + share.slot;
+        end = table[params.args.starts + share.row + 1u];
+    }
     let on_diagonal = block < params.args.diagonal;
-    let end = table[params.args.starts + place + 1u];
     var sum: real = 0.0;
-    for (var e = table[params.args.starts + place]; e < end; e++) {
+    for (var e = start; e < end; e += slots) {
         let entry = params.args.entries + 3u * e;
         let instance = table[entry] >> params.args.pair_bits;
         let number = table[entry] & ((1u << params.args.pair_bits) - 1u);
@@ -56,13 +66,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         let turned = (number & 1u) != 0u && !on_diagonal;
         let a = table[entry + 1u] * size + select(row, column, turned);
         let b = table[entry + 2u] * size + select(column, row, turned);
-        let across = table[entry + 1u] * size + column;
-        let along = table[entry + 2u] * size + row;
         let width = table[pair + 1u];
         let last = width - 1u;
         for (var r = 0u; r < table[pair]; r++) {
             var value: real = 0.0;
-            var transposed: real = 0.0;
             let codes = params.args.pairs + table[pair + 2u] + r * width;
             // Three at a time, so that their values are on their way together.
             for (var c = 0u; c < width; c += 3u) {
@@ -77,17 +84,16 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
                 value += known[0] * modes[b + c * size];
                 value += known[1] * modes[b + second * size];
                 value += known[2] * modes[b + third * size];
-                if (on_diagonal) {
-                    transposed += known[0] * modes[along + c * size];
-                    transposed += known[1] * modes[along + second * size];
-                    transposed += known[2] * modes[along + third * size];
-                }
             }
             sum += modes[a + r * size] * value;
-            if (on_diagonal) {
-                sum += modes[across + r * size] * transposed;
-            }
         }
     }
-    coarse[block * size * size + (row * size + column)] += sum;
+    var total = share_sum(lane, share, area, slots, sum);
+    workgroupBarrier();
+    if (share.slot == 0u) {
+        if (on_diagonal) {
+            total += shares[lane - share.element + column * size + row];
+        }
+        coarse[block * area + share.element] += total;
+    }
 }

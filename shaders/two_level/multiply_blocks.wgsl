@@ -1,5 +1,7 @@
-// Products of sparse matrices of square blocks: αB + βΣ XY, along lists whose rows are the blocks of the product. One item is one entry.
+// Products of sparse matrices of square blocks: αB + βΣ XY, along lists whose rows are the blocks of the product, which workgroups share.
 // The highest bit of a block's number says that it is meant transposed. What has no base adds to nothing.
+
+#import shared/rows
 
 struct Args {
     // Rows of a block, 6 at most.
@@ -10,8 +12,12 @@ struct Args {
     entries: u32,
     // First word of the bases.
     bases: u32,
-    // α and β: 0 for 0 and 1; with the radius ρ, 1 for 1 and −4/3ρ, 2 for 1 and −8/5ρ, 3 for 16/5ρ and −(8/5ρ)².
+    // α and β: 0 for 0 and 1; with the radius ρ, 1 for 1 and −4/3ρ, 2 for 1 and −8/5ρ, 3 for 16/5ρ and −(8/5ρ)²; 4 for 1 and 1.
     mode: u32,
+    // Blocks of the product.
+    blocks: u32,
+    // Lanes that share an entry of a block.
+    slots: u32,
 }
 
 @group(0) @binding(1) var<storage, read> left: array<real>;
@@ -22,20 +28,22 @@ struct Args {
 @group(0) @binding(6) var<storage, read> radius: array<real>;
 
 @compute @workgroup_size(group_size)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
-    let i = item(id);
-    if (i >= params.count) {
-        return;
-    }
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     let size = params.args.rows;
     let area = size * size;
-    let place = i / area;
-    let row = (i - place * area) / size;
-    let column = i % size;
+    let slots = params.args.slots;
+    let share = share_of(lane, group, params.args.blocks, area, slots);
+    let row = share.element / size;
+    let column = share.element % size;
     let last = size - 1u;
-    let end = table[params.args.starts + place + 1u];
+    var start = 0u;
+    var end = 0u;
+    if (share.slot < slots) {
+        start = table[params.args.starts + share.row] + share.slot;
+        end = table[params.args.starts + share.row + 1u];
+    }
     var sum: real = 0.0;
-    for (var e = table[params.args.starts + place]; e < end; e++) {
+    for (var e = start; e < end; e += slots) {
         let x = table[params.args.entries + 2u * e];
         let y = table[params.args.entries + 2u * e + 1u];
         let x_turned = (x >> 31u) != 0u;
@@ -60,19 +68,25 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         sum += select(real(0.0), values[4], size > 4u);
         sum += select(real(0.0), values[5], size > 5u);
     }
+    sum = share_sum(lane, share, area, slots, sum);
+    if (share.slot != 0u) {
+        return;
+    }
     let mode = params.args.mode;
     if (mode != 0u) {
         let step = select(real(1.6), real(4.0) / real(3.0), mode == 1u) / radius[0];
-        let origin = table[params.args.bases + place];
+        let origin = table[params.args.bases + share.row];
         var before: real = 0.0;
         if (origin != 0xffffffffu) {
-            before = base[origin * area + (i - place * area)];
+            before = base[origin * area + share.element];
         }
-        if (mode == 3u) {
+        if (mode == 4u) {
+            sum = before + sum;
+        } else if (mode == 3u) {
             sum = 2.0 * step * before - step * step * sum;
         } else {
             sum = before - step * sum;
         }
     }
-    product[i] = sum;
+    product[share.row * area + share.element] = sum;
 }

@@ -1,5 +1,6 @@
-// Tᵀr: what is left of the system, along the motions of patches. One item is one motion of a patch.
+// Tᵀr: what is left of the system, along the motions of patches, which workgroups share.
 
+#import shared/rows
 #import state/solver
 
 struct Args {
@@ -9,6 +10,10 @@ struct Args {
     starts: u32,
     // First word of the patches' unknowns.
     members: u32,
+    // Number of patches.
+    patches: u32,
+    // Lanes that share a motion of a patch.
+    slots: u32,
 }
 
 @group(0) @binding(2) var<storage, read> modes: array<real>;
@@ -18,36 +23,37 @@ struct Args {
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
 @compute @workgroup_size(group_size)
-fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {
     if (state[SOLVED] != 0.0) {
         return;
     }
-    let i = item(id);
-    if (i >= params.count) {
-        return;
-    }
     let columns = params.args.modes;
-    let owner = i / columns;
-    let column = i - owner * columns;
-    let end = params.args.members + table[params.args.starts + owner + 1u];
+    let slots = params.args.slots;
+    let share = share_of(lane, group, params.args.patches, columns, slots);
     var sum: real = 0.0;
-    // Four at a time, so that their values are on their way together.
-    for (var m = params.args.members + table[params.args.starts + owner]; m < end; m += 4u) {
-        let last = end - 1u;
-        let first = table[m];
-        let second = table[min(m + 1u, last)];
-        let third = table[min(m + 2u, last)];
-        let fourth = table[min(m + 3u, last)];
-        let values = array<real, 4>(
-            modes[first * columns + column] * residual[first],
-            modes[second * columns + column] * residual[second],
-            modes[third * columns + column] * residual[third],
-            modes[fourth * columns + column] * residual[fourth],
-        );
-        sum += values[0];
-        sum += select(real(0.0), values[1], m + 1u < end);
-        sum += select(real(0.0), values[2], m + 2u < end);
-        sum += select(real(0.0), values[3], m + 3u < end);
+    if (share.slot < slots) {
+        let end = params.args.members + table[params.args.starts + share.row + 1u];
+        // Four at a time, so that their values are on their way together.
+        for (var m = params.args.members + table[params.args.starts + share.row] + share.slot; m < end; m += 4u * slots) {
+            let last = end - 1u;
+            let first = table[m];
+            let second = table[min(m + slots, last)];
+            let third = table[min(m + 2u * slots, last)];
+            let fourth = table[min(m + 3u * slots, last)];
+            let values = array<real, 4>(
+                modes[first * columns + share.element] * residual[first],
+                modes[second * columns + share.element] * residual[second],
+                modes[third * columns + share.element] * residual[third],
+                modes[fourth * columns + share.element] * residual[fourth],
+            );
+            sum += values[0];
+            sum += select(real(0.0), values[1], m + slots < end);
+            sum += select(real(0.0), values[2], m + 2u * slots < end);
+            sum += select(real(0.0), values[3], m + 3u * slots < end);
+        }
     }
-    coarse[i] = sum;
+    let total = share_sum(lane, share, columns, slots, sum);
+    if (share.slot == 0u) {
+        coarse[share.row * columns + share.element] = total;
+    }
 }

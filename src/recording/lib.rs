@@ -106,8 +106,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Workgroups have at least so many invocations, and a multiple of them (`shaders/shared/reduce.wgsl`).
-    pub const LEAST_GROUP: u32 = 16;
+    /// Workgroups have at least so many invocations: a row of a 6 × 6 block (`shaders/shared/rows.wgsl`), and a multiple of 16
+    /// (`shaders/shared/reduce.wgsl`).
+    pub const LEAST_GROUP: u32 = 64;
     /// What every WebGPU device has.
     pub const WEBGPU: Self = Self {
         binding_bytes: 128 << 20,

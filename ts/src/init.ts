@@ -78,7 +78,7 @@ export interface World {
 }
 
 /** No less than the engine can do with. */
-const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), groupSize: whole(16, 256), groupsPerDimension: whole() } as const;
+const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), groupSize: whole(64, 256), groupsPerDimension: whole() } as const;
 const limits: Kind<Checked<typeof LIMITS>> = (name, value, place) => checked(`init(options): ${name}`, value, LIMITS, { prefix: `${name}.`, ...place });
 
 const WORLD = { rank: whole(0), size: whole(), id: given<Uint8Array>() } as const;

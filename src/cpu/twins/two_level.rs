@@ -8,6 +8,7 @@ use crate::twins::reduce::{Lanes, MAX_GROUP, group_sum, run_elements, runs};
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::{DAMPING, INNER_EPSILON, SOLVED};
 use leastwise_program::NEGATIVE;
+use std::ops::Range;
 
 /// What is in no patch.
 const NONE: u32 = u32::MAX;
@@ -43,7 +44,24 @@ struct Rows<'a> {
 
 /// Computes rows and writes what of them is among the items: a row may begin in the workgroup before.
 fn fill_rows<R: Real>(work: &Workgroups, rows: Rows, result: &mut [R], row: impl Fn(usize, &mut [R]) + Sync + Send) {
-    let (items, width) = (work.items(), rows.width);
+    fill(work.items(), rows, result, row);
+}
+
+/// Computes the rows that workgroups share (`shaders/shared/rows.wgsl`): of `count` in all, with so many lanes for an element of each.
+fn fill_shared<R: Real>(
+    work: &Workgroups,
+    [count, slots]: [u32; 2],
+    rows: Rows,
+    result: &mut [R],
+    row: impl Fn(usize, &mut [R]) + Sync + Send,
+) {
+    let together = work.group_size / (rows.width as u32 * slots);
+    let [first, end] = [work.groups.start, work.groups.end].map(|group| (group.saturating_mul(together)).min(count) as usize);
+    fill(first * rows.width..end * rows.width, rows, result, row);
+}
+
+fn fill<R: Real>(items: Range<usize>, rows: Rows, result: &mut [R], row: impl Fn(usize, &mut [R]) + Sync + Send) {
+    let width = rows.width;
     if items.is_empty() {
         return;
     }
@@ -187,7 +205,7 @@ fn diagonal<R: Real, const N: usize>(
     let (scale, modes, list) = (bindings.scale, bindings.modes, bindings.table);
     let (blocks, lambda, packed) = (bindings.blocks, bindings.state[DAMPING as usize], row_start(width));
     let rows = Rows { width: N * N, places: None, adds: true, work: 64 * N * N };
-    fill_rows(work, rows, bindings.coarse, |number, sums| {
+    fill_shared(work, [args.patches, args.slots], rows, bindings.coarse, |number, sums| {
         let range = list[starts + number] as usize..list[starts + number + 1] as usize;
         for &variable in &list[members + range.start..members + range.end] {
             let at = vector + variable as usize * width;
@@ -229,7 +247,7 @@ fn pairs<R: Real, const N: usize>(
     let (modes, list, columns) = (bindings.modes, bindings.table, bindings.columns);
     let rows = Rows { width: N * N, places: Some(&list[ids..]), adds: true, work: 64 * N * N };
     let ids = rows.places.unwrap_or_default();
-    fill_rows(work, rows, bindings.coarse, |number, sums| {
+    fill_shared(work, [args.rows, args.slots], rows, bindings.coarse, |number, sums| {
         let of_row = list[starts + number] as usize..list[starts + number + 1] as usize;
         let is_diagonal = (ids[number] as usize) < on_diagonal;
         for entry in list[entries + 3 * of_row.start..entries + 3 * of_row.end].chunks_exact(3) {
@@ -302,7 +320,7 @@ fn restrict<R: Real, const N: usize>(
     let [starts, members] = [args.starts, args.members].map(|word| word as usize);
     let (modes, list, residual) = (bindings.modes, bindings.table, bindings.residual);
     let rows = Rows { width: N, places: None, adds: false, work: 64 * N };
-    fill_rows(work, rows, bindings.coarse, |number, sums| {
+    fill_shared(work, [args.patches, args.slots], rows, bindings.coarse, |number, sums| {
         let range = list[starts + number] as usize..list[starts + number + 1] as usize;
         let mut known = [R::ZERO; N];
         for &unknown in &list[members + range.start..members + range.end] {
@@ -377,7 +395,7 @@ fn multiply<R: Real, const N: usize>(
     let (left, right, list) = (bindings.left, bindings.right, bindings.table);
     let (base, radius) = (bindings.base, bindings.radius);
     let rows = Rows { width: N * N, places: None, adds: false, work: 4 * N * N * N };
-    fill_rows(work, rows, bindings.product, |number, product| {
+    fill_shared(work, [args.blocks, args.slots], rows, bindings.product, |number, product| {
         let range = list[starts + number] as usize..list[starts + number + 1] as usize;
         let mut sums = [[R::ZERO; N]; N];
         for entry in list[entries + 2 * range.start..entries + 2 * range.end].chunks_exact(2) {
@@ -404,6 +422,7 @@ fn multiply<R: Real, const N: usize>(
             *to = match mode {
                 0 => *sum,
                 3 => (step + step) * before - step * step * *sum,
+                4 => before + *sum,
                 _ => before - step * *sum,
             };
         }
@@ -496,7 +515,7 @@ fn couple_blocks<R: Real, const N: usize>(
     let (left, x, list) = (bindings.left, bindings.x, bindings.table);
     let (right, z) = (bindings.right, bindings.z);
     let rows = Rows { width: N, places: None, adds: false, work: 12 * N * N };
-    fill_rows(work, rows, bindings.y, |number, y| {
+    fill_shared(work, [args.nodes, args.slots], rows, bindings.y, |number, y| {
         let mut sums = [R::ZERO; N];
         let mut add = |blocks: &[R], vector: &[R], starts: usize, entries: usize| {
             let range = list[starts + number] as usize..list[starts + number + 1] as usize;

@@ -40,6 +40,8 @@ pub(super) struct List {
     pub(super) starts: u32,
     pub(super) entries: u32,
     pub(super) rows: u32,
+    /// Number of entries.
+    pub(super) count: u32,
     pub(super) bases: u32,
 }
 
@@ -60,6 +62,21 @@ pub(super) struct LevelBuffers {
     pub(super) radius: Slice,
     pub(super) vectors: [Slice; 4],
     pub(super) lists: LevelLists,
+    pub(super) full: Option<FullBuffers>,
+}
+
+/// The cycle of a level as a matrix: its lists, C′Gᵀ and C.
+pub(super) struct FullBuffers {
+    pub(super) lists: FullLists,
+    pub(super) through: Slice,
+    pub(super) cycle: Slice,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct FullLists {
+    pub(super) through: List,
+    pub(super) sums: List,
+    pub(super) whole: List,
 }
 
 /// The words of a level, before it has buffers.
@@ -71,6 +88,7 @@ pub(super) struct LevelWords {
     own: List,
     children: List,
     lists: LevelLists,
+    full: Option<FullLists>,
 }
 
 impl LevelWords {
@@ -80,7 +98,7 @@ impl LevelWords {
         let own = words.list(&diagonal(level.nodes));
         let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
         let [starts, entries] = words.by_owner(above, &points, pace).await?;
-        let children = List { starts, entries, rows: above, bases: 0 };
+        let children = List { starts, entries, rows: above, count: points.len() as u32, bases: 0 };
         let whole = words.list(&level.whole);
         // Blocks of D⁻¹A are numbered by rows.
         let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);
@@ -108,19 +126,32 @@ impl LevelWords {
             relaxed: products[1],
             twice: products[2],
         };
-        Ok(Self { nodes: level.nodes, blocks: level.blocks, words, parents, own, children, lists })
+        let mut full = None;
+        if let Some(cycle) = &level.full {
+            pace.spend(4 * (cycle.through.entries.len() + cycle.sums.rows.entries.len() + cycle.whole.entries.len())).await?;
+            let [through, whole] = [words.list(&cycle.through), words.list(&cycle.whole)];
+            full = Some(FullLists { through, sums: words.product(&cycle.sums), whole });
+        }
+        Ok(Self { nodes: level.nodes, blocks: level.blocks, words, parents, own, children, lists, full })
     }
 }
 
 impl LevelBuffers {
     pub(super) fn new(making: &mut Making, space: &Space, level: LevelWords) -> Result<Self, Error> {
-        let LevelWords { nodes, blocks: all, words, parents, own, children, lists } = level;
+        let LevelWords { nodes, blocks: all, words, parents, own, children, lists, full } = level;
         let (size, area, above) = (space.motions, space.motions * space.motions, children.rows);
         let words = making.words(words, "lists of a level")?;
         let mut blocks = |list: List, label: &str| making.reals(list.rows * area, label);
         let [moved, smoothed] = [blocks(lists.moved, "AT")?, blocks(lists.smoothed, "P")?];
         let [image, relaxed] = [blocks(lists.image, "AP")?, blocks(lists.relaxed, "G")?];
         let [scaled, twice] = [blocks(lists.scaled, "D⁻¹A")?, blocks(lists.twice, "smoother")?];
+        let full = match full {
+            Some(lists) => {
+                let (through, cycle) = (blocks(lists.through, "C′Gᵀ")?, blocks(lists.sums, "cycle")?);
+                Some(FullBuffers { lists, through, cycle })
+            }
+            None => None,
+        };
         let mut vector = || making.reals(nodes * size, "power method");
         let vectors = [vector()?, vector()?, vector()?, vector()?];
         Ok(Self {
@@ -138,6 +169,7 @@ impl LevelBuffers {
             twice,
             vectors,
             lists,
+            full,
         })
     }
 }

@@ -19,6 +19,8 @@ const FEW: u32 = 24;
 const EACH: usize = 16;
 /// Levels at most; each has about an eighth of the nodes of the one before.
 const MOST_LEVELS: usize = 12;
+/// Nodes of a level up to which its cycle is one full matrix.
+const FULL: u32 = 128;
 
 /// Rows of pairs of numbers.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +105,12 @@ impl Lower {
         self.nodes() + (range.start + place) as u32
     }
 
+    /// With every block there is.
+    fn full(nodes: u32) -> Self {
+        let starts = (0..=nodes).map(|row| row * row.saturating_sub(1) / 2).collect();
+        Self { starts, columns: (0..nodes).flat_map(|row| 0..row).collect() }
+    }
+
     /// All blocks of all rows, by ascending column: number and column.
     fn whole(&self) -> Rows {
         let mut rows: Vec<Vec<[u32; 2]>> = vec![Vec::new(); self.nodes() as usize];
@@ -149,6 +157,18 @@ pub struct Level {
     pub down: Rows,
     /// G by rows of this level: block and column.
     pub up: Rows,
+    /// The cycle as a matrix, where there are few nodes.
+    pub full: Option<Full>,
+}
+
+/// The cycle of a level as one symmetric matrix, C = S̄ + G C′ Gᵀ.
+pub struct Full {
+    /// Blocks of K = C′ Gᵀ, row by row: blocks of C′ and of G.
+    pub through: Rows,
+    /// Blocks of C on and below the diagonal: blocks of G and of K, and S̄.
+    pub sums: Product,
+    /// All blocks of C by rows: number and column.
+    pub whole: Rows,
 }
 
 /// A product that is subtracted from other blocks, where there are any.
@@ -175,6 +195,13 @@ impl Hierarchy {
             let Some((level, above)) = Level::new(&matrix, pace).await? else { break };
             levels.push(level);
             matrix = above;
+        }
+        // On the coarsest level a cycle is D⁻¹.
+        let mut above = Rows::of((0..matrix.nodes()).map(|node| [[node, node]]));
+        for level in levels.iter_mut().rev().take_while(|level| level.nodes <= FULL) {
+            let full = level.full_cycle(&above, pace).await?;
+            above = full.whole.clone();
+            level.full = Some(full);
         }
         Ok(Self { levels, last: [matrix.nodes(), matrix.blocks()] })
     }
@@ -246,9 +273,43 @@ impl Level {
         pace.spend(EACH * twice.bases.len()).await?;
         let down = turned(&up, count);
         pace.spend(EACH * up.entries.len()).await?;
+        let full = None;
         let level =
-            Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up };
+            Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up, full };
         Ok(Some((level, next)))
+    }
+
+    /// Structure of the cycle as a matrix, of that of the level above by rows.
+    async fn full_cycle(&self, above: &Rows, pace: &Pace) -> Result<Full, Stopped> {
+        let nodes = self.nodes;
+        let (mut through, mut known) = (Rows::new(), vec![NONE; above.count() as usize]);
+        for row in 0..above.count() {
+            known.fill(NONE);
+            above.row(row).iter().for_each(|&[block, column]| known[column as usize] = block);
+            for node in 0..nodes {
+                let up = self.up.row(node).iter().filter(|entry| known[entry[1] as usize] != NONE);
+                through.entries.extend(up.map(|&[block, column]| [known[column as usize], block | TURNED]));
+                through.end();
+            }
+            pace.spend(EACH * self.up.entries.len()).await?;
+        }
+        let mut sums = Product::new();
+        let mut push = |row: u32, column: u32, base: Option<u32>| {
+            sums.rows.entries.extend(self.up.row(row).iter().map(|&[block, above]| [block, above * nodes + column]));
+            sums.rows.end();
+            sums.bases.push(base.unwrap_or(NONE));
+        };
+        (0..nodes).for_each(|node| push(node, node, Some(node)));
+        let mut own = vec![NONE; nodes as usize];
+        for row in 0..nodes {
+            own.fill(NONE);
+            self.whole.row(row).iter().for_each(|&[block, column]| own[column as usize] = block);
+            for column in 0..row {
+                push(row, column, Some(own[column as usize]).filter(|block| *block != NONE));
+            }
+            pace.spend(EACH * (row as usize + 1) * self.up.row(row).len()).await?;
+        }
+        Ok(Full { through, sums, whole: Lower::full(nodes).whole() })
     }
 }
 

@@ -28,7 +28,8 @@ impl Words {
 
     pub(super) fn list(&mut self, rows: &Rows) -> List {
         let starts = self.push(rows.starts.iter().copied());
-        List { starts, entries: self.push(rows.entries.iter().flatten().copied()), rows: rows.count(), bases: 0 }
+        let entries = self.push(rows.entries.iter().flatten().copied());
+        List { starts, entries, rows: rows.count(), count: rows.entries.len() as u32, bases: 0 }
     }
 
     pub(super) fn product(&mut self, product: &Product) -> List {
@@ -147,6 +148,8 @@ pub(super) struct Pass {
 pub(super) struct Piece {
     pub(super) list: Slice,
     pub(super) rows: u32,
+    /// Number of entries.
+    pub(super) count: u32,
     /// The pairs' shapes and codes, row starts and ids, entries.
     pub(super) shapes: u32,
     pub(super) starts: u32,
@@ -220,10 +223,11 @@ pub(super) fn pieces_of(list: PairList, head: &[u32], most: usize) -> Vec<(Piece
     if list.entries.len() + 2 * list.ids.len() + 1 + head.len() > most {
         return cut(&list, head, most);
     }
+    let count = list.entries.len() as u32 / 3;
     let mut words = Words(list.entries);
     let shapes = words.push(head.iter().copied());
     let [starts, ids] = [words.push(list.starts), words.push(list.ids)];
-    vec![(Piece { list: NOWHERE, rows: all, shapes, starts, ids, entries: 0, bits: list.bits }, words)]
+    vec![(Piece { list: NOWHERE, rows: all, count, shapes, starts, ids, entries: 0, bits: list.bits }, words)]
 }
 
 /// The same in pieces. A row's entries may be in several: what they add is added up.
@@ -246,7 +250,8 @@ pub(super) fn cut(list: &PairList, head: &[u32], most: usize) -> Vec<(Piece, Wor
         let (mut words, rows) = (Words(list.entries[3 * first..3 * entry].to_vec()), ids.len() as u32);
         let shapes = words.push(head.iter().copied());
         let [starts, ids] = [words.push(starts), words.push(ids)];
-        pieces.push((Piece { list: NOWHERE, rows, shapes, starts, ids, entries: 0, bits: list.bits }, words));
+        pieces
+            .push((Piece { list: NOWHERE, rows, count: (entry - first) as u32, shapes, starts, ids, entries: 0, bits: list.bits }, words));
     }
     pieces
 }

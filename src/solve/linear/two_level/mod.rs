@@ -11,7 +11,8 @@
 //!   C r = S̄ r + G C′ Gᵀr,  S̄ = 2S − SAS,  G = (I − SA)P,
 //!
 //! C′ being the cycle of the level above; on the coarsest it is D⁻¹. S̄ and G are made once a linearisation, so that a cycle is one dispatch
-//! a level down and one up. All is made anew for every λ on the device: nothing comes back.
+//! a level down and one up. Of a level with few nodes, C is made itself: one dispatch for all levels from there on, each of which
+//! would wait for the one before. All is made anew for every λ on the device: nothing comes back.
 //!
 //! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
 //!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device.
@@ -19,6 +20,7 @@
 pub mod aggregate;
 mod buffers;
 pub mod hierarchy;
+mod levels;
 mod lists;
 mod patches;
 pub(in crate::linear) mod space;
@@ -30,7 +32,7 @@ use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Hierarchy;
 use leastwise_base::task::{Pace, Stopped, Task};
-use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelSource, Slice, StaticKernels, binding::*};
+use leastwise_device::{Arguments, BufferId, Command, Device, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::two_level;
 use leastwise_problem::{Links, Problem, Registry, Table};
@@ -70,6 +72,27 @@ const PLAIN: u32 = 0;
 const SMOOTH: u32 = 1;
 const RELAX: u32 = 2;
 const TWICE: u32 = 3;
+const ADD: u32 = 4;
+
+/// How the lanes of workgroups share the sums of a list's rows (`shaders/shared/rows.wgsl`).
+struct Share {
+    /// Lanes that an element's entries are divided among.
+    slots: u32,
+    /// Lanes of all workgroups.
+    lanes: u32,
+}
+
+/// Entries that a lane adds up, about: fewer make no kernel faster, more are loads that wait for each other.
+const ENTRIES: u32 = 2;
+
+impl Share {
+    /// For rows of `width` elements with `entries` in all.
+    fn new(work: &Workspace, rows: u32, entries: u32, width: u32) -> Self {
+        let group = work.group_size();
+        let slots = entries.div_ceil(rows.max(1)).div_ceil(ENTRIES).clamp(1, group / width);
+        Self { slots, lanes: rows.div_ceil(group / (width * slots)) * group }
+    }
+}
 
 /// All of it that takes no device: patches, lists and levels.
 pub struct Plan {
@@ -292,6 +315,7 @@ impl TwoLevel {
         commands.push(Command::Clear { slice: first.values });
         for (table, place) in problem.tables().iter().zip(&self.places.tables) {
             let Some((_, [starts, members])) = place else { continue };
+            let share = Share::new(work, first.nodes, table.count, motions * motions);
             commands.push(self.fixed(
                 two_level::CoarseDiagonal {
                     vector: table.vector,
@@ -300,8 +324,10 @@ impl TwoLevel {
                     modes: motions,
                     starts: *starts,
                     members: *members,
+                    patches: first.nodes,
+                    slots: share.slots,
                 },
-                first.nodes * motions * motions,
+                share.lanes,
                 two_level::CoarseDiagonalBindings {
                     scale: work.scale,
                     modes: self.modes,
@@ -318,6 +344,7 @@ impl TwoLevel {
             let bindings = [(ARENA, point), (VECTOR_IN, work.step), (VECTOR_OUT, scratch), (STATE, work.state)];
             commands.push(evaluate(pass.kernel, chunk, &bindings));
             for piece in &pass.pieces {
+                let share = Share::new(work, piece.rows, piece.count, motions * motions);
                 commands.push(self.fixed(
                     two_level::CoarsePairs {
                         modes: motions,
@@ -328,96 +355,15 @@ impl TwoLevel {
                         pair_bits: piece.bits,
                         length: chunk.count,
                         diagonal: first.nodes,
+                        rows: piece.rows,
+                        slots: share.slots,
                     },
-                    piece.rows * motions * motions,
+                    share.lanes,
                     two_level::CoarsePairsBindings { modes: self.modes, table: piece.list, columns: scratch, coarse: first.values },
                 ));
             }
         }
         Ok(())
-    }
-
-    fn invert(&self, work: &Workspace, matrix: &Matrix, commands: &mut Vec<Command>) {
-        commands.push(self.fixed(
-            two_level::InvertNodes { rows: self.space.motions },
-            matrix.nodes,
-            two_level::InvertNodesBindings { blocks: matrix.values, inverse: matrix.inverse, state: work.state },
-        ));
-    }
-
-    /// The cycle's matrices of a level, and the matrix of the one above.
-    fn set_up_level(&self, work: &Workspace, level: &LevelBuffers, above: &Matrix, commands: &mut Vec<Command>) {
-        let (size, coordinates) = (self.space.motions, self.space.coordinates);
-        let (matrix, lists, own) = (&level.matrix, &level.lists, level.matrix.lists);
-        self.invert(work, matrix, commands);
-        let below = self.levels.iter().position(|other| std::ptr::eq(other, level)).and_then(|place| place.checked_sub(1));
-        let centers = below.map_or(self.centers, |place| self.levels[place].centers);
-        if coordinates > 0 {
-            commands.push(self.fixed(
-                two_level::PatchCenters { coordinates, starts: level.children.starts, members: level.children.entries },
-                above.nodes * coordinates,
-                two_level::PatchCentersBindings { table: own, points: centers, centers: level.centers },
-            ));
-        }
-        commands.push(self.fixed(
-            two_level::CoarseFrames { rows: size, coordinates, parents: level.parents },
-            matrix.nodes * size * size,
-            two_level::CoarseFramesBindings { centers, table: own, above: level.centers, frames: level.frames },
-        ));
-        let multiply = |list: &List, [left, right, base, to]: [Slice; 4], mode: u32| {
-            self.fixed(
-                two_level::MultiplyBlocks { rows: size, starts: list.starts, entries: list.entries, bases: list.bases, mode },
-                list.rows * size * size,
-                two_level::MultiplyBlocksBindings { left, right, table: own, base, product: to, radius: level.radius },
-            )
-        };
-        let (a, inverse) = (matrix.values, matrix.inverse);
-        commands.push(multiply(&lists.scaled, [inverse, a, a, level.scaled], PLAIN));
-        commands.push(multiply(&lists.moved, [a, level.frames, a, level.moved], PLAIN));
-        self.measure(work, level, commands);
-        commands.extend([
-            multiply(&lists.smoothed, [inverse, level.moved, level.frames, level.smoothed], SMOOTH),
-            multiply(&lists.image, [a, level.smoothed, a, level.image], PLAIN),
-            multiply(&lists.relaxed, [inverse, level.image, level.smoothed, level.relaxed], RELAX),
-            multiply(&lists.twice, [level.scaled, inverse, inverse, level.twice], TWICE),
-            multiply(&lists.above, [level.smoothed, level.image, a, above.values], PLAIN),
-        ]);
-    }
-
-    /// ρ of a level, by the power method with D⁻¹A.
-    fn measure(&self, work: &Workspace, level: &LevelBuffers, commands: &mut Vec<Command>) {
-        let [first, second, before, after] = level.vectors;
-        let own = level.matrix.lists;
-        let couple = |list: &List, values: Slice, from: Slice, to: Slice| {
-            self.fixed(
-                two_level::Couple {
-                    rows: self.space.motions,
-                    guard: state::ALWAYS,
-                    starts: list.starts,
-                    entries: list.entries,
-                    other_starts: 0,
-                    other_entries: 0,
-                    has_other: 0,
-                },
-                level.matrix.nodes * self.space.motions,
-                two_level::CoupleBindings { left: values, x: from, table: own, right: values, y: to, z: from, state: work.state },
-            )
-        };
-        let (mut from, mut to) = (Slice { len: first.len, ..self.noise }, first);
-        for step in 1..=POWER_STEPS {
-            if step == POWER_STEPS {
-                commands.push(couple(&level.lists.whole, level.matrix.values, from, before));
-            }
-            commands.push(couple(&level.lists.scaled_rows, level.scaled, from, to));
-            (from, to) = (to, if to == first { second } else { first });
-        }
-        commands.push(couple(&level.lists.whole, level.matrix.values, from, after));
-        let reduction = self.kernels.dispatch(
-            two_level::SpectralRadius { elements: first.len },
-            1,
-            two_level::SpectralRadiusBindings { v: from, product: after, u: before, radius: level.radius },
-        );
-        commands.push(Command::Dispatch(Dispatch { single_group: true, ..reduction }));
     }
 }
 
@@ -454,6 +400,7 @@ impl Correction for TwoLevel {
             self.set_up_level(work, level, above, commands);
         }
         self.invert(work, &self.last, commands);
+        self.set_up_full(work, commands);
         Ok(())
     }
 
@@ -461,9 +408,11 @@ impl Correction for TwoLevel {
         let size = self.space.motions;
         let matrices: Vec<&Matrix> = self.matrices().collect();
         let [starts, members] = self.places.members;
+        let patches = self.nodes[0];
+        let Share { slots, lanes } = Share::new(work, patches, problem.vector_len(), size);
         commands.push(self.fixed(
-            two_level::PatchRestrict { modes: size, starts, members },
-            self.nodes[0] * size,
+            two_level::PatchRestrict { modes: size, starts, members, patches, slots },
+            lanes,
             two_level::PatchRestrictBindings {
                 modes: self.modes,
                 table: self.lists,
@@ -472,9 +421,11 @@ impl Correction for TwoLevel {
                 state: work.state,
             },
         ));
-        let mut couple = |nodes: u32, lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
+        let mut couple = |lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
             let (list, values, from) = first;
             let (other, others, along) = second.unwrap_or(first);
+            let entries = list.count.max(if second.is_some() { other.count } else { 0 });
+            let share = Share::new(work, list.rows, entries, size);
             commands.push(self.fixed(
                 two_level::Couple {
                     rows: size,
@@ -484,21 +435,27 @@ impl Correction for TwoLevel {
                     other_starts: other.starts,
                     other_entries: other.entries,
                     has_other: u32::from(second.is_some()),
+                    nodes: list.rows,
+                    slots: share.slots,
                 },
-                nodes * size,
+                share.lanes,
                 two_level::CoupleBindings { left: values, x: from, table: lists, right: others, y: to, z: along, state: work.state },
             ));
         };
-        for (level, pair) in self.levels.iter().zip(matrices.windows(2)) {
-            let down = (level.lists.down, level.relaxed, pair[0].right);
-            couple(pair[1].nodes, pair[0].lists, down, None, pair[1].right);
+        let pairs: Vec<_> = self.levels.iter().zip(matrices.windows(2)).take_while(|(level, _)| level.full.is_none()).collect();
+        for (level, pair) in &pairs {
+            couple(pair[0].lists, (level.lists.down, level.relaxed, pair[0].right), None, pair[1].right);
         }
-        let last = &self.last;
-        couple(last.nodes, last.lists, (last.own, last.inverse, last.right), None, last.solution);
-        for (level, pair) in self.levels.iter().zip(matrices.windows(2)).rev() {
+        let top = matrices[pairs.len()];
+        let (list, cycle) = match self.levels.get(pairs.len()).and_then(|level| level.full.as_ref()) {
+            Some(full) => (full.lists.whole, full.cycle),
+            None => (top.own, top.inverse),
+        };
+        couple(top.lists, (list, cycle, top.right), None, top.solution);
+        for (level, pair) in pairs.iter().rev() {
             let own = (level.lists.whole, level.twice, pair[0].right);
             let up = (level.lists.up, level.relaxed, pair[1].solution);
-            couple(pair[0].nodes, pair[0].lists, own, Some(up), pair[0].solution);
+            couple(pair[0].lists, own, Some(up), pair[0].solution);
         }
         let vector = problem.vector_len();
         let groups = work.groups(vector);

@@ -1,13 +1,13 @@
 //! The cycle: smoothing on the coarse level, its spectral radius, restriction and prolongation.
 
 use super::super::Spread;
-use super::{GUARD, NONE, SIZES, TURNED, Words, of_block, owners, rows};
+use super::{GUARD, NONE, SIZES, TURNED, Words, of_block, owners, rows, shared};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
 use leastwise::kernels::{StaticKernel, two_level};
 use leastwise::solve::state::{ALWAYS, SOLVED};
 
-pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
+pub fn couple(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let one = |rows_of_block: usize, both: bool, random: &mut Random| {
         let (area, known, count) = (rows_of_block * rows_of_block, 20, size.div_ceil(rows_of_block));
         let [left, right] = [(); 2].map(|()| random.vector(known * area));
@@ -29,8 +29,9 @@ pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
         case.reals(two_level::Couple::STATE, random_state(random, &[(guard, 0.0)]));
         case.poisoned(two_level::Couple::Y, count * rows_of_block);
         case.indices(words.0);
+        let (lanes, slots) = shared(count, rows_of_block, group, random);
         case.dispatch(
-            (count * rows_of_block) as u32,
+            lanes,
             two_level::Couple {
                 rows: rows_of_block as u32,
                 guard,
@@ -39,6 +40,8 @@ pub fn couple(size: usize, random: &mut Random) -> Vec<Case> {
                 other_starts,
                 other_entries,
                 has_other: u32::from(both),
+                nodes: count as u32,
+                slots,
             },
         );
         for place in 0..count {
@@ -85,7 +88,7 @@ pub fn radius(size: usize, random: &mut Random) -> Vec<Case> {
     vec![one(4.0, 1.0, random), one(0.25, 1.0, random), one(-1.0, 1.0, random), one(1.0, 0.0, random)]
 }
 
-pub fn restrict(size: usize, random: &mut Random) -> Vec<Case> {
+pub fn restrict(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let one = |columns: usize, random: &mut Random| {
         let (unknowns, patches) = (120, size.div_ceil(columns));
         let (modes, residual) = (random.vector(unknowns * columns), random.vector(unknowns));
@@ -99,7 +102,9 @@ pub fn restrict(size: usize, random: &mut Random) -> Vec<Case> {
         case.reals(two_level::PatchRestrict::STATE, random_state(random, &[(SOLVED, 0.0)]));
         case.poisoned(two_level::PatchRestrict::COARSE, patches * columns);
         case.indices(words.0);
-        case.dispatch((patches * columns) as u32, two_level::PatchRestrict { modes: columns as u32, starts, members: entries });
+        let (lanes, slots) = shared(patches, columns, group, random);
+        let args = two_level::PatchRestrict { modes: columns as u32, starts, members: entries, patches: patches as u32, slots };
+        case.dispatch(lanes, args);
         for (place, row) in members.iter().enumerate() {
             for column in 0..columns {
                 let of =

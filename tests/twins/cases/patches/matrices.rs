@@ -1,14 +1,14 @@
 //! Matrices of patches: blocks of the diagonal, of pairs and of frames, their products and inverses.
 
 use super::super::entry;
-use super::{NONE, SIZES, TURNED, Words, of_block, owners, rows, spin};
+use super::{NONE, SIZES, TURNED, Words, of_block, owners, rows, shared, spin};
 use crate::twins::harness::{Case, random_state};
 use crate::twins::value::{Random, Value};
 use leastwise::kernels::{StaticKernel, two_level};
 use leastwise::program::NEGATIVE;
 use leastwise::solve::state::{DAMPING, INNER_EPSILON};
 
-pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
+pub fn diagonal(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let one = |columns: usize, width: usize, random: &mut Random| {
         let (vector, block, variables, packed) = (3, 2, 150, width * (width + 1) / 2);
         let nodes = size.div_ceil(columns * columns);
@@ -26,6 +26,7 @@ pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
         case.reals(two_level::CoarseDiagonal::COARSE, random.vector(nodes * columns * columns));
         case.reals(two_level::CoarseDiagonal::STATE, state);
         case.indices(words.0);
+        let (lanes, slots) = shared(nodes, columns * columns, group, random);
         let args = two_level::CoarseDiagonal {
             vector: vector as u32,
             width: width as u32,
@@ -33,8 +34,10 @@ pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
             modes: columns as u32,
             starts,
             members: entries,
+            patches: nodes as u32,
+            slots,
         };
-        case.dispatch((nodes * columns * columns) as u32, args);
+        case.dispatch(lanes, args);
         for (place, row) in members.iter().enumerate() {
             for (r, c) in (0..columns).flat_map(|r| (0..columns).map(move |c| (r, c))) {
                 let of = |&[variable]: &[u32; 1]| {
@@ -62,7 +65,7 @@ pub fn diagonal(size: usize, random: &mut Random) -> Vec<Case> {
 }
 
 /// Two pairs of slots: 3 × 3 and 3 × 2.
-pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
+pub fn pairs(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let one = |columns: usize, random: &mut Random| {
         let (instances, stored, unknowns, bits) = (60, 5, 90, 2);
         let shapes = [(3, 3), (3, 2)];
@@ -99,8 +102,9 @@ pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
         case.reals(two_level::CoarsePairs::COLUMNS, values.clone());
         case.reals(two_level::CoarsePairs::COARSE, random.vector(blocks * columns * columns));
         case.indices(words.0);
+        let (lanes, slots) = shared(nodes, columns * columns, group, random);
         case.dispatch(
-            (nodes * columns * columns) as u32,
+            lanes,
             two_level::CoarsePairs {
                 modes: columns as u32,
                 pairs: shapes_at,
@@ -110,6 +114,8 @@ pub fn pairs(size: usize, random: &mut Random) -> Vec<Case> {
                 pair_bits: bits,
                 length: instances as u32,
                 diagonal: on_diagonal,
+                rows: nodes as u32,
+                slots,
             },
         );
         for (place, row) in list.iter().enumerate() {
@@ -177,7 +183,7 @@ pub fn frames(size: usize, random: &mut Random) -> Vec<Case> {
     vec![one(6, 3, random), one(3, 2, random), one(4, 0, random)]
 }
 
-pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
+pub fn multiply(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
     let one = |rows_of_block: usize, mode: u32, random: &mut Random| {
         let (area, known) = (rows_of_block * rows_of_block, 20);
         let count = size.div_ceil(area);
@@ -196,9 +202,11 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
         case.reals(two_level::MultiplyBlocks::RADIUS, vec![radius]);
         case.poisoned(two_level::MultiplyBlocks::PRODUCT, count * area);
         case.indices(words.0);
+        let (lanes, slots) = shared(count, area, group, random);
+        let blocks = count as u32;
         case.dispatch(
-            (count * area) as u32,
-            two_level::MultiplyBlocks { rows: rows_of_block as u32, starts, entries, bases: bases_at, mode },
+            lanes,
+            two_level::MultiplyBlocks { rows: rows_of_block as u32, starts, entries, bases: bases_at, mode, blocks, slots },
         );
         let step = if mode == 1 { 4.0 / 3.0 } else { 1.6 } / radius;
         for (place, row) in list.iter().enumerate() {
@@ -211,6 +219,7 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
                 let before = if bases[place] == NONE { Value::default() } else { of_block(&base, bases[place], rows_of_block, r, c) };
                 let value = match mode {
                     0 => sum,
+                    4 => before + sum,
                     3 => Value::from(2.0 * step) * before - Value::from(step * step) * sum,
                     _ => before - Value::from(step) * sum,
                 };
@@ -219,7 +228,7 @@ pub fn multiply(size: usize, random: &mut Random) -> Vec<Case> {
         }
         case
     };
-    vec![one(6, 0, random), one(6, 1, random), one(3, 2, random), one(6, 3, random), one(1, 3, random)]
+    vec![one(6, 0, random), one(6, 1, random), one(3, 2, random), one(6, 3, random), one(6, 4, random), one(1, 3, random)]
 }
 
 pub fn invert(size: usize, random: &mut Random) -> Vec<Case> {

@@ -51,6 +51,13 @@ fn rows<const N: usize>(
     (0..count).map(|_| (0..random.below(most + 1)).map(|_| entry(random)).collect()).collect()
 }
 
+/// Lanes for rows that workgroups share, and how many of these an element of a row has.
+fn shared(count: usize, width: usize, group: usize, random: &mut Random) -> (u32, u32) {
+    let most = group / width;
+    let slots = if random.below(3) == 0 { most } else { 1 + random.below(most as u32) as usize };
+    ((count.div_ceil(group / (width * slots)) * group) as u32, slots as u32)
+}
+
 /// The patch of each of `count`, or none.
 fn owners(count: usize, patches: u32, random: &mut Random) -> Vec<u32> {
     (0..count).map(|_| if random.below(5) == 0 { NONE } else { random.below(patches) }).collect()
