@@ -1,20 +1,14 @@
 //! Whole numbers along an axis, and products of their matrices: held to loops over i32, on every device.
 
+use super::bench::DIVIDED;
 use super::support::{Random, fresh_seed};
-use super::{Bench, benches};
+use super::{Bench, benches, beside_the_cpu};
 use leastwise::tensor::graph::{Graph, Node, Op, Values};
+use leastwise::tensor::routing::Mode;
 
 /// Shapes with an axis: ragged ones, of several lengths beside chunks and workgroups, with nothing along the axis and beside it.
-const SHAPES: [(&[u32], usize); 8] = [
-    (&[2, 300, 3], 1),
-    (&[5, 7], 0),
-    (&[4500], 0),
-    (&[3, 1], 1),
-    (&[4, 129], 1),
-    (&[0, 3], 1),
-    (&[3, 0], 1),
-    (&[2, 64, 33], 1),
-];
+const SHAPES: [(&[u32], usize); 8] =
+    [(&[2, 300, 3], 1), (&[5, 7], 0), (&[4500], 0), (&[3, 1], 1), (&[4, 129], 1), (&[0, 3], 1), (&[3, 0], 1), (&[2, 64, 33], 1)];
 
 /// Whole numbers over all words: ends, few values, so that many are equal, and neighbours that f32 does not tell apart.
 fn words(random: &mut Random, count: usize) -> Vec<i32> {
@@ -267,4 +261,84 @@ fn long_products_are_cut() {
     let depths: Vec<u32> = sums.map(|entry| graph.shape(entry.inputs[0])[2]).collect();
     assert_eq!(depths, [3, 3, 2]);
     assert!(depths.iter().all(|depth| u64::from(side) * u64::from(side) * u64::from(*depth) < 1 << 32));
+}
+
+/// Rows and columns of views: padded, turned and gathered; many results, and few.
+#[test]
+fn views_are_folded_wherever_they_lie() {
+    for mut bench in benches() {
+        let mut random = Random::new(fresh_seed());
+        let [m, n] = [70usize, 130];
+        let values = words(&mut random, m * n);
+        let x = integers(&mut bench, &values, &[m as u32, n as u32]);
+        let rows: Vec<i32> = (0..m as i32).map(|i| i * 3 % m as i32).collect();
+        let by = integers(&mut bench, &rows, &[m as u32]);
+        let turned = operation(&mut bench, "transpose", &[x], &[1.0, 0.0]);
+        let padded = operation(&mut bench, "pad", &[x], &[1.0, 2.0, 3.0, 0.0]);
+        let flipped = operation(&mut bench, "flip", &[x], &[1.0]);
+        let gathered = operation(&mut bench, "gather", &[x, by], &[]);
+        let at = |i: usize, j: usize| values[i * n + j];
+        let views: [(&str, Node, [usize; 2], Vec<i32>); 4] = [
+            ("turned", turned, [n, m], (0..m * n).map(|place| at(place % m, place / m)).collect()),
+            (
+                "padded",
+                padded,
+                [m, n + 5],
+                (0..m * (n + 5))
+                    .map(|p| (p / (n + 5), p % (n + 5)))
+                    .map(|(i, j)| if (2..n + 2).contains(&j) { at(i, j - 2) } else { 0 })
+                    .collect(),
+            ),
+            ("flipped", flipped, [m, n], (0..m * n).map(|place| at(place / n, n - 1 - place % n)).collect()),
+            ("gathered", gathered, [m, n], (0..m * n).map(|place| at(rows[place / n] as usize, place % n)).collect()),
+        ];
+        for (view, node, [height, width], values) in views {
+            for (name, fold) in [("sum", i32::wrapping_add as fn(i32, i32) -> i32), ("max", i32::max), ("min", i32::min)] {
+                let found = [0.0, 1.0].map(|axis| operation(&mut bench, name, &[node], &[0.0, axis]));
+                let found = read(&mut bench, &found);
+                let fold = |line: Vec<i32>| line.into_iter().reduce(fold).expect("an element");
+                let down: Vec<i32> = (0..width).map(|j| fold((0..height).map(|i| values[i * width + j]).collect())).collect();
+                let along: Vec<i32> = values.chunks(width).map(|row| fold(row.to_vec())).collect();
+                assert_eq!(found[0], down, "{}: {name} down, {view}", bench.name);
+                assert_eq!(found[1], along, "{}: {name} along, {view}", bench.name);
+            }
+        }
+        // A product with both factors turned.
+        let gram = operation(&mut bench, "matmul", &[turned, x], &[]);
+        let outer = operation(&mut bench, "matmul", &[x, turned], &[]);
+        let found = read(&mut bench, &[gram, outer]);
+        let dot = |line: Vec<i32>| line.into_iter().fold(0, i32::wrapping_add);
+        let expected: Vec<i32> = (0..n * n).map(|p| dot((0..m).map(|i| at(i, p / n).wrapping_mul(at(i, p % n))).collect())).collect();
+        assert_eq!(found[0], expected, "{}: xᵀ x", bench.name);
+        let expected: Vec<i32> = (0..m * m).map(|p| dot((0..n).map(|j| at(p / m, j).wrapping_mul(at(p % m, j))).collect())).collect();
+        assert_eq!(found[1], expected, "{}: x xᵀ", bench.name);
+    }
+}
+
+/// What is sorted on one device is read on the other.
+#[test]
+fn half_of_a_plan_runs_on_each_device() {
+    let mut bench = beside_the_cpu();
+    bench.tensors.router.set(Mode::Auto, Some(DIVIDED));
+    let values = words(&mut Random::new(fresh_seed()), 4096);
+    let x = integers(&mut bench, &values, &[64, 64]);
+    let sorted = operation(&mut bench, "sort", &[x], &[1.0, 0.0]);
+    let sums = operation(&mut bench, "cumsum", &[sorted], &[1.0]);
+    let real = operation(&mut bench, "real", &[sums], &[]);
+    let unit = bench.tensor(&(0..4096).map(|k| f64::from(k % 65 == 0)).collect::<Vec<f64>>(), &[64, 64]);
+    let product = operation(&mut bench, "matmul", &[real, unit], &[]);
+    let whole = operation(&mut bench, "int32", &[product], &[]);
+    let both = operation(&mut bench, "bitwiseXor", &[whole, sorted], &[]);
+    let mut expected = values;
+    for row in expected.chunks_mut(64) {
+        row.sort();
+        let mut sum = 0i32;
+        for value in row {
+            sum = sum.wrapping_add(*value);
+            *value ^= sum as f32 as i32;
+        }
+    }
+    assert_eq!(read(&mut bench, &[both])[0], expected);
+    let places: Vec<&str> = bench.tensors.trace.iter().map(|step| step.place).collect();
+    assert!(places.contains(&"webgpu") && places.contains(&"cpu"), "{places:?}");
 }

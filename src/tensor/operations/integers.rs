@@ -36,20 +36,8 @@ pub const TYPED: &[&str] = &[
 ];
 
 /// Operations whose kernels compute with reals alone: integers are to be cast before, so that nobody takes a rounded number for one.
-const OF_REALS: &[&str] = &[
-    "softmax",
-    "logSoftmax",
-    "layerNorm",
-    "crossEntropy",
-    "solve",
-    "cholesky",
-    "qr",
-    "svd",
-    "eigh",
-    "attention",
-    "conv2d",
-    "maxPool2d",
-];
+const OF_REALS: &[&str] =
+    &["softmax", "logSoftmax", "layerNorm", "crossEntropy", "solve", "cholesky", "qr", "svd", "eigh", "attention", "conv2d", "maxPool2d"];
 
 /// Those of reals whose second tensor is numbers of places, which may be integers.
 const BY_PLACES: &[&str] = &["takeAlongAxis", "putAlongAxis", "scatterAdd", "crossEntropy"];
@@ -206,7 +194,8 @@ impl Graph {
             // Of x and the values the greater kind counts.
             ("putAlongAxis" | "scatterAdd", &[x, rows, values], &[axis]) if has_integers => {
                 let [x, values] = self.of_one_kind(name, [x, values])?;
-                let made = if name == "scatterAdd" { self.scatter_add(x, rows, values, axis) } else { self.put_along_axis(x, rows, values, axis) };
+                let made =
+                    if name == "scatterAdd" { self.scatter_add(x, rows, values, axis) } else { self.put_along_axis(x, rows, values, axis) };
                 made.map(Some)
             }
             ("matmul", &[a, b], []) if has_integers => {
