@@ -34,6 +34,17 @@ for (const backend of BACKENDS) {
     assert.deepEqual([halves.half.dtype, await list(halves.half)], ["f16", await list(back.half)]);
     assert.deepEqual(await saveTensors({ half: halves.half }), await saveTensors({ half: tensors.half }));
   });
+
+  test(`${backend}: int32s and booleans are saved and loaded as such`, async (t) => {
+    const lw = await open(t, { backend }), ids = [2 ** 31 - 1, -(2 ** 31), 2 ** 24 + 1, 0], file = await saveTensors({ ids: lw.tensor(Int32Array.from(ids)), mask: lw.tensor([[true, false]]), none: lw.zeros([0], { dtype: "int32" }) });
+    assert.deepEqual(Object.entries(headerOf(file).header).map(([name, { dtype }]) => [name, dtype]).sort(), [["ids", "I32"], ["mask", "BOOL"], ["none", "I32"]]);
+    const { tensors } = loadTensors(lw, file);
+    assert.deepEqual([tensors.ids.dtype, tensors.mask.dtype, tensors.mask.shape, tensors.none.dtype], ["int32", "bool", [1, 2], "int32"]);
+    assert.deepEqual([await list(tensors.ids), await list(tensors.mask), await list(tensors.none)], [ids, [1, 0], []]);
+    assert.deepEqual(await saveTensors(tensors), file);
+    const reals = loadTensors(lw, file, { dtype: "f32" }).tensors;
+    assert.deepEqual([reals.ids.dtype, await list(reals.ids), reals.mask.dtype, await list(reals.mask)], ["f32", ids.map(Math.fround), "f32", [1, 0]]);
+  });
 }
 
 test("a file has the format's own order: larger elements first, then names, no holes, aligned", async (t) => {
@@ -60,24 +71,32 @@ test("a file of the format's own library", async (t) => {
     bytes: ["f64", [3], [0, 255, 3]], steps: ["f64", [], [12]], none: ["f64", [0, 4], []], seen: ["f64", [2], [1, 0]],
   });
   assert.deepEqual(await list(loadTensors(lw, new Uint8Array(file).buffer, { dtype: "f32" }).tensors.exact), [Math.fround(0.1), -2.5]);
+  const kinds = loadTensors(await open(t, { backend: "cpu", precision: "f64" }), file).tensors;
+  assert.deepEqual(Object.fromEntries(Object.entries(kinds).map(([name, { dtype }]) => [name, dtype])), { half: "f64", weight: "f64", exact: "f64", labels: "int32", bytes: "int32", steps: "int32", none: "f64", seen: "bool" });
+  assert.deepEqual([await list(kinds.labels), await list(kinds.bytes), await kinds.steps.item(), await list(kinds.seen)], [[7, -9], [0, 255, 3], 12, [1, 0]]);
   refuses(() => tensors.wieght, "invalid-option", /the file has no "wieght": did you mean "weight"\?/);
 });
 
-test("other types: BF16 exactly, whole numbers as far as they are", async (t) => {
+test("other types: BF16 exactly, whole numbers as int32s", async (t) => {
   const lw = await open(t, { backend: "cpu" });
   const one = (dtype, array, options) => loadTensors(lw, fileWith({ x: { dtype, shape: [array.length], data_offsets: [0, array.byteLength] } }, bytesOf(array)), options).tensors.x;
   assert.deepEqual(await list(one("BF16", Uint16Array.of(0x3f80, 0xc049, 0x0001, 0x7f80))), [1, -3.140625, 2 ** -133, Infinity]);
   assert.deepEqual(await list(one("I8", Int8Array.of(-128, 127))), [-128, 127]);
   assert.deepEqual(await list(one("I16", Int16Array.of(-32768))), [-32768]);
   assert.deepEqual(await list(one("U16", Uint16Array.of(65535))), [65535]);
-  assert.deepEqual(await list(one("U32", Uint32Array.of(2 ** 24))), [2 ** 24]);
+  assert.deepEqual(await list(one("U32", Uint32Array.of(2 ** 31 - 1))), [2 ** 31 - 1]);
+  assert.deepEqual(await list(one("I64", BigInt64Array.of(-(2n ** 31n), 2n ** 31n - 1n))), [-(2 ** 31), 2 ** 31 - 1]);
+  for (const [type, array] of [["I8", Int8Array.of(1)], ["U16", Uint16Array.of(1)], ["I64", BigInt64Array.of(1n)], ["U64", BigUint64Array.of(1n)]]) assert.equal(one(type, array).dtype, "int32", type);
+  assert.deepEqual([one("BOOL", Uint8Array.of(1)).dtype, one("U8", Uint8Array.of(1), { dtype: "f32" }).dtype], ["bool", "f32"]);
   assert.deepEqual(await list(one("I64", BigInt64Array.of(-5n, 2n ** 53n), { dtype: "f64" })), [-5, 2 ** 53]);
-  refuses(() => one("I32", Int32Array.of(3, -(2 ** 24) - 1)), "dtype", 'loadTensors(lw, file): tensor "x" of I32 has -16777217 at place 1, but f32 has all whole numbers up to 16777216 only: { dtype: "f64" } has this one, too');
+  assert.deepEqual(await list(one("I32", Int32Array.of(3, -(2 ** 24) - 1))), [3, -(2 ** 24) - 1]);
+  for (const far of [2n ** 31n, -(2n ** 31n) - 1n]) refuses(() => one("I64", BigInt64Array.of(3n, far)), "dtype", `loadTensors(lw, file): tensor "x" of I64 has ${far} at place 1, but int32 has all whole numbers up to 2147483647 only: { dtype: "f64" } has this one, too`);
   // The next whole number after 2⁵³ is that one as a number, but not in the file.
-  for (const big of [2n ** 53n + 1n, -(2n ** 53n) - 1n]) refuses(() => one("I64", BigInt64Array.of(1n, big)), "dtype", `loadTensors(lw, file): tensor "x" of I64 has ${big} at place 1, but f32 has all whole numbers up to 16777216 only: { dtype: "f32" } says that others are to be rounded`);
+  for (const big of [2n ** 53n + 1n, -(2n ** 53n) - 1n]) refuses(() => one("I64", BigInt64Array.of(1n, big)), "dtype", `loadTensors(lw, file): tensor "x" of I64 has ${big} at place 1, but int32 has all whole numbers up to 2147483647 only: { dtype: "f32" } says that others are to be rounded`);
   refuses(() => one("I64", BigInt64Array.of(-(2n ** 53n))), "dtype", /\{ dtype: "f64" \} has this one, too$/);
   const exact = await open(t, { backend: "cpu", precision: "f64" }), ofBig = fileWith({ x: { dtype: "I64", shape: [2], data_offsets: [0, 16] } }, bytesOf(BigInt64Array.of(2n ** 53n, 2n ** 53n + 1n)));
-  refuses(() => loadTensors(exact, ofBig), "dtype", /has 9007199254740993 at place 1, but f64 has all whole numbers up to 9007199254740992 only: \{ dtype: "f64" \} says that others are to be rounded$/);
+  refuses(() => loadTensors(exact, ofBig), "dtype", /has 9007199254740992 at place 0, but int32 has all whole numbers up to 2147483647 only: \{ dtype: "f64" \} has this one, too$/);
+  refuses(() => loadTensors(exact, fileWith({ x: { dtype: "I64", shape: [1], data_offsets: [0, 8] } }, bytesOf(BigInt64Array.of(2n ** 53n + 1n)))), "dtype", /has 9007199254740993 at place 0, but int32 .*: \{ dtype: "f64" \} says that others are to be rounded$/);
   assert.deepEqual(await list(loadTensors(exact, ofBig, { dtype: "f64" }).tensors.x), [2 ** 53, 2 ** 53]);
   refuses(() => one("U64", BigUint64Array.of(2n ** 60n)), "dtype", /has 1152921504606846976 at place 0.* \{ dtype: "f32" \} says that others are to be rounded/);
   assert.deepEqual(await list(one("U64", BigUint64Array.of(2n ** 60n + 1n), { dtype: "f32" })), [2 ** 60]);

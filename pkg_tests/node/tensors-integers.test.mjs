@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { concat, grad, oneHot, stack, where } from "leastwise";
+import { concat, einsum, grad, oneHot, stack, where } from "leastwise";
 import { BACKENDS, open, refuses } from "./support.mjs";
 
 /** Ends, zero and its neighbours, where f32 leaves out whole numbers, and where products overflow. */
@@ -89,15 +89,55 @@ for (const backend of BACKENDS) {
   });
 }
 
+/** Whole numbers over all words, both ends and equal ones among them. */
+const many = (count) => Int32Array.from({ length: count }, (_, k) => (k % 7 === 0 ? -(2 ** 31) : k % 11 === 0 ? 2 ** 31 - 1 : k % 5 === 0 ? (k % 3) - 1 : Math.imul(k + 1, 0x9e3779b9)));
+
+for (const backend of BACKENDS) {
+  test(`${backend}: along an axis, in order and in products, as JavaScript has them`, async (t) => {
+    const lw = await open(t, { backend }), read = async (tensor) => [tensor.dtype, [...await tensor.read()]], [rows, n] = [3, 130], values = many(rows * n), x = lw.tensor(values, [rows, n]);
+    const lines = Array.from({ length: rows }, (_, i) => [...values.subarray(i * n, (i + 1) * n)]), each = (work) => ["int32", lines.flatMap(work)];
+    const places = (line, sign) => line.map((_, k) => k).sort((a, b) => sign * (line[a] - line[b]) || a - b), by = (line, order) => order.map((k) => line[k]);
+    for (const [sign, options] of [[1, {}], [-1, { descending: true }]]) {
+      assert.deepEqual(await read(x.sort(-1, options)), each((line) => by(line, places(line, sign))));
+      assert.deepEqual(await read(x.argsort(-1, options)), each((line) => places(line, sign)));
+      assert.deepEqual(await read(x.T.sort(0, options).T), each((line) => by(line, places(line, sign))));
+    }
+    const { values: largest, indices } = x.topk(4);
+    assert.deepEqual([await read(largest), await read(indices)], [each((line) => by(line, places(line, -1).slice(0, 4))), each((line) => places(line, -1).slice(0, 4))]);
+    const running = (next) => (line) => line.reduce((all, value) => [...all, all.length ? next(all.at(-1), value) : value], []);
+    assert.deepEqual(await read(x.cumsum(1)), each(running((a, b) => (a + b) | 0)));
+    assert.deepEqual(await read(x.bitwiseOr(1).cumprod(1)), each((line) => running(Math.imul)(line.map((value) => value | 1))));
+    assert.deepEqual(await read(x.cumsum().slice([-1, null])), ["int32", [values.reduce((a, b) => (a + b) | 0)]]);
+    const numbers = [0, -1, 5, 0, 64, 5], given = Int32Array.from(numbers, (_, k) => 2 ** 31 - 1 - k), at = (k) => (k < 0 ? k + n : k), index = lw.tensor(Int32Array.from(numbers), [1, 6]), y = lw.tensor(given, [1, 6]);
+    assert.deepEqual(await read(x.takeAlongAxis(index, 1)), each((line) => numbers.map((k) => line[at(k)])));
+    const written = (work) => each((line) => numbers.reduce((all, k, t) => all.with(at(k), work(all[at(k)], given[t])), line));
+    assert.deepEqual(await read(x.putAlongAxis(index, y, 1)), written((_, b) => b));
+    assert.deepEqual(await read(x.scatterAdd(index, y, 1)), written((a, b) => (a + b) | 0));
+    assert.deepEqual((await read(x.scatterAdd(index, 1, 1)))[1].slice(0, 2), [(values[0] + 2) | 0, values[1]]);
+    const dot = (a, b) => a.reduce((sum, value, k) => (sum + Math.imul(value, b[k])) | 0, 0), gram = lines.flatMap((a) => lines.map((b) => dot(a, b)));
+    assert.deepEqual(await read(x.matmul(x.T)), ["int32", gram]);
+    assert.deepEqual(await read(einsum("ik,jk->ij", x, x)), ["int32", gram]);
+    assert.deepEqual(await read(x.slice(0).matmul(x.slice(1))), ["int32", [dot(lines[0], lines[1])]]);
+    assert.deepEqual(await read(einsum("i,j->ij", y.reshape(6), y.reshape(6)).slice(1)), ["int32", [...given].map((value) => Math.imul(value, given[1]))]);
+    assert.deepEqual(await read(lw.tensor(Int32Array.of(3, 4), [1, 2]).matmul(lw.tensor([0.5, 0.25], [2, 1]))), ["f32", [2.5]]);
+    // Truths stay such where they are moved, and are counted.
+    const mask = x.slice(0, [0, 8]).less(0), flags = lines[0].slice(0, 8).map((value) => Number(value < 0));
+    assert.deepEqual(await read(mask.sort()), ["bool", flags.toSorted()]);
+    assert.deepEqual(await read(mask.takeAlongAxis([7, 0], 0)), ["bool", [flags[7], flags[0]]]);
+    assert.deepEqual(await read(mask.cumsum()), ["int32", running((a, b) => a + b)(flags)]);
+  });
+}
+
 test("what cannot be is refused, and consoles show what there is", async (t) => {
   const lw = await open(t, { backend: "cpu" }), whole = lw.tensor(new Int32Array([1, 2])), x = lw.tensor([1, 2]);
   refuses(() => whole.add(0.5), "shape", /not whole: cast\("f32"\) first/);
   refuses(() => whole.add(3e9), "shape", /no int32/);
   refuses(() => whole.pad([[1, 1]], 0.5), "shape", /0\.5 is no int32/);
   refuses(() => where(x.less(2), whole, 0.5), "shape", /0\.5 is no int32/);
-  refuses(() => lw.zeros([3]).scatterAdd([0, 1], whole, 0), "shape", /cast\("f32"\) first/);
-  refuses(() => lw.zeros([3]).putAlongAxis([0, 1], whole.add(1), 0), "shape", /cast\("f32"\) first/);
-  refuses(() => whole.cumsum(0), "shape", /cast\("f32"\) first/);
+  refuses(() => whole.softmax(0), "shape", /cast\("f32"\) first/);
+  refuses(() => whole.scatterAdd([0, 1], 0.5, 0), "shape", /0\.5 is no int32/);
+  refuses(() => whole.putAlongAxis([0, 1], 2 ** 31, 0), "shape", /2147483648 is no int32/);
+  refuses(() => whole.matmul(lw.tensor(new Int32Array(3))), "shape", /matmul/);
   refuses(() => x.bitwiseAnd(1), "shape", /cast\("int32"\) first/);
   refuses(() => grad(x.sum(), [whole]), "shape", /int32 are constants/);
   refuses(() => lw.tensor([1.5], [1], { dtype: "int32" }), "invalid-option", /value 0 is 1\.5, no int32/);

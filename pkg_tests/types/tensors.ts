@@ -1,5 +1,5 @@
 // Compiled, never run: tensors, arrays and `leastwise/nn`.
-import { attention, avgPool2d, batchNorm, cholesky, column, concat, conv2d, crossEntropy, dropout, eigh, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, perEntry, qr, select, solveAsTensors, stack, svd, valueAndGrad, where } from "leastwise";
+import { attention, avgPool2d, batchNorm, cholesky, column, concat, conv2d, crossEntropy, dropout, eigh, einsum, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, perEntry, qr, select, solveAsTensors, stack, svd, valueAndGrad, where } from "leastwise";
 import type { Arrays, BoolTensor, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, IntTensor, Kept, Memory, Problem, Report, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep, Variables, Vec2 } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
 import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
@@ -64,6 +64,18 @@ export async function whole(lw: Engine, x: Tensor, exact: Tensor<"f64">) {
   is<Same<typeof places, IntTensor[]>>();
   is<Same<typeof wides, IntTensor<"f64">>>();
   is<Same<typeof padded, BoolTensor>>();
+  const ordered = [ids.sort(), ids.topk(2).values, ids.takeAlongAxis([0], 0), ids.putAlongAxis([0], mask, 0), ids.putAlongAxis([0], 7, 0), ids.scatterAdd([0], ids, 0)], sums = [ids.cumsum(), ids.cumprod(0), mask.cumsum(0)];
+  is<Same<typeof ordered, IntTensor[]>>();
+  is<Same<typeof sums, IntTensor[]>>();
+  const products = [ids.matmul(ids), ids.matmul(mask), einsum("i,i->", ids, ids), einsum("ii", ids)], reals = [ids.matmul(x), ids.scatterAdd([0], x, 0), einsum("i,i->", ids, x), x.sort(), x.topk(1).values];
+  is<Same<typeof products, IntTensor[]>>();
+  is<Same<typeof reals, Tensor[]>>();
+  const moved = [mask.sort(0, { descending: true }), mask.topk(1).values, mask.takeAlongAxis(ids, 0), mask.putAlongAxis([0], mask, 0)];
+  is<Same<typeof moved, BoolTensor[]>>();
+  // @ts-expect-error of one engine's precision
+  ids.matmul(exact);
+  // @ts-expect-error as many operands as subscripts
+  einsum("i,i->", ids);
   is<Same<typeof either, BoolTensor>>();
   is<Same<typeof neither, Tensor>>();
   is<Same<typeof turnedHalf, Tensor>>();

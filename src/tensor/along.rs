@@ -22,11 +22,18 @@ pub struct Along {
 }
 
 impl Along {
-    /// Running sums that begin anew every `chunk` elements, from the last one on where they are reversed. As of all five, `None`
+    /// Running sums that begin anew every `chunk` elements, from the last one on where they are reversed. As of all of these, `None`
     /// where a device with these limits can't have so many items in a dispatch.
     pub fn scan(&self, chunk: u32, reverse: bool, limits: &Limits) -> Option<Launch> {
         let Self { outer, length, inner } = *self;
         let args = tensor::Scan { length, inner, chunk, reverse: reverse.into() };
+        Launch::new(args, product(&[outer, length.div_ceil(chunk), inner])?, limits)
+    }
+
+    /// Running sums of whole numbers, or their products, that begin anew every `chunk` elements.
+    pub fn scan_words(&self, chunk: u32, products: bool, limits: &Limits) -> Option<Launch> {
+        let Self { outer, length, inner } = *self;
+        let args = tensor::ScanWords { length, inner, chunk, products: products.into() };
         Launch::new(args, product(&[outer, length.div_ceil(chunk), inner])?, limits)
     }
 
@@ -48,9 +55,21 @@ impl Along {
         let args = tensor::Scatter { length, taken, inner, lists, latest: latest.into() };
         Launch::new(args, product(&[outer, length, inner])?, limits)
     }
+
+    /// Sums of whole numbers by the numbers of their places, as those of [`scatter`](Self::scatter).
+    pub fn scatter_words(&self, taken: u32, lists: u32, limits: &Limits) -> Option<Launch> {
+        let Self { outer, length, inner } = *self;
+        let args = tensor::ScatterWords { length, taken, inner, lists };
+        Launch::new(args, product(&[outer, length, inner])?, limits)
+    }
 }
 
 /// A pass of a merge sort of rows: sorted runs of `width` keys are merged in pairs.
 pub fn merge(rows: u32, length: u32, width: u32, limits: &Limits) -> Option<Launch> {
     Launch::new(tensor::Merge { length, width }, product(&[rows, length])?, limits)
+}
+
+/// The same of keys that are whole numbers.
+pub fn merge_words(rows: u32, length: u32, width: u32, limits: &Limits) -> Option<Launch> {
+    Launch::new(tensor::MergeWords { length, width }, product(&[rows, length])?, limits)
 }

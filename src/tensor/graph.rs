@@ -80,6 +80,23 @@ pub enum Special {
         /// Keys of a sorted run.
         width: u32,
     },
+    /// A [`Merge`](Self::Merge) of keys that are whole numbers.
+    MergeWords {
+        /// Keys of a sorted run.
+        width: u32,
+    },
+    /// Running sums or products of whole numbers along the middle axis of [outer, n, inner].
+    ScanWords {
+        /// Elements after which they begin anew.
+        chunk: u32,
+        /// True for products.
+        products: bool,
+    },
+    /// Of whole numbers [outer, m, inner], of numbers in sorted lists [outer, lists, m] and of the places these came from: sums by numbers.
+    ScatterWords {
+        /// Length of the result's axis.
+        n: u32,
+    },
     /// Elements along the middle axis of [outer, n, inner] by numbers [outer, m, inner].
     Take,
     /// The adjoint of taking: of [outer, m, inner], of numbers in sorted lists [outer, lists, m], of the places these came from, and of
@@ -98,6 +115,13 @@ pub enum Special {
     Qr,
     /// Right singular vectors V of matrices A [b, m, n], in no order, and A V, whose columns are orthogonal.
     Singular,
+}
+
+impl Special {
+    /// True if its result of that number is of whole numbers.
+    pub fn gives_words(self, result: u32) -> bool {
+        matches!(self, Self::MergeWords { .. } | Self::ScanWords { .. } | Self::ScatterWords { .. }) && result == 0
+    }
 }
 
 /// Operation that a node is the result of.
@@ -379,11 +403,14 @@ impl Graph {
 
     /// Values of an operation's result: what is moved, and extremes, are what their operand is.
     fn values_of(&self, op: &Op, inputs: &[Node]) -> Values {
-        let of_operand = inputs.first().and_then(|input| self.entries.get(input)).map_or(Values::Reals, |entry| entry.values);
-        match op {
-            Op::Words(_) => Values::Integers,
-            Op::Reduce { fold: Fold::Sum, .. } if of_operand == Values::Booleans => Values::Reals,
-            Op::Move(_) | Op::Detach | Op::Gather | Op::Reduce { .. } => of_operand,
+        let operand = inputs.first().and_then(|input| self.entries.get(input));
+        let of_operand = operand.map_or(Values::Reals, |entry| entry.values);
+        match (op, operand.map(|entry| &entry.op)) {
+            (Op::Special(special), _) if special.gives_words(0) => Values::Integers,
+            (Op::Part(number), Some(Op::Special(special))) if special.gives_words(*number) => Values::Integers,
+            (Op::Words(_), _) => Values::Integers,
+            (Op::Reduce { fold: Fold::Sum, .. }, _) if of_operand == Values::Booleans => Values::Reals,
+            (Op::Move(_) | Op::Detach | Op::Gather | Op::Reduce { .. }, _) => of_operand,
             _ => Values::Reals,
         }
     }

@@ -20,6 +20,7 @@ mod runs;
 mod sessions;
 mod slopes;
 mod streams;
+mod words;
 
 use bench::{Bench, compare};
 use leastwise::device::cpu::CpuDevice;

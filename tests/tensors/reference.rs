@@ -242,6 +242,9 @@ fn special_values(special: Special, inputs: Vec<(&[u32], &[f64])>) -> Vec<Vec<f6
             let of = |values: &[f64]| all.iter().map(|&place| values[place]).collect::<Vec<f64>>();
             vec![of(keys), of(places)]
         }
+        Special::MergeWords { .. } | Special::ScanWords { .. } | Special::ScatterWords { .. } => {
+            panic!("whole numbers have tests of their own, against i32")
+        }
         Special::Take => {
             let ([outer, n, inner], m) = ([0, 1, 2].map(|axis| inputs[0].0[axis] as usize), inputs[1].0[1] as usize);
             let (x, numbers) = (inputs[0].1, inputs[1].1);

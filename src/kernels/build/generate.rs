@@ -189,6 +189,10 @@ fn types(kernel: &Kernel, name: &str, out: &mut String) -> std::fmt::Result {
         let (mutable, element) = (if *writes { "mut " } else { "" }, if *words { "u32" } else { "R" });
         writeln!(out, "    pub {name}: &'a {mutable}[{element}],")?;
     }
+    let has_reals = bindings.iter().any(|binding| !binding.words);
+    if !has_reals {
+        writeln!(out, "    /// There are no reals.\n    pub reals: ::core::marker::PhantomData<R>,")?;
+    }
     writeln!(
         out,
         "}}\nimpl<'a, R> FromSlots<'a, R> for {name}Slices<'a, R> {{\n    fn of(slots: &mut impl Slots<'a, R>) -> Self {{\n        Self {{"
@@ -196,6 +200,9 @@ fn types(kernel: &Kernel, name: &str, out: &mut String) -> std::fmt::Result {
     for Binding { name, slot, writes, words } in bindings {
         let method = ["read", "write", "words", "words_mut"][usize::from(*writes) + 2 * usize::from(*words)];
         writeln!(out, "            {name}: slots.{method}({slot}),")?;
+    }
+    if !has_reals {
+        writeln!(out, "            reals: ::core::marker::PhantomData,")?;
     }
     writeln!(out, "        }}\n    }}\n}}\n/// The numbers of its bindings.\nimpl {name} {{")?;
     for Binding { name, slot, .. } in bindings {

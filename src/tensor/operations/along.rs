@@ -1,9 +1,11 @@
 //! Along an axis: running sums and products, sorting, elements by their numbers, and sums by numbers. Names are NumPy's.
 
-use super::super::graph::{Graph, Node, Op, Special, elements};
+use super::super::graph::{Graph, Node, Op, Special, Values, elements};
+use super::super::integers::WordFormula;
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
+use leastwise_program::words::WordUnary;
 
 /// Axes up to this length have running sums of one lane each, longer ones of a lane a chunk.
 const SHORT: u32 = 128;
@@ -44,30 +46,34 @@ impl Graph {
     pub fn cumsum(&mut self, node: Node, axis: f64) -> Result<Node, Error> {
         let (node, shape, axis) = self.with_axis("cumsum", node, axis)?;
         let flat = self.moved(node, Movement::Reshape(along(&shape, axis).to_vec()));
-        let sums = self.running_sums(flat)?;
+        let sums = self.running(flat, false)?;
         Ok(self.moved(sums, Movement::Reshape(shape)))
     }
 
     /// Running sums along the middle one of three axes: of a long axis those within chunks, to which are added the running sums of
-    /// the chunks before (Blelloch 1990, "Prefix Sums and Their Applications").
-    fn running_sums(&mut self, node: Node) -> Result<Node, Error> {
+    /// the chunks before (Blelloch 1990, "Prefix Sums and Their Applications"). Of whole numbers products, too, which wrap.
+    fn running(&mut self, node: Node, products: bool) -> Result<Node, Error> {
         let &[outer, n, inner] = self.shape(node) else { return Err(Error::Internal("running sums need three axes")) };
         let has_lanes = u64::from(outer) * u64::from(inner) >= ENOUGH;
         let chunk = if n <= SHORT || has_lanes { n.max(1) } else { CHUNK };
-        let sums = self.add(Op::Special(Special::Scan { chunk, reverse: false }), vec![node], vec![outer, n, inner]);
+        let special = match self.entry(node).values {
+            Values::Integers => Special::ScanWords { chunk, products },
+            _ => Special::Scan { chunk, reverse: false },
+        };
+        let sums = self.add(Op::Special(special), vec![node], vec![outer, n, inner]);
         if chunk >= n {
             return Ok(sums);
         }
         let chunks = n.div_ceil(chunk);
         let whole = Self::checked("cumsum", vec![outer, chunks * chunk, inner])?;
         let totals = self.moved(sums, Movement::Slice { axis: 1, start: chunk - 1, count: chunks - 1, step: chunk });
-        let totals = self.running_sums(totals)?;
-        let before = self.moved(totals, Movement::Pad { axis: 1, low: 1, high: 0 });
+        let totals = self.running(totals, products)?;
+        let before = self.padded(totals, [1.0, 1.0, 0.0], f64::from(u8::from(products)))?;
         let before = self.moved(before, Movement::Reshape(vec![outer, chunks, 1, inner]));
         let before = self.moved(before, Movement::Expand(vec![outer, chunks, chunk, inner]));
         let before = self.moved(before, Movement::Reshape(whole));
         let before = self.moved(before, Movement::Slice { axis: 1, start: 0, count: n, step: 1 });
-        self.apply("add", &[before, sums])
+        self.operation(if products { "mul" } else { "add" }, &[before, sums], &[])
     }
 
     /// y[k] = Π x[j] over j ≤ k, along an axis, one after the other: products of parts of an axis may overflow, or be NaN, where no
@@ -82,6 +88,10 @@ impl Graph {
             return Ok(node);
         }
         let flat = self.moved(node, Movement::Reshape(whole.to_vec()));
+        if self.entry(node).values == Values::Integers {
+            let products = self.running(flat, true)?;
+            return Ok(self.moved(products, Movement::Reshape(shape)));
+        }
         let first = self.moved(flat, Movement::Slice { axis: 1, start: 0, count: 1, step: 1 });
         let first = self.moved(first, Movement::Pad { axis: 1, low: 0, high: whole[1] - 1 });
         let products = self.add(Op::Special(Special::Recur { reverse: false }), vec![first, flat], whole.to_vec());
@@ -109,7 +119,12 @@ impl Graph {
     /// [`Error`] for an axis that is not there, or has more than 2²⁴ places.
     pub fn argsort(&mut self, node: Node, axis: f64, descending: bool) -> Result<Node, Error> {
         let (node, shape, axis) = self.with_places("argsort", node, axis)?;
-        let keys = if descending { self.apply("neg", &[node])? } else { node };
+        let keys = match (descending, self.entry(node).values) {
+            (false, _) => node,
+            // All bits turned: −2³¹ has no opposite.
+            (true, Values::Integers) => self.words(&WordFormula::unary(WordUnary::Not), &[node]),
+            (true, _) => self.apply("neg", &[node])?,
+        };
         let axes = 0..shape.len() as u32;
         let mut order: Vec<u32> = axes.clone().filter(|&other| other != axis as u32).collect();
         order.push(axis as u32);
@@ -131,10 +146,12 @@ impl Graph {
         let shape = vec![rows, n];
         let count = self.count(&[n])?;
         let places = self.broadcast_to("argsort", count, &shape)?;
+        let is_whole = self.entry(keys).values == Values::Integers;
         let (mut sorted, mut width) = ((keys, places), 1);
         while width < n {
             let parts = vec![shape.clone(), shape.clone()];
-            let parts = self.add_parts(Op::Special(Special::Merge { width }), vec![sorted.0, sorted.1], parts);
+            let special = if is_whole { Special::MergeWords { width } } else { Special::Merge { width } };
+            let parts = self.add_parts(Op::Special(special), vec![sorted.0, sorted.1], parts);
             sorted = (parts[0], parts[1]);
             width *= 2;
         }
@@ -155,8 +172,17 @@ impl Graph {
     fn taken(&mut self, node: Node, numbers: Node, (own, shape): (&[u32], &[u32]), axis: usize) -> Result<Node, Error> {
         let node = self.moved(node, Movement::Reshape(along(own, axis).to_vec()));
         let numbers = self.moved(numbers, Movement::Reshape(along(shape, axis).to_vec()));
-        let taken = self.add(Op::Special(Special::Take), vec![node, numbers], along(shape, axis).to_vec());
+        let taken = self.taken_flat(node, numbers)?;
         Ok(self.moved(taken, Movement::Reshape(shape.to_vec())))
+    }
+
+    /// Elements along the middle one of three axes.
+    fn taken_flat(&mut self, node: Node, numbers: Node) -> Result<Node, Error> {
+        if self.entry(node).values == Values::Integers {
+            return self.taken_words(node, numbers);
+        }
+        let shape = self.shape(numbers).to_vec();
+        Ok(self.add(Op::Special(Special::Take), vec![node, numbers], shape))
     }
 
     /// Whole numbers, those below 0 counted from the end of n.
@@ -245,7 +271,7 @@ impl Graph {
         let (node, own, [numbers, values], axis) = self.put("scatterAdd", [node, numbers, values], axis)?;
         let sums = self.scatter(values, numbers, own[axis], false)?;
         let sums = self.moved(sums, Movement::Reshape(own));
-        self.apply("add", &[node, sums])
+        self.operation("add", &[node, sums], &[])
     }
 
     /// x with values in place of elements along an axis, by their numbers (NumPy's `put_along_axis`): of equal numbers the last value.
@@ -255,17 +281,16 @@ impl Graph {
     /// Those of [`scatter_add`](Self::scatter_add).
     pub fn put_along_axis(&mut self, node: Node, numbers: Node, values: Node, axis: f64) -> Result<Node, Error> {
         let (node, own, [numbers, values], axis) = self.put("putAlongAxis", [node, numbers, values], axis)?;
-        let (of_values, whole) = (self.shape(values).to_vec(), along(&own, axis));
-        if of_values.contains(&0) {
+        if self.shape(values).contains(&0) {
             return Ok(node);
         }
         let latest = self.scatter(numbers, numbers, own[axis], true)?;
         let place = self.apply_number("maximum", latest, 0.0)?;
-        let put = self.add(Op::Special(Special::Take), vec![values, place], whole.to_vec());
+        let put = self.taken_flat(values, place)?;
         let [latest, put] = [latest, put].map(|node| self.moved(node, Movement::Reshape(own.clone())));
         let zero = self.constant(0.0, &[]);
-        let is_left = self.apply("less", &[latest, zero])?;
-        self.apply("where", &[is_left, node, put])
+        let is_left = self.operation("less", &[latest, zero], &[])?;
+        self.operation("where", &[is_left, node, put], &[])
     }
 
     /// Of values [outer, m, inner] and their numbers [outer, m, inner], or [outer, m, 1] for all: [outer, n, inner], to which those
@@ -279,6 +304,9 @@ impl Graph {
         let keys = self.moved(turned, Movement::Reshape(vec![rows, m]));
         let (keys, places) = self.sorted_rows(keys)?;
         let [keys, places] = [keys, places].map(|node| self.moved(node, Movement::Reshape(vec![outer, lists, m])));
+        if self.entry(values).values == Values::Integers {
+            return Ok(self.add(Op::Special(Special::ScatterWords { n }), vec![values, keys, places], vec![outer, n, inner]));
+        }
         Ok(self.add(Op::Special(Special::Scatter { n, latest }), vec![values, keys, places, numbers], vec![outer, n, inner]))
     }
 

@@ -36,28 +36,8 @@ pub const TYPED: &[&str] = &[
 ];
 
 /// Operations whose kernels compute with reals alone: integers are to be cast before, so that nobody takes a rounded number for one.
-const OF_REALS: &[&str] = &[
-    "cumsum",
-    "cumprod",
-    "sort",
-    "argsort",
-    "takeAlongAxis",
-    "putAlongAxis",
-    "scatterAdd",
-    "softmax",
-    "logSoftmax",
-    "layerNorm",
-    "crossEntropy",
-    "matmul",
-    "solve",
-    "cholesky",
-    "qr",
-    "svd",
-    "eigh",
-    "attention",
-    "conv2d",
-    "maxPool2d",
-];
+const OF_REALS: &[&str] =
+    &["softmax", "logSoftmax", "layerNorm", "crossEntropy", "solve", "cholesky", "qr", "svd", "eigh", "attention", "conv2d", "maxPool2d"];
 
 /// Those of reals whose second tensor is numbers of places, which may be integers.
 const BY_PLACES: &[&str] = &["takeAlongAxis", "putAlongAxis", "scatterAdd", "crossEntropy"];
@@ -195,6 +175,33 @@ impl Graph {
                 let real = self.cast_to_reals(x)?;
                 self.mean(real, axes, *keep != 0.0).map(Some)
             }
+            ("cumsum" | "cumprod", &[x], &[axis]) if kinds[0] == Values::Booleans => {
+                let whole = self.cast_to_integers(x)?;
+                if name == "cumsum" { self.cumsum(whole, axis) } else { self.cumprod(whole, axis) }.map(Some)
+            }
+            ("sort", &[x], &[axis, descending]) if kinds[0] == Values::Booleans => {
+                let sorted = self.sort(x, axis, descending != 0.0)?;
+                Ok(Some(self.named_values(sorted, Values::Booleans)))
+            }
+            ("takeAlongAxis", &[x, rows], &[axis]) if kinds[0] == Values::Booleans => {
+                let taken = self.take_along_axis(x, rows, axis)?;
+                Ok(Some(self.named_values(taken, Values::Booleans)))
+            }
+            ("putAlongAxis", &[x, rows, values], &[axis]) if [kinds[0], kinds[2]] == [Values::Booleans; 2] => {
+                let put = self.put_along_axis(x, rows, values, axis)?;
+                Ok(Some(self.named_values(put, Values::Booleans)))
+            }
+            // Of x and the values the greater kind counts.
+            ("putAlongAxis" | "scatterAdd", &[x, rows, values], &[axis]) if has_integers => {
+                let [x, values] = self.of_one_kind(name, [x, values])?;
+                let made =
+                    if name == "scatterAdd" { self.scatter_add(x, rows, values, axis) } else { self.put_along_axis(x, rows, values, axis) };
+                made.map(Some)
+            }
+            ("matmul", &[a, b], []) if has_integers => {
+                let [a, b] = self.of_one_kind(name, [a, b])?;
+                self.matmul(a, b).map(Some)
+            }
             ("floor" | "ceil" | "round", &[x], []) if has_integers => Ok(Some(self.words(&WordFormula::identity(), &[x]))),
             ("square", &[x], []) if has_integers => self.whole_operation("mul", &[x, x]).map(Some),
             ("relu", &[x], []) if has_integers => {
@@ -258,6 +265,25 @@ impl Graph {
         Ok(Some(self.named_values(made, Values::Booleans)))
     }
 
+    /// Two operands as the greater kind of them; a number beside integers must be one.
+    fn of_one_kind(&mut self, name: &str, operands: [Node; 2]) -> Result<[Node; 2], Error> {
+        let tensors = operands.iter().filter(|&&operand| self.literal(operand).is_none());
+        let greatest = tensors.map(|&operand| self.of(operand)).max().unwrap_or(Values::Reals);
+        let mut made = operands;
+        for operand in &mut made {
+            *operand = match self.literal(*operand).filter(|_| greatest == Values::Integers) {
+                Some(value) => {
+                    let whole = self.integer(name, value)?;
+                    let shape = self.shape(*operand).to_vec();
+                    let one = self.integers(vec![whole as u32], Vec::new());
+                    self.broadcast_to(name, one, &shape)?
+                }
+                None => self.to(*operand, greatest)?,
+            };
+        }
+        Ok(made)
+    }
+
     /// int32 of a number.
     fn integer(&self, name: &str, value: f64) -> Result<i32, Error> {
         if value.fract() != 0.0 || value < i32::MIN.into() || value > i32::MAX.into() {
@@ -267,7 +293,7 @@ impl Graph {
     }
 
     /// An operation of whole numbers, of operands that broadcast.
-    fn whole_operation(&mut self, name: &str, inputs: &[Node]) -> Result<Node, Error> {
+    pub(super) fn whole_operation(&mut self, name: &str, inputs: &[Node]) -> Result<Node, Error> {
         let formula = match (of_one(name), of_two(name), inputs.len()) {
             (Some(operation), _, 1) => WordFormula::unary(operation),
             (_, Some(operation), 2) => WordFormula::binary(operation),
@@ -298,7 +324,7 @@ impl Graph {
     }
 
     /// Of operands of one shape.
-    fn words(&mut self, formula: &Arc<WordFormula>, operands: &[Node]) -> Node {
+    pub(super) fn words(&mut self, formula: &Arc<WordFormula>, operands: &[Node]) -> Node {
         let shape = self.shape(operands[0]).to_vec();
         self.add(Op::Words(formula.clone()), operands.to_vec(), shape)
     }
@@ -376,7 +402,7 @@ impl Graph {
         Ok(Some(if are_truths { self.named_values(made, Values::Booleans) } else { made }))
     }
 
-    fn padded(&mut self, x: Node, [axis, low, high]: [f64; 3], value: f64) -> Result<Node, Error> {
+    pub(super) fn padded(&mut self, x: Node, [axis, low, high]: [f64; 3], value: f64) -> Result<Node, Error> {
         if self.of(x) == Values::Integers {
             self.integer("pad", value)?;
         }

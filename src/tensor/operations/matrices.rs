@@ -1,6 +1,6 @@
 //! Products.
 
-use super::super::graph::{Graph, Groups, Node, Op, Rule};
+use super::super::graph::{Graph, Groups, Node, Op, Rule, Values};
 use super::super::view::Movement;
 use super::{refuse, shown};
 use leastwise_error::Error;
@@ -36,6 +36,9 @@ impl Graph {
                 shown(&right)
             );
             return refuse("matmul", message);
+        }
+        if self.entry(a).values == Values::Integers {
+            return self.product_of_words([a, b], [m, k, n]);
         }
         if m == 1 || n == 1 {
             Self::broadcast("matmul", &[&left[..left.len() - 2], &right[..right.len() - 2]])?;

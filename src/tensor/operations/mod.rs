@@ -9,6 +9,7 @@ mod movements;
 mod named;
 mod networks;
 mod reductions;
+mod words;
 
 pub(super) use elementwise::is_extreme;
 pub use elementwise::{ELEMENTWISE, Takes, elementwise, gelu};

@@ -1,17 +1,19 @@
 //! Kernels that are written by hand.
 
 use super::{Kernel, Launch, Ref, Step, Target, Work};
-use crate::along::{Along, merge};
+use crate::along::{Along, merge, merge_words};
 use crate::attention::{self, Attention, Windows, sum_rows};
 use crate::graph::{Graph, Node, Op, Special};
 use crate::linear::Matrices;
 use leastwise_device::{KernelSource, Limits};
 use leastwise_error::Error;
 
-/// The shapes of what a kernel writes.
-pub fn results(graph: &Graph, node: Node) -> Vec<Vec<u32>> {
+/// The shapes of what a kernel writes, and whether that is whole numbers.
+pub fn results(graph: &Graph, node: Node) -> Vec<(Vec<u32>, bool)> {
     let entry = graph.entry(node);
-    if entry.parts.is_empty() { vec![entry.shape.clone()] } else { entry.parts.clone() }
+    let shapes = if entry.parts.is_empty() { vec![entry.shape.clone()] } else { entry.parts.clone() };
+    let is_word = |result: u32| matches!(entry.op, Op::Special(special) if special.gives_words(result));
+    (0..).map(is_word).zip(shapes).map(|(word, shape)| (shape, word)).collect()
 }
 
 fn attention(graph: &Graph, inputs: &[Node], causal: bool) -> Attention {
@@ -39,6 +41,9 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Scan { chunk, reverse } => along([0, 1, 2].map(|axis| shape(0)[axis])).scan(chunk, reverse, limits),
         Special::Recur { reverse } => along([0, 1, 2].map(|axis| shape(0)[axis])).recur(reverse, limits),
         Special::Merge { width } => merge(shape(0)[0], shape(0)[1], width, limits),
+        Special::MergeWords { width } => merge_words(shape(0)[0], shape(0)[1], width, limits),
+        Special::ScanWords { chunk, products } => along([0, 1, 2].map(|axis| shape(0)[axis])).scan_words(chunk, products, limits),
+        Special::ScatterWords { n } => along([shape(0)[0], n, shape(0)[2]]).scatter_words(shape(0)[1], shape(1)[1], limits),
         Special::Take => along([0, 1, 2].map(|axis| shape(0)[axis])).take(shape(1)[1], limits),
         Special::Scatter { n, latest } => {
             let x = shape(0);
@@ -50,7 +55,7 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Singular => matrices().singular(limits),
     };
     use leastwise_kernels::tensor::{Attend, AttendKeys, AttendQueries, Fold, Merge, Recur, Scan, Scatter, SumRows, Take};
-    use leastwise_kernels::tensor::{Cholesky, Qr, Singular, Solve};
+    use leastwise_kernels::tensor::{Cholesky, MergeWords, Qr, ScanWords, ScatterWords, Singular, Solve};
     let (slots, written): (&[usize], &[usize]) = match special {
         Special::Attend { .. } => (&[Attend::QUERIES, Attend::KEYS, Attend::VALUES], &[Attend::RESULTS, Attend::LOGARITHMS]),
         Special::AttendQueries { .. } => {
@@ -66,6 +71,9 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::Scan { .. } => (&[Scan::X], &[Scan::RESULTS]),
         Special::Recur { .. } => (&[Recur::X, Recur::FACTORS], &[Recur::RESULTS]),
         Special::Merge { .. } => (&[Merge::KEYS, Merge::PLACES], &[Merge::SORTED, Merge::ORIGINS]),
+        Special::MergeWords { .. } => (&[MergeWords::KEYS, MergeWords::PLACES], &[MergeWords::SORTED, MergeWords::ORIGINS]),
+        Special::ScanWords { .. } => (&[ScanWords::X], &[ScanWords::RESULTS]),
+        Special::ScatterWords { .. } => (&[ScatterWords::X, ScatterWords::NUMBERS, ScatterWords::PLACES], &[ScatterWords::RESULTS]),
         Special::Take => (&[Take::X, Take::NUMBERS], &[Take::RESULTS]),
         // The last operand is for gradients alone.
         Special::Scatter { .. } => (&[Scatter::X, Scatter::NUMBERS, Scatter::PLACES], &[Scatter::RESULTS]),
@@ -79,11 +87,12 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
         Special::AttendQueries { .. } | Special::AttendKeys { .. } => "attention, backward",
         Special::Fold { .. } => "fold",
         Special::SumRows { .. } => "sum of rows",
-        Special::Scan { .. } => "running sum",
+        Special::Scan { .. } | Special::ScanWords { products: false, .. } => "running sum",
+        Special::ScanWords { .. } => "running product",
         Special::Recur { .. } => "recurrence",
-        Special::Merge { .. } => "sort",
+        Special::Merge { .. } | Special::MergeWords { .. } => "sort",
         Special::Take => "take",
-        Special::Scatter { .. } => "scatter",
+        Special::Scatter { .. } | Special::ScatterWords { .. } => "scatter",
         Special::Solve => "solve",
         Special::Cholesky => "cholesky",
         Special::Qr => "qr",
@@ -99,9 +108,10 @@ pub fn step(graph: &Graph, node: Node, targets: &[Target], inputs: &[Ref], resul
     let elements = |node: &Node| f64::from(graph.size(*node));
     let size: f64 = entry.inputs.iter().map(elements).sum();
     let (operations, products) = match special {
-        Special::Fold { .. } | Special::SumRows { .. } | Special::Scan { .. } | Special::Recur { .. } | Special::Take => (size, 0.0),
-        Special::Merge { width } => (size * f64::from(2 + width.ilog2()), 0.0),
-        Special::Scatter { .. } => (size * f64::from(2 + shape(0)[1].max(1).ilog2()), 0.0),
+        Special::Fold { .. } | Special::SumRows { .. } | Special::Recur { .. } | Special::Take => (size, 0.0),
+        Special::Scan { .. } | Special::ScanWords { .. } => (size, 0.0),
+        Special::Merge { width } | Special::MergeWords { width } => (size * f64::from(2 + width.ilog2()), 0.0),
+        Special::Scatter { .. } | Special::ScatterWords { .. } => (size * f64::from(2 + shape(0)[1].max(1).ilog2()), 0.0),
         Special::Solve => (0.0, size * f64::from(shape(0)[1])),
         Special::Cholesky => (0.0, size * f64::from(shape(0)[1]) / 3.0),
         Special::Qr => (0.0, 4.0 * size * f64::from(shape(0)[2])),

@@ -61,8 +61,9 @@ impl Fuser<'_> {
             let step = match &draft.start {
                 &Start::Special { node, ref bases } => {
                     // Every result has a buffer, also one that nobody asked for.
+                    let results = special::results(self.graph, node);
                     let results: Vec<Ref> =
-                        special::results(self.graph, node).iter().map(|shape| buffer(elements(shape).unwrap_or(0), false, false)).collect();
+                        results.iter().map(|(shape, word)| buffer(elements(shape).unwrap_or(0), false, *word)).collect();
                     places.insert(node, results[0]);
                     let own = parts.get(&node).into_iter().flatten();
                     places.extend(own.map(|(part, number)| (*part, results[*number as usize])));

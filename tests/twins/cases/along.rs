@@ -1,11 +1,27 @@
-//! Kernels along an axis: running sums, merges, elements by numbers, sums by numbers.
+//! Kernels along an axis: running sums, merges, elements by numbers, sums by numbers; of whole numbers, too.
 
 use super::clusters::bound_of_sum;
 use super::tensors::{dispatch, expect_all, limits};
-use crate::twins::harness::Case;
+use crate::twins::harness::{Case, POISONED_WORD};
 use crate::twins::value::{Random, Value};
 use leastwise::kernels::{StaticKernel, tensor};
-use leastwise::tensor::along::{Along, merge as launch_merge};
+use leastwise::tensor::along::{Along, merge as launch_merge, merge_words as launch_merge_words};
+
+/// Whole numbers over all words, both ends among them.
+fn words(count: usize, random: &mut Random) -> Vec<u32> {
+    let word = |random: &mut Random| match random.below(8) {
+        0 => i32::MIN as u32,
+        1 => i32::MAX as u32,
+        2 => random.below(3).wrapping_sub(1),
+        _ => random.below(1 << 16) << 16 | random.below(1 << 16),
+    };
+    (0..count).map(|_| word(random)).collect()
+}
+
+fn expect_words(case: &mut Case, slot: usize, words: &[u32]) {
+    case.words(slot, vec![POISONED_WORD; words.len()]);
+    words.iter().enumerate().for_each(|(i, &word)| case.expect(slot, i, f64::from(word)));
+}
 
 /// An array of about so many elements, its axis first, in the middle or last.
 fn shape(size: usize, random: &mut Random) -> Along {
@@ -182,4 +198,87 @@ pub fn scatter(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
         case
     };
     [(37, false, false), (37, true, false), (5, false, true), (1, true, true)].map(case).into()
+}
+
+/// Sums and products that wrap, in chunks of one element, of a few, and of all.
+pub fn scan_words(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(chunk, products): (u32, bool)| {
+        let of = shape(size, random);
+        let chunk = if chunk == 0 { of.length.max(1) } else { chunk };
+        let mut case = Case::new(StaticKernel::TensorScanWords, format!("{of:?}, chunks of {chunk}, products {products}"));
+        dispatch(&mut case, of.scan_words(chunk, products, &limits(group)));
+        // Odd ones, whose products are never 0.
+        let x: Vec<u32> = words(elements(of), random).into_iter().map(|word| word | u32::from(products)).collect();
+        let [n, inner] = [of.length, of.inner].map(|size| size as usize);
+        let mut totals = x.clone();
+        for place in (0..x.len()).filter(|place| !(place / inner % n).is_multiple_of(chunk as usize)) {
+            let before = totals[place - inner];
+            totals[place] = if products { before.wrapping_mul(x[place]) } else { before.wrapping_add(x[place]) };
+        }
+        case.words(tensor::ScanWords::X, x);
+        expect_words(&mut case, tensor::ScanWords::RESULTS, &totals);
+        case
+    };
+    [(1, false), (5, false), (64, true), (0, false), (0, true)].map(case).into()
+}
+
+/// Rows of int32s whose runs are sorted, many equal ones among them.
+pub fn merge_words(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |width: usize| {
+        let rows = [1, 3, 7][random.below(3) as usize];
+        let n = size.div_ceil(rows);
+        let width = if width == 0 { n.div_ceil(2).max(1) } else { width };
+        let mut case = Case::new(StaticKernel::TensorMergeWords, format!("{rows} rows of {n}, runs of {width}"));
+        dispatch(&mut case, launch_merge_words(rows as u32, n as u32, width as u32, &limits(group)));
+        let mut keys = words(rows * n, random);
+        keys.chunks_mut(n.max(1)).for_each(|row| row.chunks_mut(width).for_each(|run| run.sort_by_key(|&word| word as i32)));
+        let mut places: Vec<usize> = (0..keys.len()).collect();
+        for row in places.chunks_mut(n.max(1)) {
+            row.chunks_mut(2 * width).for_each(|pair| pair.sort_by_key(|&place| keys[place] as i32));
+        }
+        let labels: Vec<f64> = (0..keys.len()).map(|place| (place * 7 % 1009) as f64).collect();
+        let sorted: Vec<u32> = places.iter().map(|&place| keys[place]).collect();
+        expect_words(&mut case, tensor::MergeWords::SORTED, &sorted);
+        case.poisoned(tensor::MergeWords::ORIGINS, keys.len());
+        places.iter().enumerate().for_each(|(i, &place)| case.expect(tensor::MergeWords::ORIGINS, i, labels[place]));
+        case.words(tensor::MergeWords::KEYS, keys);
+        case.reals(tensor::MergeWords::PLACES, labels);
+        case
+    };
+    [1, 2, 3, 64, 0].map(case).into()
+}
+
+/// Sums that wrap: a list for every inner coordinate and one for all.
+pub fn scatter_words(size: usize, group: usize, random: &mut Random) -> Vec<Case> {
+    let case = |(taken, shared): (usize, bool)| {
+        let of = shape(size, random);
+        let [outer, n, inner] = [of.outer, of.length, of.inner].map(|size| size as usize);
+        let lists = if shared { 1 } else { inner };
+        let mut case = Case::new(StaticKernel::TensorScatterWords, format!("{taken} to {of:?}, {lists} lists"));
+        dispatch(&mut case, of.scatter_words(taken as u32, lists as u32, &limits(group)));
+        let x = words(outer * taken * inner, random);
+        let (mut numbers, mut places) = (Vec::new(), Vec::new());
+        let mut results = vec![0u32; outer * n * inner];
+        for list in 0..outer * lists {
+            let of_list: Vec<f64> = (0..taken).map(|_| number(of.length.min(9), random)).collect();
+            let mut order: Vec<usize> = (0..taken).collect();
+            let key = |t: usize| if of_list[t].is_nan() { f64::INFINITY } else { of_list[t] };
+            order.sort_by(|a, b| key(*a).total_cmp(&key(*b)));
+            for (t, number) in of_list.iter().enumerate().filter(|(_, number)| (0.0..n as f64).contains(*number)) {
+                let (o, columns) = (list / lists, if shared { 0..inner } else { list % lists..list % lists + 1 });
+                for i in columns {
+                    let y = &mut results[(o * n + *number as usize) * inner + i];
+                    *y = y.wrapping_add(x[(o * taken + t) * inner + i]);
+                }
+            }
+            numbers.extend(order.iter().map(|&t| of_list[t]));
+            places.extend(order.iter().map(|&t| t as f64));
+        }
+        case.words(tensor::ScatterWords::X, x);
+        case.reals(tensor::ScatterWords::NUMBERS, numbers);
+        case.reals(tensor::ScatterWords::PLACES, places);
+        expect_words(&mut case, tensor::ScatterWords::RESULTS, &results);
+        case
+    };
+    [(37, false), (37, true), (1, true)].map(case).into()
 }

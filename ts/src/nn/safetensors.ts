@@ -103,22 +103,31 @@ function entryOf(name: string, given: unknown, data: Uint8Array): Entry & { read
   return { type: dtype, shape: shape as number[], bytes: data.subarray(start, end) as U8, start, end };
 }
 
+const isWhole = (type: string): boolean => !/^B?F/.test(type);
+
+/** What an entry comes back as where nobody says: booleans and whole numbers as such, others as the engine's reals. @internal */
+export const kindOf = ({ type }: Entry, real: Storage): Storage => (type === "BOOL" ? "bool" : isWhole(type) ? "int32" : real);
+
+/** The largest whole number up to which there are all. */
+const MOST = { f16: 2 ** 11, f32: 2 ** 24, f64: 2 ** 53, int32: 2 ** 31 - 1, bool: 2 ** 24 } as const;
+
 /**
- * An entry's numbers as `dtype` has them, exactly; `rounds` where others are to be rounded to the nearest.
+ * An entry's numbers as `dtype` has them, exactly; `rounds` where others are to be rounded to the nearest. `real` is what they may be rounded to.
  *
  * @internal
  */
-export function numbersOf(what: string, name: string, { type, bytes }: Entry, dtype: Storage, rounds: boolean): Floats {
+export function numbersOf(what: string, name: string, { type, bytes }: Entry, dtype: Storage, real: Storage, rounds: boolean): Floats | Int32Array {
   const { size, read } = TYPES[type]!, all = read(ordered(bytes.slice(), size).buffer);
   if (type === "F64" && dtype !== "f64" && !rounds) throw new LeastwiseError("dtype", `${what}: tensor ${quoted(name)} is of F64: { dtype: "f64" } keeps its digits, and { dtype: "${dtype}" } says that they are to be rounded`);
   if (all instanceof Float32Array && dtype !== "f64") return all;
   if (all instanceof Float64Array) return dtype === "f32" ? Float32Array.from(all) : all;
-  const most = dtype === "f64" ? 2 ** 53 : dtype === "f32" ? 2 ** 24 : 2 ** 11, numbers = dtype === "f64" ? new Float64Array(all.length) : new Float32Array(all.length), isWhole = !/^B?F/.test(type);
+  if (all instanceof Int32Array && dtype === "int32") return all;
+  const most = MOST[dtype], numbers = new { f16: Float32Array, f32: Float32Array, f64: Float64Array, int32: Int32Array, bool: Float32Array }[dtype](all.length);
   for (let k = 0; k < numbers.length; k++) {
-    // As integers: 2⁵³ + 1 is 2⁵³ as a number.
-    const given = all[k]!, isWithin = (most: number) => given <= most && given >= -most;
-    if (isWhole && !rounds && !isWithin(most)) {
-      const remedy = dtype !== "f64" && isWithin(2 ** 53) ? "{ dtype: \"f64\" } has this one, too" : `{ dtype: "${dtype}" } says that others are to be rounded`;
+    // As integers: 2⁵³ + 1 is 2⁵³ as a number. There is one int32 more below 0.
+    const given = all[k]!, isWithin = (most: number) => given <= most && given >= (dtype === "int32" && most === MOST.int32 ? -most - 1 : -most);
+    if (isWhole(type) && !rounds && !isWithin(most)) {
+      const remedy = dtype !== "f64" && isWithin(2 ** 53) ? "{ dtype: \"f64\" } has this one, too" : `{ dtype: "${real}" } says that others are to be rounded`;
       throw new LeastwiseError("dtype", `${what}: tensor ${quoted(name)} of ${type} has ${String(given)} at place ${k}, but ${dtype} has all whole numbers up to ${most} only: ${remedy}`);
     }
     numbers[k] = Number(given);

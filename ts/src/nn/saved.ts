@@ -1,5 +1,5 @@
 /** Tensors and the parameters of modules in files: safetensors, which PyTorch, JAX and MLX read and write. */
-import { isList, listOf, type U8 } from "../arrays.js";
+import { isList, listOf, type Floats, type U8 } from "../arrays.js";
 import type { Engine } from "../engine.js";
 import { isA, LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
@@ -7,9 +7,9 @@ import { named } from "../named.js";
 import { checked, entriesOf, flag, hasMethods, nearest, oneOf, type Kind } from "../options.js";
 import { mustBeTensor } from "../tensor/apply.js";
 import { shown } from "../tensor/shapes.js";
-import { Tensor, type AnyTensor, type DType, type HalfTensor, type Storage } from "../tensor/tensor.js";
+import { Tensor, type AnyTensor, type DType, type HalfTensor, type Kept, type Storage } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
-import { contentsOf, fileOf, numbersOf, quoted, type Contents } from "./safetensors.js";
+import { contentsOf, fileOf, kindOf, numbersOf, quoted, type Contents } from "./safetensors.js";
 
 /**
  * Options of {@link saveTensors}.
@@ -106,25 +106,28 @@ export async function saveTensors(tensors: { readonly [name: string]: AnyTensor 
 }
 
 /**
- * The tensors of a safetensors file, of the engine's dtype unless another is given. F32, F16 and BF16 are exact in f32; whole numbers (I8 to I64, U8 to U64, BOOL) and F64 are refused where the engine's
- * dtype would round them: those of I64 and U64 beyond 2⁵³ by f64, too. A `dtype` that is given says that they are to be rounded. What was saved of int32 or bool is such numbers, which `cast`
- * makes int32 or bool again.
+ * The tensors of a safetensors file. Whole numbers (I8 to I64, U8 to U64) are int32s and BOOL is bool; others are of the engine's dtype. F32, F16 and BF16 are exact in f32; whole numbers that are no
+ * int32, and F64 in an engine of f32, are refused. A `dtype` that is given is what all of them are of, and says that numbers which it does not have are to be rounded.
  *
  * @throws `file-format`, `file-truncated` and `file-corrupt` for files that can't be read; `dtype` for numbers that would be rounded
  * @example
  * const { tensors, metadata } = loadTensors(lw, await saveTensors({ weights }));
  * const product = tensors["weights"]!.matmul(images);
  */
-export function loadTensors<P extends DType = "f32", D extends DType = P>(lw: Engine<P>, file: Uint8Array | ArrayBuffer, options?: { readonly dtype?: D }): LoadedTensors<Tensor<NoInfer<D>>>;
+export function loadTensors<P extends DType, D extends DType>(lw: Engine<P>, file: Uint8Array | ArrayBuffer, options: { readonly dtype: D }): LoadedTensors<Tensor<D>>;
 export function loadTensors(lw: Engine, file: Uint8Array | ArrayBuffer, options: { readonly dtype: "f16" }): LoadedTensors<HalfTensor>;
-export function loadTensors(lw: Engine, file: Uint8Array | ArrayBuffer, options: { readonly dtype?: Storage } = {}): LoadedTensors<AnyTensor> {
-  const what = "loadTensors(lw, file)", { dtype: wanted } = checked(`${what}: options`, options, LOAD, { prefix: `${what}: ` }), dtype = wanted ?? (lw as Partial<Engine>).dtype ?? "f32";
+export function loadTensors<P extends DType = "f32">(lw: Engine<P>, file: Uint8Array | ArrayBuffer, options?: { readonly dtype?: undefined }): LoadedTensors<Kept<P>>;
+export function loadTensors(lw: Engine<DType>, file: Uint8Array | ArrayBuffer, options: { readonly dtype?: Storage | undefined } = {}): LoadedTensors<AnyTensor> {
+  const what = "loadTensors(lw, file)", { dtype: wanted } = checked(`${what}: options`, options, LOAD, { prefix: `${what}: ` }), real = (lw as Partial<Engine>).dtype ?? "f32";
   if (!hasMethods(lw, "tensor", "scope")) throw new LeastwiseError("invalid-option", `${what}: lw must be an engine, as init() makes one, not ${describe(lw)}`);
   const { tensors, metadata } = read(what, file);
-  const numbers = [...tensors].map(([name, entry]) => [name, entry.shape, numbersOf(what, name, entry, dtype, wanted !== undefined)] as const);
+  const numbers = [...tensors].map(([name, entry]) => {
+    const dtype = wanted ?? kindOf(entry, real);
+    return [name, entry.shape, numbersOf(what, name, entry, dtype, wanted ?? real, wanted !== undefined), dtype] as const;
+  });
   const made: (readonly [string, AnyTensor])[] = [];
   try {
-    for (const [name, shape, values] of numbers) made.push([name, lw.tensor(values, shape, { dtype: dtype as DType }) as AnyTensor]);
+    for (const [name, shape, values, dtype] of numbers) made.push([name, lw.tensor(values as Floats, shape, { dtype: dtype as DType }) as AnyTensor]);
   } catch (error) {
     for (const [, tensor] of made) tensor.dispose();
     throw error;
@@ -171,7 +174,7 @@ export function loadModel<D extends DType>(model: Module<D>, file: Uint8Array | 
     const entry = tensors.get(name), near = nearest(name, [...tensors.keys()]);
     if (!entry) throw new LeastwiseError("shape", `${what}: the file has no "${name}"${near === undefined ? "" : `: is ${quoted(near)} meant?`} (it has ${[...tensors.keys()].slice(0, 20).map(quoted).join(", ")}${tensors.size > 20 ? " …" : ""}): names says what the parameters are called there`);
     if (shown(entry.shape) !== shown(tensor.shape)) throw new LeastwiseError("shape", `${what}: "${name}" is ${shown(entry.shape)} in the file, but ${shown(tensor.shape)} in the model`);
-    return numbersOf(what, name, entry, tensor.dtype, dtype !== undefined);
+    return numbersOf(what, name, entry, tensor.dtype, tensor.dtype, dtype !== undefined) as Floats;
   });
   const more = [...tensors.keys()].find((name) => !parameters.some(([own]) => own === name));
   if (strict && more !== undefined) throw new LeastwiseError("shape", `${what}: the file has ${quoted(more)}, which the model has not; { strict: false } leaves it out`);

@@ -5,7 +5,7 @@ import { checked, flag, whole } from "../options.js";
 import { apply, mustBeBelow, mustBeTensor, through, withNumbers } from "./apply.js";
 import { made } from "./composed.js";
 import { axisOf } from "./shapes.js";
-import type { DType, IntTensor, Kept, RowNumbers, Tensor } from "./tensor.js";
+import type { DType, IntTensor, Kept, RowNumbers, Storage, Tensor } from "./tensor.js";
 
 /**
  * Options of `sort` and `argsort`.
@@ -25,9 +25,9 @@ export interface SortOptions {
  * @example
  * const { values, indices }: TopK = weights.topk(3);
  */
-export interface TopK<D extends DType = "f32"> {
+export interface TopK<D extends DType = "f32", S extends Storage = D> {
   /** The elements, the largest first. */
-  readonly values: Tensor<D>;
+  readonly values: Tensor<D, S>;
   /** Their places along the axis. */
   readonly indices: IntTensor<D>;
 }

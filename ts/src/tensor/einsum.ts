@@ -4,10 +4,10 @@ import { shownValue } from "../instruction.js";
 import { mustBeTensor, mustGoTogether, through } from "./apply.js";
 import { made } from "./composed.js";
 import { elementsOf, shown } from "./shapes.js";
-import type { AnyTensor, DType, Kept, Tensor } from "./tensor.js";
+import type { AnyTensor, BoolTensor, DType, IntTensor, Kept, Tensor } from "./tensor.js";
 
 /** The operands after the first: as many as the subscripts have commas, where these are a literal. */
-type Others<S extends string, D extends DType> = string extends S ? readonly Kept<D>[] : S extends `${string},${infer Rest}` ? readonly [Kept<D>, ...Others<Rest, D>] : readonly [];
+type Others<S extends string, T extends AnyTensor> = string extends S ? readonly T[] : S extends `${string},${infer Rest}` ? readonly [T, ...Others<Rest, T>] : readonly [];
 
 /** A tensor with a label for each axis. A label is a letter, or a number for an axis of the ellipsis, counted from its last. */
 interface Labelled<D extends DType> { readonly tensor: Kept<D>; readonly labels: readonly string[] }
@@ -22,7 +22,7 @@ const LETTER = /^[A-Za-z]$/, ELLIPSIS = "...";
  * are summed over; one that an operand has twice takes its diagonal; `...` are the other axes, which broadcast. Without `->` the result has the axes of the
  * ellipsis, then the letters that occur once, in the order of the alphabet. Sizes of one letter are equal, or 1.
  *
- * Operands are multiplied two at a time, first those whose product is the smallest; the product of two is a product of matrices where it sums.
+ * Operands are multiplied two at a time, first those whose product is the smallest; the product of two is a product of matrices where it sums. Of int32s all wrap.
  *
  * @throws `invalid-option` for subscripts that can't be read; `shape` where operands do not fit them; `dtype` and `foreign-tensor` for operands that do not fit each other
  * @example
@@ -30,8 +30,10 @@ const LETTER = /^[A-Za-z]$/, ELLIPSIS = "...";
  * const trace = einsum("ii", lw.eye(3));
  * const scores = einsum("...qd,...kd->...qk", queries, keys);
  */
-export function einsum<D extends DType, const S extends string>(subscripts: S, first: Kept<D>, ...others: Others<S, NoInfer<D>>): Tensor<D> {
-  const operands: readonly Kept<D>[] = [first, ...(others as readonly Kept<D>[])];
+export function einsum<D extends DType, const S extends string>(subscripts: S, first: IntTensor<D>, ...others: Others<S, IntTensor<NoInfer<D>> | BoolTensor<NoInfer<D>>>): IntTensor<D>;
+export function einsum<D extends DType, const S extends string>(subscripts: S, first: Kept<D>, ...others: Others<S, Kept<NoInfer<D>>>): Tensor<D>;
+export function einsum<D extends DType>(subscripts: string, first: Kept<D>, ...others: readonly Kept<D>[]): Kept<D> {
+  const operands: readonly Kept<D>[] = [first, ...others];
   if (typeof subscripts !== "string") throw new LeastwiseError("invalid-option", `einsum(subscripts, …operands): subscripts must be a string such as "ij,jk->ik", not ${shownValue(subscripts)}`);
   const what = `einsum("${subscripts.length > 100 ? `${subscripts.slice(0, 100)}…` : subscripts}")`;
   operands.forEach((operand, k) => mustBeTensor(what, `operand ${k}`, operand));

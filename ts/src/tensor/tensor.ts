@@ -280,8 +280,10 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   shiftRight(this: IntTensor<D>, o: IntTensor<D> | number): IntTensor<D> { return apply("shiftRight", [this, o]); }
 
   // ── products, and the same elements elsewhere ──
-  /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. */
-  matmul(o: Kept<D>): Tensor<D> {
+  /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. Of int32s it wraps. */
+  matmul(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D>): IntTensor<D>;
+  matmul(o: Kept<D>): Tensor<D>;
+  matmul(o: Kept<D>): Kept<D> {
     mustBeTensor("matmul(o)", "o", o);
     return apply("matmul", [this, o]);
   }
@@ -383,25 +385,40 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   repeat(times: number, axis?: number): Kept<D> { return composed.repeat(this as Kept<D>, times, axis); }
 
   // ── along an axis ──
-  /** Σ of an element and all before it along an axis; without one, of all elements in a row. */
-  cumsum(axis?: number): Tensor<D> { return along.running("cumsum", this as Kept<D>, axis); }
-  /** Π of an element and all before it along an axis; without one, of all elements in a row. Gradients are exact at 0, too. */
-  cumprod(axis?: number): Tensor<D> { return along.running("cumprod", this as Kept<D>, axis); }
+  /** Σ of an element and all before it along an axis; without one, of all elements in a row. An int32, which wraps, of integers and booleans. */
+  cumsum(this: IntTensor<D> | BoolTensor<D>, axis?: number): IntTensor<D>;
+  cumsum(axis?: number): Tensor<D>;
+  cumsum(axis?: number): Kept<D> { return along.running("cumsum", this as Kept<D>, axis); }
+  /** Π of an element and all before it along an axis; without one, of all elements in a row. Gradients are exact at 0, too. An int32, which wraps, of integers and booleans. */
+  cumprod(this: IntTensor<D> | BoolTensor<D>, axis?: number): IntTensor<D>;
+  cumprod(axis?: number): Tensor<D>;
+  cumprod(axis?: number): Kept<D> { return along.running("cumprod", this as Kept<D>, axis); }
   /** The elements in order along an axis, by default the last one; NaN is last. */
-  sort(axis = -1, options: SortOptions = {}): Tensor<D> { return along.ordered("sort", this as Kept<D>, axis, options); }
+  sort<T extends Whole>(this: Tensor<D, T>, axis?: number, options?: SortOptions): Tensor<D, T>;
+  sort(axis?: number, options?: SortOptions): Tensor<D>;
+  sort(axis = -1, options: SortOptions = {}): Kept<D> { return along.ordered("sort", this as Kept<D>, axis, options); }
   /** The places of the elements in order along an axis, by default the last one: of equal elements the first one first, NaN last. It has no gradient. */
   argsort(axis = -1, options: SortOptions = {}): IntTensor<D> { return along.ordered("argsort", this as Kept<D>, axis, options) as unknown as IntTensor<D>; }
   /** The k largest elements along an axis, by default the last one, in descending order, and their places: of equal elements the first one first. */
-  topk(k: number, axis = -1): TopK<D> { return along.topk(this as Kept<D>, k, axis); }
+  topk<T extends Whole>(this: Tensor<D, T>, k: number, axis?: number): TopK<D, T>;
+  topk(k: number, axis?: number): TopK<D>;
+  topk(k: number, axis = -1): TopK<D, Storage> { return along.topk(this as Kept<D>, k, axis); }
   /**
    * Elements along an axis by their numbers, of as many axes; other axes broadcast. Numbers below 0 count from the end. Computed ones are cut to whole numbers,
    * and taken to the nearest that there is; given ones must be right.
    */
-  takeAlongAxis(indices: RowNumbers<D>, axis: number): Tensor<D> { return along.takeAlongAxis(this as Kept<D>, indices, axis); }
+  takeAlongAxis<T extends Whole>(this: Tensor<D, T>, indices: RowNumbers<D>, axis: number): Tensor<D, T>;
+  takeAlongAxis(indices: RowNumbers<D>, axis: number): Tensor<D>;
+  takeAlongAxis(indices: RowNumbers<D>, axis: number): Kept<D> { return along.takeAlongAxis(this as Kept<D>, indices, axis); }
   /** Values in place of elements along an axis, by their numbers: of equal numbers the last value. Numbers below 0 count from the end; computed ones beyond are left out. */
-  putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("putAlongAxis", this as Kept<D>, indices, values, axis); }
-  /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Numbers below 0 count from the end; computed ones beyond are left out. */
-  scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
+  putAlongAxis(this: BoolTensor<D>, indices: RowNumbers<D>, values: BoolTensor<D>, axis: number): BoolTensor<D>;
+  putAlongAxis(this: IntTensor<D>, indices: RowNumbers<D>, values: IntTensor<D> | BoolTensor<D> | number, axis: number): IntTensor<D>;
+  putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D>;
+  putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Kept<D> { return along.put("putAlongAxis", this as Kept<D>, indices, values, axis); }
+  /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Numbers below 0 count from the end; computed ones beyond are left out. Int32s wrap. */
+  scatterAdd(this: IntTensor<D>, indices: RowNumbers<D>, values: IntTensor<D> | BoolTensor<D> | number, axis: number): IntTensor<D>;
+  scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D>;
+  scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Kept<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
 
   // ── reductions ──
   /** Σ over all axes, or those given: an int32, which wraps, of integers and booleans. */

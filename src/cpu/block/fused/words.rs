@@ -1,7 +1,7 @@
 //! Programs of whole numbers, over strips: every step is one loop, of int32s alone.
 //!
 //! Results don't depend on the order in which elements are folded, because sums wrap. So a result's elements are folded strip by
-//! strip, wherever they lie.
+//! strip, or an element of many results after the other, whichever reads what lies side by side.
 
 use super::{Memory, coordinates, stride};
 use crate::block::parts;
@@ -29,7 +29,7 @@ pub fn run<R: Real>(
     let steps = (kernel.program.steps.len() + kernel.stage.views.len()) * each.max(1);
     let runner = Runner { kernel, words, memory };
     // Parts of as many elements as a strip has, or of one result of many.
-    let length = (STRIP / each.max(1)).max(1);
+    let length = if runner.is_across(items.len()) { MOST } else { (STRIP / each.max(1)).max(1) };
     let starts = items.clone().step_by(length);
     match (kernel.to_reals, reals.pop()) {
         (true, Some(reals)) => {
@@ -54,6 +54,21 @@ struct Runner<'a, R> {
 }
 
 impl<R: Real> Runner<'_, R> {
+    /// True where a strip is one element of each of many results: more views lie side by side that way than along the results' own
+    /// elements, as in columns and products of matrices.
+    fn is_across(&self, items: usize) -> bool {
+        let WordKernel { stage, inner, fold, .. } = self.kernel;
+        let (rank, outer) = (stage.rank as usize, (stage.rank - inner) as usize);
+        if fold.is_none() || items < FEWEST || outer == 0 || outer == rank {
+            return false;
+        }
+        let near = |axis: usize| {
+            let views = stage.views.iter().zip(&self.words.views);
+            views.filter(|(view, words)| stride(self.memory.table, view.strides[axis], words.strides[axis]) <= 1).count()
+        };
+        near(outer - 1) > near(rank - 1)
+    }
+
     /// Items from `first` on, each of so many elements; gives every one's place and value.
     fn compute(&self, first: usize, count: usize, each: usize, mut give: impl FnMut(usize, i32)) {
         let WordKernel { stage, program, fold, inner, .. } = self.kernel;
@@ -74,13 +89,33 @@ impl<R: Real> Runner<'_, R> {
             Fold::Max => WordBinary::Max.apply(a, b),
             Fold::Min => WordBinary::Min.apply(a, b),
         };
+        let first_total = match fold {
+            Fold::Sum => 0,
+            Fold::Max => i32::MIN,
+            Fold::Min => i32::MAX,
+        };
+        if self.is_across(count) {
+            let mut totals = vec![first_total; width];
+            for start in (0..count).step_by(width) {
+                let totals = &mut totals[..width.min(count - start)];
+                totals.fill(first_total);
+                for t in 0..each {
+                    coordinates(self.memory.table, self.words.sizes, &(outer..stage.rank as usize), t, &mut others);
+                    let values = self.strip(&mut lanes, width, &(0..outer), first + start, totals.len(), &others);
+                    let both = totals.iter_mut().zip(values);
+                    match fold {
+                        Fold::Sum => both.for_each(|(total, &value)| *total = total.wrapping_add(value)),
+                        Fold::Max => both.for_each(|(total, &value)| *total = value.max(*total)),
+                        Fold::Min => both.for_each(|(total, &value)| *total = value.min(*total)),
+                    }
+                }
+                totals.iter().enumerate().for_each(|(lane, &total)| give(start + lane, total));
+            }
+            return;
+        }
         for item in 0..count {
             coordinates(self.memory.table, self.words.sizes, &(0..outer), first + item, &mut others);
-            let mut total = match fold {
-                Fold::Sum => 0,
-                Fold::Max => i32::MIN,
-                Fold::Min => i32::MAX,
-            };
+            let mut total = first_total;
             for start in (0..each).step_by(width) {
                 let len = width.min(each - start);
                 let values = self.strip(&mut lanes, width, &(outer..stage.rank as usize), start, len, &others);
@@ -157,6 +192,24 @@ impl<R: Real> Runner<'_, R> {
                 None => (0, 0, u32::MAX),
             };
             let run = (out.len() - lane).min((size - first) as usize).max(1);
+            // Words side by side, or one for all, of which there are all.
+            let is_masked = last.is_some_and(|last| words.masks[axes.start + last].is_some());
+            if let Source::Word(slot) = view.source
+                && run_inside
+                && !is_masked
+                && rows.is_none()
+                && along <= 1
+                && let Some(stored) =
+                    self.memory.words[slot].get(address as usize..).filter(|stored| stored.len() > along as usize * (run - 1))
+            {
+                let out = &mut out[lane..lane + run];
+                match along {
+                    0 => out.fill(stored[0] as i32),
+                    _ => out.iter_mut().zip(stored).for_each(|(out, &word)| *out = word as i32),
+                }
+                lane += run;
+                continue;
+            }
             for offset in 0..run as u32 {
                 let is_there = run_inside && last.is_none_or(|last| inside(axes.start + last, first + offset));
                 let mut place = address.wrapping_add(offset.wrapping_mul(along));

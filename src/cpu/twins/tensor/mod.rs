@@ -14,10 +14,10 @@ pub use attend::attend;
 pub use backward::{attend_keys, attend_queries};
 pub use fold::fold;
 pub use linear::{cholesky, qr, singular, solve};
-pub use merge::merge;
-pub use scan::{recur, scan};
+pub use merge::{merge, merge_words};
+pub use scan::{recur, scan, scan_words};
 pub use sum_rows::sum_rows;
-pub use take::{scatter, take};
+pub use take::{scatter, scatter_words, take};
 
 use super::clustering::tile;
 use crate::Workgroups;

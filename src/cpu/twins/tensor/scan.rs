@@ -1,4 +1,4 @@
-//! The twins of `scan` and `recur`.
+//! The twins of `scan`, `scan_words` and `recur`.
 
 use crate::Workgroups;
 use crate::real::Real;
@@ -16,6 +16,16 @@ pub fn scan<R: Real>(work: &Workgroups, args: kernels::tensor::Scan, bindings: k
     let x = bindings.x;
     // The first one is added to 0, as the shader does.
     lines.each(work, bindings.results, |before, place| before.unwrap_or(R::ZERO) + x[place]);
+}
+
+/// Running sums or products of whole numbers in chunks.
+pub fn scan_words<R: Real>(work: &Workgroups, args: kernels::tensor::ScanWords, bindings: kernels::tensor::ScanWordsSlices<R>) {
+    let lines = Lines { length: args.length as usize, inner: args.inner as usize, chunk: args.chunk as usize, is_reversed: false };
+    let x = bindings.x;
+    match args.products {
+        0 => lines.each(work, bindings.results, |before, place| before.unwrap_or(0).wrapping_add(x[place])),
+        _ => lines.each(work, bindings.results, |before, place| before.unwrap_or(1).wrapping_mul(x[place])),
+    }
 }
 
 /// Recurrences of first order.
@@ -36,7 +46,7 @@ struct Lines {
 
 impl Lines {
     /// Results of a chunk one after the other, each of the one before it, if there is one, and of its place.
-    fn each<R: Real>(&self, work: &Workgroups, results: &mut [R], next: impl Fn(Option<R>, usize) -> R + Sync) {
+    fn each<T: Copy + Send + Sync>(&self, work: &Workgroups, results: &mut [T], next: impl Fn(Option<T>, usize) -> T + Sync) {
         let Self { length, inner, chunk, is_reversed } = *self;
         let mut results = Pieces::new(results);
         let items = work.items();
@@ -53,7 +63,7 @@ impl Lines {
         // A chunk of all inner coordinates is a run of elements; of the first and the last one some may belong to others.
         let (first, end) = (items.start / inner, (items.end - 1) / inner + 1);
         let several = (TASK / (chunk * inner)).max(1);
-        let tasks: Vec<(Range<usize>, &mut [R])> = (first..end)
+        let tasks: Vec<(Range<usize>, &mut [T])> = (first..end)
             .step_by(several)
             .map(|number| {
                 let numbers = number..(number + several).min(end);

@@ -1,4 +1,4 @@
-//! The twins of `take` and `scatter`.
+//! The twins of `take`, `scatter` and `scatter_words`.
 
 use crate::Workgroups;
 use crate::real::Real;
@@ -32,15 +32,36 @@ pub fn scatter<R: Real>(work: &Workgroups, args: kernels::tensor::Scatter, bindi
     threads::each(tasks, elements, |(first, results)| {
         for (place, result) in (first..).zip(results) {
             let (i, h, o) = (place % inner, R::from_f64((place / inner % length) as f64), place / inner / length);
-            let list = (o * lists + i.min(lists - 1)) * taken;
-            let (numbers, places) = (&numbers[list..list + taken], &places[list..list + taken]);
-            let low = numbers.partition_point(|number| *number < h);
-            let members = numbers[low..].iter().zip(&places[low..]).take_while(|(number, _)| **number == h);
+            let mut members = members(numbers, places, (o * lists + i.min(lists - 1)) * taken, taken, h);
             *result = if args.latest != 0 {
-                members.last().map_or(-R::ONE, |(_, place)| *place)
+                members.next_back().unwrap_or(-R::ONE)
             } else {
-                members.fold(R::ZERO, |sum, (_, place)| sum + x[(o * taken + place.to_f64() as usize) * inner + i])
+                members.fold(R::ZERO, |sum, t| sum + x[(o * taken + t.to_f64() as usize) * inner + i])
             };
         }
     });
+}
+
+/// Sums of whole numbers by numbers.
+pub fn scatter_words<R: Real>(work: &Workgroups, args: kernels::tensor::ScatterWords, bindings: kernels::tensor::ScatterWordsSlices<R>) {
+    let [length, taken, inner, lists] = [args.length, args.taken, args.inner, args.lists].map(|word| word as usize);
+    let (x, numbers, places, mut results) = (bindings.x, bindings.numbers, bindings.places, Pieces::new(bindings.results));
+    let items = work.items();
+    let elements = 8 * items.len();
+    let tasks: Vec<_> = threads::cut(items).map(|items| (items.start, results.take(items))).collect();
+    threads::each(tasks, elements, |(first, results)| {
+        for (place, result) in (first..).zip(results) {
+            let (i, h, o) = (place % inner, R::from_f64((place / inner % length) as f64), place / inner / length);
+            let members = members(numbers, places, (o * lists + i.min(lists - 1)) * taken, taken, h);
+            *result = members.fold(0, |sum: u32, t| sum.wrapping_add(x[(o * taken + t.to_f64() as usize) * inner + i]));
+        }
+    });
+}
+
+/// The places of a number in a sorted list of so many, in their order.
+fn members<'a, R: Real>(numbers: &'a [R], places: &'a [R], list: usize, taken: usize, h: R) -> impl DoubleEndedIterator<Item = R> + 'a {
+    let (numbers, places) = (&numbers[list..list + taken], &places[list..list + taken]);
+    let low = numbers.partition_point(|number| *number < h);
+    let end = low + numbers[low..].iter().take_while(|number| **number == h).count();
+    places[low..end].iter().copied()
 }
