@@ -195,15 +195,14 @@ fn preconditioner(
         let planning = reduced::plan(device, problem, wanted.eliminate.clone(), chosen.0);
         return Ok((chosen, Some(planning)));
     }
-    let profile = device.profile();
     if let Some(preconditioner) = wanted.preconditioner {
         return Ok(((preconditioner, "it was asked for".into()), preconditioner.plan(device, problem)?));
     }
     let unknowns: u32 = problem.moving().map(|table| table.unknowns()).sum();
-    let (least, why) = Thresholds::default().two_level_on(profile);
+    let least = Thresholds::default().two_level;
     let by_blocks = |why: String| Ok(((Preconditioner::BlockJacobi, why), None));
     if unknowns < least {
-        return by_blocks(format!("{unknowns} unknowns, fewer than {least}, {why}"));
+        return by_blocks(format!("{unknowns} unknowns, fewer than {least}, from which on fewer iterations are worth two levels"));
     }
     if has_sums(problem) {
         return by_blocks("a term sums over entries, so there are no pairs of variables".into());
@@ -314,7 +313,7 @@ impl Reach {
             host: named.map_or(unknowns <= most_on_host(profile), Linear::is_on_host),
             two_level: match wanted.preconditioner {
                 Some(preconditioner) => preconditioner == Preconditioner::TwoLevel,
-                None => unknowns >= Thresholds::default().two_level_on(profile).0,
+                None => unknowns >= Thresholds::default().two_level,
             },
         }
     }
