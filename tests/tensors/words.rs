@@ -225,7 +225,7 @@ fn products_of_matrices_wrap() {
             let n = if right.len() == 1 { 1 } else { right[right.len() - 1] };
             let [m, k, n] = [m, k, n].map(|size| size as usize);
             let batches = |shape: &[u32]| size(&shape[..shape.len().saturating_sub(2)]);
-            let all = if m * n == 0 { 0 } else { found.len() / (m * n) };
+            let all = found.len().checked_div(m * n).unwrap_or(0);
             let mut expected = Vec::new();
             for batch in 0..all {
                 // [2, 1] and [5] are [2, 5].

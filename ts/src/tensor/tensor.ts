@@ -282,6 +282,7 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   // ── products, and the same elements elsewhere ──
   /** The product of matrices, which are the last two axes; those before broadcast. A vector is a row on the left and a column on the right. Of int32s it wraps. */
   matmul(this: IntTensor<D>, o: IntTensor<D> | BoolTensor<D>): IntTensor<D>;
+  matmul(this: BoolTensor<D>, o: IntTensor<D>): IntTensor<D>;
   matmul(o: Kept<D>): Tensor<D>;
   matmul(o: Kept<D>): Kept<D> {
     mustBeTensor("matmul(o)", "o", o);
@@ -412,10 +413,12 @@ export class Tensor<D extends DType = "f32", S extends Storage = D> extends Tens
   takeAlongAxis(indices: RowNumbers<D>, axis: number): Kept<D> { return along.takeAlongAxis(this as Kept<D>, indices, axis); }
   /** Values in place of elements along an axis, by their numbers: of equal numbers the last value. Numbers below 0 count from the end; computed ones beyond are left out. */
   putAlongAxis(this: BoolTensor<D>, indices: RowNumbers<D>, values: BoolTensor<D>, axis: number): BoolTensor<D>;
+  putAlongAxis(this: BoolTensor<D>, indices: RowNumbers<D>, values: IntTensor<D>, axis: number): IntTensor<D>;
   putAlongAxis(this: IntTensor<D>, indices: RowNumbers<D>, values: IntTensor<D> | BoolTensor<D> | number, axis: number): IntTensor<D>;
   putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D>;
   putAlongAxis(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Kept<D> { return along.put("putAlongAxis", this as Kept<D>, indices, values, axis); }
   /** Values added to elements along an axis, by their numbers: of equal numbers all values, in their order. Numbers below 0 count from the end; computed ones beyond are left out. Int32s wrap. */
+  scatterAdd(this: BoolTensor<D>, indices: RowNumbers<D>, values: IntTensor<D>, axis: number): IntTensor<D>;
   scatterAdd(this: IntTensor<D>, indices: RowNumbers<D>, values: IntTensor<D> | BoolTensor<D> | number, axis: number): IntTensor<D>;
   scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Tensor<D>;
   scatterAdd(indices: RowNumbers<D>, values: Kept<D> | number, axis: number): Kept<D> { return along.put("scatterAdd", this as Kept<D>, indices, values, axis); }
