@@ -198,13 +198,13 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
 #[cfg_attr(target_arch = "wasm32", inline(never))]
 #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn across<R: Real>(fold: Fold, totals: &mut [R], values: &[R]) {
-    match fold {
-        Fold::Sum => add::<R, Sum>(totals, values),
-        // A NaN in totals stays there.
-        Fold::Max if has_nan(values) => add::<R, Max>(totals, values),
-        Fold::Min if has_nan(values) => add::<R, Min>(totals, values),
-        Fold::Max => add::<R, Larger>(totals, values),
-        Fold::Min => add::<R, Smaller>(totals, values),
+    // As many vectors are kept in registers as for rows.
+    match (fold, size_of::<R>()) {
+        (Fold::Sum, _) => add::<R, Sum>(totals, values),
+        (Fold::Max, 8) => add_extremes::<R, Larger, Max, 8>(totals, values),
+        (Fold::Max, _) => add_extremes::<R, Larger, Max, 16>(totals, values),
+        (Fold::Min, 8) => add_extremes::<R, Smaller, Min, 8>(totals, values),
+        (Fold::Min, _) => add_extremes::<R, Smaller, Min, 16>(totals, values),
     }
 }
 
@@ -259,6 +259,28 @@ fn extremes<R: Real, F: Rule, G: Rule, const N: usize>(totals: &mut [R], rows: &
         *totals = found;
     }
     ends::<R, G>(end, rows, whole * N);
+}
+
+/// Extremes of chunks, in one pass over them, and of what is left.
+#[inline(always)]
+fn add_extremes<R: Real, F: Rule, G: Rule, const N: usize>(totals: &mut [R], values: &[R]) {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    if let Some(totals) = totals.as_mut_array::<LANES>() {
+        for (number, totals) in totals.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+            let (mut found, mut sums) = (*totals, [R::ZERO; N]);
+            for chunk in chunks {
+                let values = &chunk.as_chunks().0[number];
+                combine::<R, F, N>(&mut found, values);
+                combine::<R, Sum, N>(&mut sums, values);
+            }
+            if has_nan(&sums) {
+                found = *totals;
+                chunks.iter().for_each(|chunk| combine::<R, G, N>(&mut found, &chunk.as_chunks().0[number]));
+            }
+            *totals = found;
+        }
+    }
+    add::<R, G>(totals, rest);
 }
 
 #[inline(always)]
