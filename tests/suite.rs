@@ -16,6 +16,7 @@ mod constraints;
 mod covariance;
 #[cfg(feature = "cuda")]
 mod cuda_text;
+mod cycles;
 mod declared;
 #[path = "descents/main.rs"]
 mod descents;

@@ -232,7 +232,7 @@ fn term(session: &mut Session, problem: u32, slots: &[(u32, Vec<u32>)], residual
 }
 
 /// Neighbours along both ways of a grid.
-fn grid_edges(side: u32) -> [Vec<u32>; 2] {
+pub fn grid_edges(side: u32) -> [Vec<u32>; 2] {
     let edges: Vec<(u32, u32)> = (0..side * side)
         .flat_map(|i| [(i % side + 1 < side).then_some((i, i + 1)), (i / side + 1 < side).then_some((i, i + side))])
         .flatten()
@@ -445,6 +445,7 @@ fn levels_become_fewer_until_one_node_is_left() {
     let levels = |matrix: Lower| at_once(|pace| async move { Hierarchy::new(matrix, &pace).await });
     let hierarchy = levels(Lower::new(side * side, &pairs));
     let nodes: Vec<u32> = hierarchy.nodes().collect();
+    assert!(hierarchy.levels.iter().all(|level| level.full.is_some() == (level.nodes <= 128)), "{nodes:?}");
     assert!(nodes.windows(2).all(|pair| 2 * pair[1] < pair[0]) && nodes.last() == Some(&1), "{nodes:?}");
     // What is not linked stays apart.
     let hierarchy = levels(Lower::new(100, &[(1, 0), (3, 2)]));

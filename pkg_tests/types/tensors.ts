@@ -67,7 +67,7 @@ export async function whole(lw: Engine, x: Tensor, exact: Tensor<"f64">) {
   const ordered = [ids.sort(), ids.topk(2).values, ids.takeAlongAxis([0], 0), ids.putAlongAxis([0], mask, 0), ids.putAlongAxis([0], 7, 0), ids.scatterAdd([0], ids, 0), mask.putAlongAxis([0], ids, 0), mask.scatterAdd([0], ids, 0)], sums = [ids.cumsum(), ids.cumprod(0), mask.cumsum(0)];
   is<Same<typeof ordered, IntTensor[]>>();
   is<Same<typeof sums, IntTensor[]>>();
-  const products = [ids.matmul(ids), ids.matmul(mask), mask.matmul(ids), einsum("i,i->", ids, ids), einsum("ii", ids)], reals = [ids.matmul(x), ids.scatterAdd([0], x, 0), einsum("i,i->", ids, x), x.sort(), x.topk(1).values];
+  const products = [ids.matmul(ids), ids.matmul(mask), mask.matmul(ids), einsum("i,i->", ids, ids), einsum("ii", ids), einsum("ij,ij->ij", mask, ids), einsum("ij->ji", mask), einsum("ij,jk->ik", mask, mask)], reals = [ids.matmul(x), ids.scatterAdd([0], x, 0), einsum("i,i->", ids, x), einsum("i,i->", mask, x), x.sort(), x.topk(1).values];
   is<Same<typeof products, IntTensor[]>>();
   is<Same<typeof reals, Tensor[]>>();
   const moved = [mask.sort(0, { descending: true }), mask.topk(1).values, mask.takeAlongAxis(ids, 0), mask.putAlongAxis([0], mask, 0)];

@@ -4,7 +4,7 @@
 
 var<workgroup> shares: array<real, group_size>;
 
-// What a lane adds up.
+// Part of a sum that a lane adds up.
 struct Share {
     // Row, and element of it.
     row: u32,

@@ -32,7 +32,7 @@ struct Args {
 @group(0) @binding(6) var<storage, read> z: array<real>;
 @group(0) @binding(7) var<storage, read> state: array<real>;
 
-// What a block of a list's entry adds to an element: the row of the block, and the first element of its column's.
+// Row of a block, by its first entry and the distance of entries, and the first element that it is multiplied by.
 struct Entry {
     first: u32,
     step: u32,

@@ -92,7 +92,7 @@ pub enum Special {
         /// True for products.
         products: bool,
     },
-    /// Of whole numbers [outer, m, inner], of numbers in sorted lists [outer, lists, m] and of the places these came from: sums by numbers.
+    /// Sums by numbers of whole numbers [outer, m, inner], of numbers in sorted lists [outer, lists, m] and of the places these came from.
     ScatterWords {
         /// Length of the result's axis.
         n: u32,

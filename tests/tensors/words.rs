@@ -3,6 +3,8 @@
 use super::bench::DIVIDED;
 use super::support::{Random, fresh_seed};
 use super::{Bench, benches, beside_the_cpu};
+use leastwise::device::Precision;
+use leastwise::device::cpu::CpuDevice;
 use leastwise::tensor::graph::{Graph, Node, Op, Values};
 use leastwise::tensor::routing::Mode;
 
@@ -36,7 +38,7 @@ fn operation(bench: &mut Bench, name: &str, inputs: &[Node], numbers: &[f64]) ->
     made.unwrap_or_else(|error| panic!("{name}: {error}"))[0]
 }
 
-/// What is read of tensors that must be of int32s.
+/// Values of tensors that must be of int32s.
 fn read(bench: &mut Bench, nodes: &[Node]) -> Vec<Vec<i32>> {
     nodes.iter().for_each(|&node| assert_eq!(bench.graph().entry(node).values, Values::Integers));
     bench.read(nodes).into_iter().map(|values| values.into_iter().map(|value| value as i32).collect()).collect()
@@ -106,7 +108,7 @@ fn numbers(random: &mut Random, count: usize, n: u32) -> Vec<i32> {
     (0..count).map(|_| random.below((3 * n + 4).into()) as i32 - (3 * n / 2) as i32 - 2).collect()
 }
 
-/// Where a number points to along an axis of n, counted from the end below 0.
+/// Place that a number points to along an axis of n, counted from the end below 0.
 fn place(number: i32, n: u32) -> i32 {
     if number < 0 { number + n as i32 } else { number }
 }
@@ -147,7 +149,24 @@ fn elements_are_taken_put_and_added_by_numbers() {
     }
 }
 
-/// Of x and values the greater kind counts, and a number is an int32.
+/// Places of a table of more elements than f32 tells apart, read by a kernel of reals.
+#[test]
+fn elements_far_behind_are_taken_where_reals_read_them() {
+    let mut bench = Bench::cpu(Precision::F32, CpuDevice::default_limits());
+    let n = (1u32 << 23) + 8;
+    let table: Vec<i32> = (0..2 * n).map(|place| (place % 1009) as i32).collect();
+    let x = integers(&mut bench, &table, &[2, n]);
+    let by: Vec<i32> = (0..6).map(|k| n as i32 - 1 - k).collect();
+    let given = integers(&mut bench, &by, &[2, 3]);
+    let taken = operation(&mut bench, "takeAlongAxis", &[x, given], &[1.0]);
+    let reals = operation(&mut bench, "real", &[taken], &[]);
+    let twice = operation(&mut bench, "add", &[reals, reals], &[]);
+    let of = |(k, &place): (usize, &i32)| 2.0 * f64::from(table[k / 3 * n as usize + place as usize]);
+    let expected: Vec<f64> = by.iter().enumerate().map(of).collect();
+    assert_eq!(bench.read(&[twice])[0], expected);
+}
+
+/// Kinds of x and values: the greater one counts, and a number is an int32.
 #[test]
 fn what_is_put_decides_with_what_is_there() {
     for mut bench in benches() {
@@ -315,7 +334,7 @@ fn views_are_folded_wherever_they_lie() {
     }
 }
 
-/// What is sorted on one device is read on the other.
+/// Order made on one device and read on the other.
 #[test]
 fn half_of_a_plan_runs_on_each_device() {
     let mut bench = beside_the_cpu();

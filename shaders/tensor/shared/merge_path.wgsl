@@ -2,7 +2,7 @@
 // Mwassi, Shmueli & Birk 2012: "Merge Path"). Equal keys stay in their order. A kernel says what `is_before(a, b)` is: whether the key
 // at a is to be before the one at b.
 
-// Where the key of a place stands, in rows of `length` keys whose runs have `width`.
+// Index of the key of a place, in rows of `length` keys whose runs have `width`.
 fn merged_from(place: u32, length: u32, width: u32) -> u32 {
     let column = place % length;
     let row = place - column;

@@ -65,7 +65,7 @@ impl Graph {
             return Ok(sums);
         }
         let chunks = n.div_ceil(chunk);
-        let whole = Self::checked("cumsum", vec![outer, chunks * chunk, inner])?;
+        let whole = Self::checked(if products { "cumprod" } else { "cumsum" }, vec![outer, chunks * chunk, inner])?;
         let totals = self.moved(sums, Movement::Slice { axis: 1, start: chunk - 1, count: chunks - 1, step: chunk });
         let totals = self.running(totals, products)?;
         let before = self.padded(totals, [1.0, 1.0, 0.0], f64::from(u8::from(products)))?;
@@ -165,21 +165,21 @@ impl Graph {
     pub fn sort(&mut self, node: Node, axis: f64, descending: bool) -> Result<Node, Error> {
         let places = self.argsort(node, axis, descending)?;
         let (node, shape, axis) = self.with_axis("sort", node, axis)?;
-        self.taken(node, places, (&shape, &shape), axis)
+        self.taken("sort", [node, places], (&shape, &shape), axis)
     }
 
     /// `node` of a shape by whole numbers of another shape, equal but for that axis.
-    fn taken(&mut self, node: Node, numbers: Node, (own, shape): (&[u32], &[u32]), axis: usize) -> Result<Node, Error> {
+    fn taken(&mut self, name: &str, [node, numbers]: [Node; 2], (own, shape): (&[u32], &[u32]), axis: usize) -> Result<Node, Error> {
         let node = self.moved(node, Movement::Reshape(along(own, axis).to_vec()));
         let numbers = self.moved(numbers, Movement::Reshape(along(shape, axis).to_vec()));
-        let taken = self.taken_flat(node, numbers)?;
+        let taken = self.taken_flat(name, node, numbers)?;
         Ok(self.moved(taken, Movement::Reshape(shape.to_vec())))
     }
 
     /// Elements along the middle one of three axes.
-    fn taken_flat(&mut self, node: Node, numbers: Node) -> Result<Node, Error> {
+    fn taken_flat(&mut self, name: &str, node: Node, numbers: Node) -> Result<Node, Error> {
         if self.entry(node).values == Values::Integers {
-            return self.taken_words(node, numbers);
+            return self.taken_words(name, node, numbers);
         }
         let shape = self.shape(numbers).to_vec();
         Ok(self.add(Op::Special(Special::Take), vec![node, numbers], shape))
@@ -238,7 +238,7 @@ impl Graph {
         let numbers = self.counted(numbers, n)?;
         let numbers = self.within(numbers, n)?;
         let numbers = self.broadcast_to(name, numbers, &shape)?;
-        self.taken(node, numbers, (&own_fitted, &shape), axis)
+        self.taken(name, [node, numbers], (&own_fitted, &shape), axis)
     }
 
     /// What [`put_along_axis`](Self::put_along_axis) and [`scatter_add`](Self::scatter_add) begin with: x and its shape, numbers and
@@ -286,7 +286,7 @@ impl Graph {
         }
         let latest = self.scatter(numbers, numbers, own[axis], true)?;
         let place = self.apply_number("maximum", latest, 0.0)?;
-        let put = self.taken_flat(values, place)?;
+        let put = self.taken_flat("putAlongAxis", values, place)?;
         let [latest, put] = [latest, put].map(|node| self.moved(node, Movement::Reshape(own.clone())));
         let zero = self.constant(0.0, &[]);
         let is_left = self.operation("less", &[latest, zero], &[])?;

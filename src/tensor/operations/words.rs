@@ -6,24 +6,27 @@ use super::{refuse, shown};
 use leastwise_error::Error;
 use leastwise_program::fused::Fold;
 
+/// Parts that the products of matrices are summed in, at most: each is a few nodes.
+const MOST_PARTS: u32 = 1 << 10;
+
 impl Graph {
     /// Elements of whole numbers [outer, n, inner] by numbers [outer, m, inner] that there are: rows of one element, gathered by where
     /// they lie, which words count.
-    pub(super) fn taken_words(&mut self, node: Node, numbers: Node) -> Result<Node, Error> {
+    pub(super) fn taken_words(&mut self, name: &str, node: Node, numbers: Node) -> Result<Node, Error> {
         let (own, shape) = (self.shape(node).to_vec(), self.shape(numbers).to_vec());
         let &[outer, _, inner] = &own[..] else { return Err(Error::Internal("what is taken needs three axes")) };
         if shape.contains(&0) {
             return Ok(self.integers(Vec::new(), shape));
         }
         let Some(size) = elements(&own).filter(|size| *size <= i32::MAX as u32) else {
-            return refuse("takeAlongAxis", format!("{} are more elements than the 2³¹ − 1 that int32s count", shown(&own)));
+            return refuse(name, format!("{} are more elements than the 2³¹ − 1 that int32s count", shown(&own)));
         };
         let table = self.moved(node, Movement::Reshape(vec![size]));
         let count = self.count(&own)?;
         let first = self.moved(count, Movement::Slice { axis: 1, start: 0, count: 1, step: 1 });
         let apart = self.constant(inner.into(), &[]);
         let far = self.whole_operation("mul", &[numbers, apart])?;
-        let first = self.broadcast_to("takeAlongAxis", first, &[outer, shape[1], inner])?;
+        let first = self.broadcast_to(name, first, &[outer, shape[1], inner])?;
         let places = self.whole_operation("add", &[first, far])?;
         Ok(self.add(Op::Gather, vec![table, places], shape))
     }
@@ -43,6 +46,10 @@ impl Graph {
         let columns = self.moved(b, Movement::Permute(order));
         let columns = self.with_axis_before(columns, 2);
         let most = (u32::MAX / size.max(1)).min(k).max(1);
+        if k.div_ceil(most) > MOST_PARTS {
+            let [left, right] = [a, b].map(|node| shown(self.shape(node)));
+            return refuse(name, format!("{left} by {right} are more products than int32s are summed of: multiply parts of the matrices"));
+        }
         let mut total = None;
         for start in (0..k.max(1)).step_by(most as usize) {
             let count = most.min(k - start);

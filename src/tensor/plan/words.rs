@@ -16,7 +16,7 @@ impl Fuser<'_> {
         matches!(entry.op, Op::Words(_)) || entry.values == Values::Integers
     }
 
-    /// Stores operands that a kernel of the other kind computes.
+    /// Stores operands that a kernel of the other kind computes. Where words are taken by places, these are more than f32 tells apart.
     pub(super) fn store_others(&mut self, node: Node) {
         let entry = self.graph.entry(node);
         if !matches!(entry.op, Op::Map(_) | Op::Words(_)) {
@@ -25,9 +25,11 @@ impl Fuser<'_> {
         let is_word = matches!(entry.op, Op::Words(_));
         for &input in &entry.inputs {
             let base = self.base(input);
-            let is_other = match self.graph.entry(base).op {
+            let operand = self.graph.entry(base);
+            let is_other = match operand.op {
                 Op::Map(_) => is_word,
                 Op::Words(_) => !is_word,
+                Op::Gather => !is_word && operand.values == Values::Integers,
                 _ => false,
             };
             if is_other {

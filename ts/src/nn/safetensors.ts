@@ -105,7 +105,7 @@ function entryOf(name: string, given: unknown, data: Uint8Array): Entry & { read
 
 const isWhole = (type: string): boolean => !/^B?F/.test(type);
 
-/** What an entry comes back as where nobody says: booleans and whole numbers as such, others as the engine's reals. @internal */
+/** Default dtype of an entry: booleans and whole numbers as such, others as the engine's reals. @internal */
 export const kindOf = ({ type }: Entry, real: Storage): Storage => (type === "BOOL" ? "bool" : isWhole(type) ? "int32" : real);
 
 /** The largest whole number up to which there are all. */

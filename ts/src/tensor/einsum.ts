@@ -22,7 +22,8 @@ const LETTER = /^[A-Za-z]$/, ELLIPSIS = "...";
  * are summed over; one that an operand has twice takes its diagonal; `...` are the other axes, which broadcast. Without `->` the result has the axes of the
  * ellipsis, then the letters that occur once, in the order of the alphabet. Sizes of one letter are equal, or 1.
  *
- * Operands are multiplied two at a time, first those whose product is the smallest; the product of two is a product of matrices where it sums. Of int32s all wrap.
+ * Operands are multiplied two at a time, first those whose product is the smallest; the product of two is a product of matrices where it sums. Without a real among
+ * them all are int32s, booleans too, and everything wraps.
  *
  * @throws `invalid-option` for subscripts that can't be read; `shape` where operands do not fit them; `dtype` and `foreign-tensor` for operands that do not fit each other
  * @example
@@ -30,7 +31,7 @@ const LETTER = /^[A-Za-z]$/, ELLIPSIS = "...";
  * const trace = einsum("ii", lw.eye(3));
  * const scores = einsum("...qd,...kd->...qk", queries, keys);
  */
-export function einsum<D extends DType, const S extends string>(subscripts: S, first: IntTensor<D>, ...others: Others<S, IntTensor<NoInfer<D>> | BoolTensor<NoInfer<D>>>): IntTensor<D>;
+export function einsum<D extends DType, const S extends string>(subscripts: S, first: IntTensor<D> | BoolTensor<D>, ...others: Others<S, IntTensor<NoInfer<D>> | BoolTensor<NoInfer<D>>>): IntTensor<D>;
 export function einsum<D extends DType, const S extends string>(subscripts: S, first: Kept<D>, ...others: Others<S, Kept<NoInfer<D>>>): Tensor<D>;
 export function einsum<D extends DType>(subscripts: string, first: Kept<D>, ...others: readonly Kept<D>[]): Kept<D> {
   const operands: readonly Kept<D>[] = [first, ...others];
@@ -40,7 +41,10 @@ export function einsum<D extends DType>(subscripts: string, first: Kept<D>, ...o
   mustGoTogether(what, first as AnyTensor, operands as readonly AnyTensor[]);
   const { inputs, output } = planOf(what, subscripts, operands), sizes = sizesOf(what, inputs, operands);
   return made(what, first as AnyTensor, () => {
-    let open = operands.map((tensor, k) => simple({ tensor, labels: inputs[k]! }, sizes));
+    // Booleans by themselves would be multiplied as reals.
+    const whole = operands.every(({ dtype }) => dtype === "int32" || dtype === "bool");
+    const all = operands.map((tensor) => (whole && tensor.dtype === "bool" ? (tensor.cast("int32") as Kept<D>) : tensor));
+    let open = all.map((tensor, k) => simple({ tensor, labels: inputs[k]! }, sizes));
     while (open.length > 1) {
       const [a, b] = cheapest(open, output, sizes), rest = open.filter((_, k) => k !== a && k !== b);
       open = [...rest, product(open[a]!, open[b]!, new Set([...output, ...rest.flatMap(({ labels }) => labels)]), sizes)];

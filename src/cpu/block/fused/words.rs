@@ -15,6 +15,7 @@ use std::ops::Range;
 const STRIP: usize = 1 << 13;
 const FEWEST: usize = 64;
 const MOST: usize = 1 << 10;
+const PARTS: usize = 16;
 
 /// Computes the items, and stores them: as reals, or as words.
 pub fn run<R: Real>(
@@ -28,8 +29,8 @@ pub fn run<R: Real>(
     let each = if kernel.fold.is_some() { memory.table[1] as usize } else { 1 };
     let steps = (kernel.program.steps.len() + kernel.stage.views.len()) * each.max(1);
     let runner = Runner { kernel, words, memory };
-    // Parts of as many elements as a strip has, or of one result of many.
-    let length = if runner.is_across(items.len()) { MOST } else { (STRIP / each.max(1)).max(1) };
+    // Parts of as many elements as a strip has, or of one result of many. Threads get some each.
+    let length = if runner.is_across(items.len()) { (items.len() / PARTS).clamp(FEWEST, MOST) } else { (STRIP / each.max(1)).max(1) };
     let starts = items.clone().step_by(length);
     match (kernel.to_reals, reals.pop()) {
         (true, Some(reals)) => {

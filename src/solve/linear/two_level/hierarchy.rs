@@ -105,7 +105,7 @@ impl Lower {
         self.nodes() + (range.start + place) as u32
     }
 
-    /// With every block there is.
+    /// Structure with every block there is.
     fn full(nodes: u32) -> Self {
         let starts = (0..=nodes).map(|row| row * row.saturating_sub(1) / 2).collect();
         Self { starts, columns: (0..nodes).flat_map(|row| 0..row).collect() }
@@ -277,6 +277,13 @@ impl Level {
         let level =
             Self { nodes, blocks: matrix.blocks(), whole, parents, moved, smoothed, image, relaxed, above, scaled, twice, down, up, full };
         Ok(Some((level, next)))
+    }
+
+    /// Rows of the longest list that workgroups share.
+    pub(super) fn most_rows(&self) -> usize {
+        let products = [&self.smoothed.rows, &self.relaxed.rows, &self.twice.rows];
+        let lists = products.into_iter().chain([&self.moved, &self.image, &self.above, &self.scaled, &self.whole]);
+        lists.map(|rows| rows.count() as usize).max().unwrap_or(0)
     }
 
     /// Structure of the cycle as a matrix, of that of the level above by rows.

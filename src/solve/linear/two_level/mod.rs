@@ -30,7 +30,7 @@ use super::super::{Workspace, state};
 use super::merged::{self, MergedProducts};
 use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
-use hierarchy::Hierarchy;
+use hierarchy::{Hierarchy, Level};
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Arguments, BufferId, Command, Device, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
@@ -74,7 +74,7 @@ const RELAX: u32 = 2;
 const TWICE: u32 = 3;
 const ADD: u32 = 4;
 
-/// How the lanes of workgroups share the sums of a list's rows (`shaders/shared/rows.wgsl`).
+/// Lanes of workgroups that share the sums of a list's rows (`shaders/shared/rows.wgsl`).
 struct Share {
     /// Lanes that an element's entries are divided among.
     slots: u32,
@@ -82,11 +82,14 @@ struct Share {
     lanes: u32,
 }
 
+/// Rows of a list at most, so that lanes can be numbered where each has a workgroup.
+const MOST_ROWS: usize = 1 << 24;
+
 /// Entries that a lane adds up, about: fewer make no kernel faster, more are loads that wait for each other.
 const ENTRIES: u32 = 2;
 
 impl Share {
-    /// For rows of `width` elements with `entries` in all.
+    /// Shares of rows of `width` elements, with `entries` in all.
     fn new(work: &Workspace, rows: u32, entries: u32, width: u32) -> Self {
         let group = work.group_size();
         let slots = entries.div_ceil(rows.max(1)).div_ceil(ENTRIES).clamp(1, group / width);
@@ -144,6 +147,10 @@ impl Plan {
             Err(why) => return Ok(Err(refused(&why))),
         };
         let hierarchy = Hierarchy::new(matrix, pace).await?;
+        let most = lists.iter().map(|list| list.ids.len()).chain(hierarchy.levels.iter().map(Level::most_rows)).max();
+        if most.is_some_and(|rows| rows > MOST_ROWS) {
+            return Ok(Err(refused("patches of variables have more blocks than a dispatch has workgroups for")));
+        }
         let (words, places) = places(links, &space, &patches, pace).await?;
         let nodes: Vec<u32> = hierarchy.nodes().collect();
         let mut levels = Vec::new();
@@ -169,6 +176,12 @@ impl TwoLevel {
 
     fn make(making: &mut Making, registry: &mut Registry, problem: &Problem, plan: Plan) -> Result<Self, Error> {
         let Plan { space, nodes, words, places, lists, levels: words_of_levels, last: blocks, merged } = plan;
+        let (group, area) = (making.device.limits().group_size, space.motions * space.motions);
+        if group < area {
+            return Err(Error::Limits(format!(
+                "preconditioner \"two-level\": a block of {area} entries does not fit a workgroup of {group} lanes: use \"block-jacobi\""
+            )));
+        }
         let kernels = StaticKernels::request(making.device, two_level::ALL, KernelSource::of_inner)?;
         let (passes, scratch) = passes(making, registry, problem, lists)?;
         let (patches, count) = (nodes[0], nodes[nodes.len() - 1]);
