@@ -113,6 +113,8 @@ fn bindings_are_those_of_the_table_and_all_are_used() {
             // Places along an axis of a tensor are numbers of its own kind.
             let expected = match variable.name.as_deref() {
                 Some("places") if name.starts_with("tensor_") => Scalar::F32,
+                // Elements of int32s are words.
+                Some("keys" | "sorted" | "x" | "results") if name.starts_with("tensor_") && name.ends_with("_words") => Scalar::U32,
                 Some("rows" | "lists" | "found") if name.starts_with("graph_") => Scalar::U32,
                 Some("incidence" | "map" | "table" | "board" | "places") => Scalar::U32,
                 _ => Scalar::F32,

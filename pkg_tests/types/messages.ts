@@ -51,7 +51,7 @@ export function mistakes(lw: Engine, column: Float64Array) {
   p.solve({ method: "levenberg" });
   // TS2561: Object literal may only specify known properties, but 'maxiterations' does not exist in type 'SolveOptions'. Did you mean to write 'maxIterations'?
   p.solve({ maxiterations: 3 });
-  // TS2345: Argument of type 'number' is not assignable to parameter of type 'Kept<"f32">'.
+  // TS2769: No overload matches this call.
   lw.tensor([[1]]).matmul(3);
   // TS2741: Property 'seed' is missing in type '{}' but required in type 'MlpOptions<"f32">'.
   mlp(lw, [1, 2], {});

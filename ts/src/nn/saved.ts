@@ -56,7 +56,7 @@ export interface LoadModelOptions<D extends DType = DType> {
  * Tensors of a file by name, and the texts that it carries.
  *
  * @example
- * const { tensors, metadata }: LoadedTensors<Tensor> = loadTensors(lw, new Uint8Array(100));
+ * const { tensors, metadata }: LoadedTensors<Tensor> = loadTensors(lw, new Uint8Array(100), { dtype: "f32" });
  */
 export interface LoadedTensors<T> {
   /** Each by its name. A name that the file lacks is an error. */
