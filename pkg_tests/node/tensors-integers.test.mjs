@@ -123,6 +123,12 @@ for (const backend of BACKENDS) {
     // Truths stay such where they are moved, and are counted.
     const mask = x.slice(0, [0, 8]).less(0), flags = lines[0].slice(0, 8).map((value) => Number(value < 0));
     assert.deepEqual(await read(mask.sort()), ["bool", flags.toSorted()]);
+    // Without a real all of einsum is in int32s: masks that are multiplied first would round what comes after.
+    const edges = lw.tensor(Int32Array.of(2 ** 24 + 1, 2 ** 31 - 1)), ones = lw.full([2, 100], 1).cast("bool");
+    assert.deepEqual(await read(einsum("i,ik,ik->i", edges, ones, ones)), ["int32", [((2 ** 24 + 1) * 100) | 0, Math.imul(2 ** 31 - 1, 100)]]);
+    const count = flags.reduce((sum, flag) => sum + flag, 0);
+    assert.deepEqual([await read(einsum("i,i->", mask, mask)), await read(einsum("i,j->", mask, mask)), await read(einsum("i->i", mask))], [["int32", [count]], ["int32", [count * count]], ["int32", flags]]);
+    assert.deepEqual(await read(einsum("i,i->", mask, lw.full([8], 0.5))), ["f32", [count / 2]]);
     assert.deepEqual(await read(mask.takeAlongAxis([7, 0], 0)), ["bool", [flags[7], flags[0]]]);
     assert.deepEqual(await read(mask.cumsum()), ["int32", running((a, b) => a + b)(flags)]);
   });
