@@ -3,6 +3,7 @@
 
 use crate::support::*;
 use leastwise::Error;
+use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Limits, Precision};
 use leastwise::expr::Opcode::{self, *};
 use leastwise::problem::{RaggedSlot, Reals, Slot, SummedSpec, TermSpec, Weight};
@@ -396,6 +397,12 @@ fn auto_takes_two_levels_for_large_meshes_and_says_so() {
         assert_eq!(report.preconditioner, Some(name), "{:?}", report.preconditioner_reason);
         assert!(report.preconditioner_reason.is_some_and(|why| why.contains("unknowns")), "level {level}");
     }
+    // Blocks of 36 entries need as many lanes.
+    let mut small = cpu_with(Precision::F64, Limits { group_size: 32, ..CpuDevice::default_limits() });
+    let (problem, _) = arap(&mut small, &Mesh::icosphere(5).normalized());
+    let report = solve(&mut small, problem, &Options { linear: Some("pcg".into()), max_iterations: Some(1.0), ..Options::default() });
+    assert_eq!(report.preconditioner, Some("block-jacobi"));
+    assert!(report.preconditioner_reason.is_some_and(|why| why.contains("workgroup of 32 lanes")));
     let (problem, _) = arap(&mut session, &Mesh::icosphere(2).normalized());
     let report = solve(&mut session, problem, &Options { linear: Some("sparse-cholesky".into()), ..Options::default() });
     assert_eq!((report.preconditioner, report.preconditioner_reason), (None, None));

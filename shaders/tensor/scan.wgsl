@@ -1,6 +1,8 @@
 // Running sums along the middle axis of x [outer, length, inner], which begin anew every `chunk` elements: y[k] = Σ x[j] over
 // the elements j ≤ k of k's chunk, from the first on; in reverse over j ≥ k, from the last on. A lane has one chunk.
 
+#import tensor/shared/chunks
+
 struct Args {
     // Length of the axis.
     length: u32,
@@ -22,17 +24,10 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
         return;
     }
     let inner = params.args.inner;
-    let length = params.args.length;
-    let chunks = (length + params.args.chunk - 1u) / params.args.chunk;
-    let i = place % inner;
-    let number = place / inner % chunks;
-    let o = place / inner / chunks;
-    let first = number * params.args.chunk;
-    let count = min(params.args.chunk, length - first);
-    let base = (o * length + first) * inner + i;
+    let chunk = chunk_of(place, params.args.length, inner, params.args.chunk);
     var sum: real = 0.0;
-    for (var k = 0u; k < count; k++) {
-        let at = base + select(k, count - 1u - k, params.args.reverse != 0u) * inner;
+    for (var k = 0u; k < chunk.count; k++) {
+        let at = chunk.first + select(k, chunk.count - 1u - k, params.args.reverse != 0u) * inner;
         sum += x[at];
         results[at] = sum;
     }

@@ -2,6 +2,8 @@
 // Numbers come in lists, sorted, each with the t that it belongs to: a list for every (o, i), or one for all i. For `latest` it is
 // the last of these t instead, and −1 where there is none.
 
+#import tensor/shared/members
+
 struct Args {
     // Length of the axis.
     length: u32,
@@ -28,30 +30,17 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let inner = params.args.inner;
     let taken = params.args.taken;
-    let i = place % inner;
-    let h = real(place / inner % params.args.length);
-    let o = place / inner / params.args.length;
-    let list = (o * params.args.lists + min(i, params.args.lists - 1u)) * taken;
-    // The first that is not smaller; NaN is none.
-    var low = 0u;
-    var high = taken;
-    while (low < high) {
-        let middle = (low + high) / 2u;
-        if (numbers[list + middle] < h) {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
+    let members = members_of(place);
+    let list = members.list;
     var sum: real = 0.0;
     if (params.args.latest != 0u) {
         sum = -1.0;
     }
-    for (var t = low; t < taken && numbers[list + t] == h; t++) {
+    for (var t = members.first; t < taken && numbers[list + t] == members.number; t++) {
         if (params.args.latest != 0u) {
             sum = places[list + t];
         } else {
-            sum += x[(o * taken + u32(places[list + t])) * inner + i];
+            sum += x[(members.outer * taken + u32(places[list + t])) * inner + place % inner];
         }
     }
     results[place] = sum;

@@ -1,5 +1,7 @@
 // Sums of whole numbers by numbers, y[o, h, i] = Σ x[o, t, i] over all t with the number h, as `scatter` has them of reals. They wrap.
 
+#import tensor/shared/members
+
 struct Args {
     // Length of the axis.
     length: u32,
@@ -24,24 +26,11 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     }
     let inner = params.args.inner;
     let taken = params.args.taken;
-    let i = place % inner;
-    let h = real(place / inner % params.args.length);
-    let o = place / inner / params.args.length;
-    let list = (o * params.args.lists + min(i, params.args.lists - 1u)) * taken;
-    // The first that is not smaller; NaN is none.
-    var low = 0u;
-    var high = taken;
-    while (low < high) {
-        let middle = (low + high) / 2u;
-        if (numbers[list + middle] < h) {
-            low = middle + 1u;
-        } else {
-            high = middle;
-        }
-    }
+    let members = members_of(place);
+    let list = members.list;
     var sum = 0u;
-    for (var t = low; t < taken && numbers[list + t] == h; t++) {
-        sum += x[(o * taken + u32(places[list + t])) * inner + i];
+    for (var t = members.first; t < taken && numbers[list + t] == members.number; t++) {
+        sum += x[(members.outer * taken + u32(places[list + t])) * inner + place % inner];
     }
     results[place] = sum;
 }

@@ -1,4 +1,4 @@
-// What the diagonal blocks of JᵀWJ + λD add to those of Tᵀ(JᵀWJ + λD)T, for the variables of one table. Workgroups share the blocks.
+// Part of the diagonal blocks of JᵀWJ + λD in those of Tᵀ(JᵀWJ + λD)T, for the variables of one table. Workgroups share the blocks.
 
 #import shared/rows
 #import state/solver

@@ -1,4 +1,4 @@
-// What the blocks JₐᵀWJ_b of instances add to the blocks of TᵀJᵀWJT: Tₐᵀ(JₐᵀWJ_b)T_b, along lists whose rows are the latter.
+// Part of the blocks JₐᵀWJ_b of instances in the blocks of TᵀJᵀWJT: Tₐᵀ(JₐᵀWJ_b)T_b, along lists whose rows are the latter.
 // Workgroups share the blocks. On the diagonal the transpose is added as well.
 //
 // A pair is its rows, its columns, and where the codes of its entries begin behind the first pair. An odd number is the pair turned: bᵀ … a.

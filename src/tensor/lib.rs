@@ -25,4 +25,5 @@ pub mod pool;
 pub mod routing;
 pub mod runtime;
 pub mod solution;
+pub mod special;
 pub mod view;

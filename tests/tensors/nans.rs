@@ -61,10 +61,17 @@ fn extremes_of_many_are_nan_where_one_is() {
         // A lane folds columns, a workgroup rows; a long axis is folded in parts.
         for &(rows, columns) in bench.repeated(&[(3u32, 97u32), (5, 4), (2, 1 << 16)], 2) {
             let mut all = Vec::new();
-            for place in [0, 1, columns - 1, columns / 2, columns] {
+            for place in [0, 1, columns - 1, columns / 2, columns, columns + 1] {
                 let mut values: Vec<f64> = (0..rows * columns).map(|k| f64::from(k * 7 % 31)).collect();
                 if place < columns {
                     values[(columns + place) as usize] = NAN;
+                }
+                // Infinities of both signs, whose sum is NaN, in one lane of a vector and in one column.
+                if place > columns {
+                    values[columns as usize] = INF;
+                    values[(columns + 64 % columns) as usize] = -INF;
+                    values[2 * columns as usize - 1] = -INF;
+                    values[columns as usize - 1] = INF;
                 }
                 all.push((place, values));
             }

@@ -15,7 +15,8 @@
 //! would wait for the one before. All is made anew for every λ on the device: nothing comes back.
 //!
 //! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
-//!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device.
+//!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device; [`levels`]: numbers of
+//!   the levels.
 
 pub mod aggregate;
 mod buffers;
@@ -437,8 +438,7 @@ impl Correction for TwoLevel {
         let mut couple = |lists: Slice, first: (List, Slice, Slice), second: Option<(List, Slice, Slice)>, to: Slice| {
             let (list, values, from) = first;
             let (other, others, along) = second.unwrap_or(first);
-            let entries = list.count.max(if second.is_some() { other.count } else { 0 });
-            let share = Share::new(work, list.rows, entries, size);
+            let share = Share::new(work, list.rows, list.count.max(other.count), size);
             commands.push(self.fixed(
                 two_level::Couple {
                     rows: size,
