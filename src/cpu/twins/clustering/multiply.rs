@@ -27,6 +27,7 @@ pub enum Sum {
 pub struct Panels<R> {
     panels: Vec<[R; PANEL]>,
     entries: usize,
+    /// Number of columns.
     pub columns: usize,
 }
 
@@ -130,63 +131,4 @@ fn by_fours<R: Real>(rows: &[&[R]; ROWS], panel: &[[R; PANEL]]) -> [[R; PANEL]; 
         }
     }
     [s0, s1, s2, s3]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One entry after the other, and by fours what makes fours.
-    fn in_order<R: Real>(sum: Sum, row: &[R], column: &[R]) -> R {
-        let square = |k: usize| (row[k] - column[k]) * (row[k] - column[k]);
-        let quarters = if sum == Sum::DifferencesByFours { row.len() / 4 } else { 0 };
-        let mut total = R::ZERO;
-        for k in (0..4 * quarters).step_by(4) {
-            total += square(k) + square(k + 1) + square(k + 2) + square(k + 3);
-        }
-        for k in 4 * quarters..row.len() {
-            total += if sum == Sum::Products { row[k] * column[k] } else { square(k) };
-        }
-        total
-    }
-
-    /// Numbers of all sizes, so that every other order of additions would show.
-    fn numbers<R: Real>(len: usize, seed: u64) -> Vec<R> {
-        let mut word = seed;
-        let number = |_| {
-            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            R::from_f64(((word >> 33) as f64 / f64::from(1u32 << 30) - 1.0) * f64::powi(2.0, (word >> 28 & 7) as i32))
-        };
-        (0..len).map(number).collect()
-    }
-
-    fn sums_are_those_in_order<R: Real>() {
-        for (number, (rows, columns, entries)) in
-            [(1, 1, 1), (4, 16, 4), (3, 17, 7), (5, 33, 37), (9, 5, 64), (13, 70, 130), (2, 3, 0)].into_iter().enumerate()
-        {
-            let (left, right) = (numbers::<R>(rows * entries, number as u64), numbers::<R>(columns * entries, 99 + number as u64));
-            let panels = Panels::new(columns, entries, |column, k| right[column * entries + k]);
-            for sum in [Sum::Products, Sum::Differences, Sum::DifferencesByFours] {
-                let mut found = vec![R::from_f64(-1.0); rows * columns];
-                let row = |i: usize| &left[i * entries..(i + 1) * entries];
-                panels.multiply(sum, rows, row, |first, column, sums| {
-                    for (i, sums) in (first..rows).zip(sums) {
-                        (column..columns).zip(sums).for_each(|(column, sum)| found[i * columns + column] = *sum);
-                    }
-                });
-                for (place, found) in found.into_iter().enumerate().filter(|_| entries > 0) {
-                    let (i, column) = (place / columns, place % columns);
-                    let expected = in_order(sum, row(i), &right[column * entries..(column + 1) * entries]);
-                    let [found, expected] = [found, expected].map(|value| value.to_f64().to_bits());
-                    assert_eq!(found, expected, "{sum:?} of row {i} and column {column}, {entries} entries");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn sums_run_over_the_entries_in_order_to_the_bit() {
-        sums_are_those_in_order::<f32>();
-        sums_are_those_in_order::<f64>();
-    }
 }
