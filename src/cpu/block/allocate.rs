@@ -12,6 +12,9 @@ pub type Place = u32;
 
 pub const VIEW: Place = 1 << 31;
 
+/// Set where a step's output is not a register but the lanes of a target, whose number it is.
+pub const TARGET: Place = 1 << 30;
+
 /// What one gather reads from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
@@ -106,6 +109,14 @@ impl<P: Copy> Step<P> {
             | Self::Select { out, .. } => [Some(out), None],
         };
         outputs.into_iter().flatten()
+    }
+
+    /// The output of a step that computes one value of others.
+    fn only_output(&self) -> Option<P> {
+        match *self {
+            Self::Unary { out, .. } | Self::Binary { out, .. } | Self::MulAdd { out, .. } | Self::Select { out, .. } => Some(out),
+            Self::Gather { .. } | Self::CopyJacobian { .. } | Self::SinCos { .. } | Self::Store { .. } => None,
+        }
     }
 
     fn map<Q>(self, mut place: impl FnMut(P) -> Q) -> Step<Q> {
@@ -288,6 +299,35 @@ impl<'a> Schedule<'a> {
         for target in std::mem::take(&mut self.stores[value as usize]) {
             self.steps.push(Step::Store { target, value });
         }
+    }
+}
+
+impl Allocation {
+    /// The steps, where a result that is stored right away and never read is computed in its target: a strip that has no lanes past its
+    /// end saves the copy.
+    pub fn in_targets(&self) -> Vec<Step> {
+        let mut steps = Vec::with_capacity(self.steps.len());
+        let mut at = 0;
+        while let Some(&step) = self.steps.get(at) {
+            at += 1;
+            let stored = match (step.only_output(), self.steps.get(at)) {
+                (Some(out), Some(&Step::Store { target, value })) if out == value => {
+                    let mut later = self.steps[at + 1..].iter();
+                    let next = later.find(|step| step.operands().chain(step.outputs()).any(|place| place == out));
+                    next.is_none_or(|next| !next.operands().any(|place| place == out)).then_some(target)
+                }
+                _ => None,
+            };
+            let Some(target) = stored else {
+                steps.push(step);
+                continue;
+            };
+            let out = step.only_output();
+            // No operand is the output's register.
+            steps.push(step.map(|place| if Some(place) == out { TARGET | target } else { place }));
+            at += 1;
+        }
+        steps
     }
 }
 

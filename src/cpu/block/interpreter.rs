@@ -1,10 +1,10 @@
 //! Runs the steps of a program over the blocks of a part.
 
 use super::BlockProgram;
-use super::allocate::{Source, Step, Uniform};
+use super::allocate::{Place, Source, Step, TARGET, Uniform};
 use super::fused::{streamed, streamed_of_two, streamed_sin_cos};
 use super::instructions::SimdKernel;
-use super::lanes::{Columns, LANES, Registers, gather, pad, padded, width};
+use super::lanes::{Columns, LANES, Operands, Registers, gather, pad, padded, width};
 use super::operations::{binary, multiply_add, own_exp, select, unary};
 use super::parts::Part;
 use super::trig::sin_cos;
@@ -50,7 +50,8 @@ impl<R: Real> SimdKernel for Bound<'_, '_, R> {
                 (Columns::Padded { lanes: &short_indices, width }, Columns::Padded { lanes: &short_views, width })
             };
             self.addresses(&mut addresses, width, indices);
-            self.block::<false>(&mut registers, &addresses, views, block.start - items.start..block.end - items.start);
+            let steps = &self.program.allocation.steps;
+            self.block::<false>(steps, &mut registers, &addresses, views, block.start - items.start..block.end - items.start);
         }
     }
 }
@@ -81,11 +82,19 @@ impl<R: Real> Bound<'_, '_, R> {
         }
     }
 
-    /// One block: `items` counts from the beginning of the part. What is streamed may have more lanes than [`LANES`].
+    /// One block: `items` counts from the beginning of the part. What is streamed may have more lanes than [`LANES`], and steps whose
+    /// outputs are in targets.
     #[inline(always)]
-    pub fn block<const STREAMED: bool>(&mut self, registers: &mut Registers<R>, addresses: &[u32], views: Columns<R>, items: Range<usize>) {
+    pub fn block<const STREAMED: bool>(
+        &mut self,
+        steps: &[Step],
+        registers: &mut Registers<R>,
+        addresses: &[u32],
+        views: Columns<R>,
+        items: Range<usize>,
+    ) {
         let width = registers.width();
-        for step in &self.program.allocation.steps {
+        for step in steps {
             match *step {
                 Step::Gather { out, source, address, component } => {
                     let source = match source {
@@ -98,7 +107,7 @@ impl<R: Real> Bound<'_, '_, R> {
                     pad(registers.output(out), self.part.targets[target as usize], items.start);
                 }
                 Step::Unary { out, operation, operand } => {
-                    let (out, operands) = registers.split(out, views);
+                    let (out, operands) = output::<R, STREAMED>(registers, &mut self.part, out, views, &items);
                     // In f64 they are the same.
                     match operation {
                         Unary::Exp if self.program.has_own_exp && size_of::<R>() == 4 => own_exp(out, operands.at(operand)),
@@ -111,16 +120,16 @@ impl<R: Real> Bound<'_, '_, R> {
                     if STREAMED { streamed_sin_cos(x, sin, cos) } else { sin_cos(x, sin, cos) }
                 }
                 Step::Binary { out, operation, operands: [a, b] } => {
-                    let (out, operands) = registers.split(out, views);
+                    let (out, operands) = output::<R, STREAMED>(registers, &mut self.part, out, views, &items);
                     let (a, b) = (operands.at(a), operands.at(b));
                     if STREAMED { streamed_of_two(operation, out, a, b) } else { binary(operation, out, a, b) }
                 }
                 Step::MulAdd { out, operands: [a, b, c] } => {
-                    let (out, operands) = registers.split(out, views);
+                    let (out, operands) = output::<R, STREAMED>(registers, &mut self.part, out, views, &items);
                     multiply_add(out, operands.at(a), operands.at(b), operands.at(c));
                 }
                 Step::Select { out, operands: [condition, then, otherwise] } => {
-                    let (out, operands) = registers.split(out, views);
+                    let (out, operands) = output::<R, STREAMED>(registers, &mut self.part, out, views, &items);
                     select(out, operands.at(condition), operands.at(then), operands.at(otherwise));
                 }
                 Step::Store { target, value } => {
@@ -135,4 +144,19 @@ impl<R: Real> Bound<'_, '_, R> {
             }
         }
     }
+}
+
+/// A step's output, and where its operands are: elsewhere.
+#[inline(always)]
+fn output<'a, R: Real, const STREAMED: bool>(
+    registers: &'a mut Registers<R>,
+    part: &'a mut Part<'_, R>,
+    out: Place,
+    views: Columns<'a, R>,
+    items: &Range<usize>,
+) -> (&'a mut [R], Operands<'a, R>) {
+    if STREAMED && out & TARGET != 0 {
+        return (&mut part.targets[(out & !TARGET) as usize][items.clone()], registers.operands(views));
+    }
+    registers.split(out, views)
 }

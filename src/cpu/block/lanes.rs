@@ -119,6 +119,12 @@ impl<R: Real> Registers<R> {
         (&mut output[..width], Operands { below, above, views, room, width })
     }
 
+    /// Where the operands of a step are whose output is elsewhere.
+    #[inline(always)]
+    pub fn operands<'a>(&'a self, views: Columns<'a, R>) -> Operands<'a, R> {
+        Operands { below: &self.lanes, above: &[], views, room: self.room, width: self.width }
+    }
+
     /// Two outputs, and an operand.
     #[inline(always)]
     pub fn split_two<'a>(&'a mut self, outputs: [Place; 2], operand: Place, views: Columns<'a, R>) -> ([&'a mut [R]; 2], &'a [R]) {
@@ -133,7 +139,7 @@ impl<R: Real> Registers<R> {
     }
 }
 
-/// All registers but one, and the columns.
+/// All registers but an output, and the columns.
 pub struct Operands<'a, R> {
     below: &'a [R],
     above: &'a [R],

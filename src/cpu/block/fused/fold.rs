@@ -137,7 +137,8 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
             } else {
                 let (columns, width) = (filler.columns(len), len.next_multiple_of(FEWEST));
                 registers.narrow(width);
-                bound.block::<true>(&mut registers, &[], Columns::Memory { columns: &columns, start: 0, width }, 0..len);
+                let steps = if len == width { &prologue.in_targets } else { &prologue.block.allocation.steps };
+                bound.block::<true>(steps, &mut registers, &[], Columns::Memory { columns: &columns, start: 0, width }, 0..len);
                 &bound.part.targets[0][..len]
             };
             match folding {

@@ -22,8 +22,24 @@ pub fn streamed<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
         Unary::Exp => doubles::<ExpDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
         Unary::Tanh => doubles::<TanhDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
         Unary::Sigmoid => doubles::<SigmoidDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
+        Unary::Neg => instruction::<R, Negated>(out, a),
+        Unary::Abs => instruction::<R, Magnitude>(out, a),
+        Unary::Floor => instruction::<R, Floor>(out, a),
+        Unary::Ceil => instruction::<R, Ceil>(out, a),
+        Unary::Round => instruction::<R, Nearest>(out, a),
+        Unary::Sqrt => instruction::<R, Root>(out, a),
         // The others have room for a block.
         _ => out.chunks_mut(LANES).zip(a.chunks(LANES)).for_each(|(out, a)| unary(operation, out, a)),
+    }
+}
+
+/// An instruction of vectors, which compilers make of loops over two operands, but not always of those over one.
+#[inline(always)]
+fn instruction<R: Real, F: Function>(out: &mut [R], a: &[R]) {
+    if size_of::<R>() == size_of::<f32>() {
+        singles::<F>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
+    } else {
+        doubles::<F>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
     }
 }
 
@@ -83,6 +99,12 @@ functions! {
     TanhDouble: |a| tanh(a, DOUBLE);
     SigmoidShort: |a| sigmoid_for_single(a);
     SigmoidDouble: |a| sigmoid(a, DOUBLE);
+    Negated: |a| a.negated();
+    Magnitude: |a| a.magnitude();
+    Floor: |a| a.floor();
+    Ceil: |a| a.ceil();
+    Nearest: |a| a.nearest();
+    Root: |a| a.root();
 }
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]

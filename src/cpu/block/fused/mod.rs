@@ -55,13 +55,17 @@ struct StageProgram {
     stage: Stage,
     words: StageWords,
     block: BlockProgram,
+    /// The block's steps with results in targets, for strips without lanes past their ends.
+    in_targets: Vec<Step>,
     /// Elements that were read where they lie, and those that were copied first.
     elements: [AtomicU64; 2],
 }
 
 impl StageProgram {
     fn new(stage: &Stage, words: &StageWords) -> Self {
-        Self { stage: stage.clone(), words: words.clone(), block: BlockProgram::new(&stage.program), elements: Default::default() }
+        let block = BlockProgram::new(&stage.program);
+        let in_targets = block.allocation.in_targets();
+        Self { stage: stage.clone(), words: words.clone(), block, in_targets, elements: Default::default() }
     }
 
     /// Operations of an item, about.
@@ -345,7 +349,8 @@ impl<R: Real> SimdKernel for Stored<'_, '_, R> {
             let (columns, width) = (filler.columns(len), len.next_multiple_of(FEWEST));
             registers.narrow(width);
             let lanes = Columns::Memory { columns: &columns, start: 0, width };
-            bound.block::<true>(&mut registers, &[], lanes, start - items.start..start - items.start + len);
+            let steps = if len == width { &filler.program.in_targets } else { &filler.program.block.allocation.steps };
+            bound.block::<true>(steps, &mut registers, &[], lanes, start - items.start..start - items.start + len);
             start += len;
         }
     }
