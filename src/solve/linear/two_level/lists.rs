@@ -4,7 +4,8 @@
 use super::aggregate::NONE;
 use super::buffers::List;
 use super::hierarchy::{Product, Rows};
-use super::patches::{PairList, Patches};
+use super::pairs::PairList;
+use super::patches::Patches;
 use super::space::{Role, Space};
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, KernelId, Kind, Slice};
@@ -114,18 +115,18 @@ pub(super) async fn places(links: &Links, space: &Space, patches: &Patches, pace
             places.tables.push(None);
             continue;
         };
-        let mut variables = Vec::new();
-        for (variable, &owner) in (0..).zip(owners) {
-            pace.spend(8).await?;
-            if owner == NONE {
-                continue;
-            }
-            variables.push((owner, variable));
-            let first = table.vector + variable * table.tangent;
-            unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
-            members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
-            if *role == Role::Point {
-                points.push((owner, table.arena + variable * table.width));
+        let mut variables = Vec::with_capacity(owners.len());
+        members.reserve(owners.len() * table.tangent as usize);
+        for (run, owners) in (0..).step_by(RUN).zip(owners.chunks(RUN)) {
+            pace.spend(8 * owners.len()).await?;
+            for (variable, &owner) in (run..).zip(owners).filter(|(_, owner)| **owner != NONE) {
+                variables.push((owner, variable));
+                let first = table.vector + variable * table.tangent;
+                unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
+                members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
+                if *role == Role::Point {
+                    points.push((owner, table.arena + variable * table.width));
+                }
             }
         }
         let of_variables = words.push(owners.iter().copied());

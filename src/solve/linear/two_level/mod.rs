@@ -14,7 +14,7 @@
 //! a level down and one up. Of a level with few nodes, C is made itself: one dispatch for all levels from there on, each of which
 //! would wait for the one before. All is made anew for every λ on the device: nothing comes back.
 //!
-//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem, and the blocks of A;
+//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem; [`pairs`]: the blocks of A;
 //!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device; [`levels`]: numbers of
 //!   the levels.
 
@@ -23,6 +23,7 @@ mod buffers;
 pub mod hierarchy;
 mod levels;
 mod lists;
+mod pairs;
 mod patches;
 pub(in crate::linear) mod space;
 
@@ -38,7 +39,8 @@ use leastwise_error::Error;
 use leastwise_kernels::two_level;
 use leastwise_problem::{Links, Problem, Registry, Table};
 use lists::{Making, Pass, Places, Words, passes, places};
-use patches::{PairList, Patches, couplings};
+use pairs::{PairList, couplings};
+use patches::Patches;
 use space::{Role, Space};
 
 /// Steps of the power method that finds ρ.
