@@ -90,11 +90,14 @@ impl Local {
             tables.push(local);
         }
         let (mut terms, mut numbers) = (Vec::new(), Vec::new());
-        for ((number, term), instances) in (0..).zip(&declared.terms).zip(instances) {
+        for ((number, term), mut instances) in (0..).zip(&declared.terms).zip(instances) {
             if instances.is_empty() {
                 terms.push(None);
                 continue;
             }
+            let moving = term.slots.iter().filter(|slot| declared.tables[slot.table as usize].moving);
+            let mut columns = moving.map(|slot| (&term.indices[slot.column as usize][..], &tables[slot.table as usize].places[..]));
+            columns.any(|(rows, places)| follow_places(rows, places, &mut instances));
             let added = add_term(&mut problem, device, registry, term, &tables, &instances)?;
             numbers.push(number);
             terms.push(Some(LocalTerm { number: added, instances }));
@@ -155,7 +158,37 @@ fn add_term(
     problem.add_term(device, registry, spec)
 }
 
+/// Puts instances whose rows of a table ascend in the order of the places that these rows have here, where copies come last: variables
+/// still have runs of instances, and may own them (`OwnerProgram`). False where rows do not ascend.
+fn follow_places(rows: &[u32], places: &[u32], instances: &mut [u32]) -> bool {
+    let row = |instance: u32| rows[instance as usize];
+    let ascend = instances.is_sorted_by_key(|instance| row(*instance));
+    if ascend {
+        // Equal rows keep their order.
+        instances.sort_by_key(|instance| places[row(*instance) as usize]);
+    }
+    ascend
+}
+
 /// Numbers of the instances that a rank has.
 fn of_rank(ranks: &[u32], rank: u32) -> Vec<u32> {
     (0..).zip(ranks).filter(|(_, other)| **other == rank).map(|(instance, _)| instance).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_follow_the_places_of_rows_that_ascend() {
+        // Rows 1 and 4 are copies here, behind the others.
+        let places = [ABSENT, 3, 0, 1, 4, 2];
+        let rows = [1, 1, 2, 2, 3, 4, 5];
+        let mut instances = [0, 1, 2, 3, 4, 5, 6];
+        assert!(follow_places(&rows, &places, &mut instances));
+        assert_eq!(instances, [2, 3, 4, 6, 0, 1, 5]);
+        let mut others = [0, 2, 1];
+        assert!(!follow_places(&rows, &places, &mut others));
+        assert_eq!(others, [0, 2, 1]);
+    }
 }
