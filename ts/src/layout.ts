@@ -170,6 +170,11 @@ function identity(count: number): Uint32Array {
 /** A column of the term's table. */
 function tableColumn(name: string, table: IndexTable, column: number, widest: number, { column: asked, table: of }: SlotOf<unknown>, slot: number, count: number): IndexTable {
   const taken = new Uint32Array(count);
+  if (table instanceof Uint32Array && (of.count !== 1 || asked !== undefined)) {
+    // Nothing is to be looked at: a quarter of the time, of millions of instances.
+    for (let i = 0, from = column; i < count; i++, from += widest) taken[i] = table[from]!;
+    return taken;
+  }
   for (let i = 0; i < count; i++) {
     const value = table[i * widest + column]!;
     if (!(Number.isInteger(value) && value >= 0 && value < 4294967296)) throw noIndex(name, slot, i, value);

@@ -55,10 +55,18 @@ export class Words {
     return this.array.subarray(0, this.length);
   }
 
+  /** Makes room for so many words, and for a tape behind them: millions are copied once. */
+  room(more: number): void {
+    if (this.length + more > this.array.length) this.grow(this.length + more + KEPT);
+  }
+
   private reserve(more: number): void {
     const needed = this.length + more;
-    if (needed <= this.array.length) return;
-    const array = new Uint32Array(Math.max(needed, 2 * this.array.length));
+    if (needed > this.array.length) this.grow(Math.max(needed, 2 * this.array.length));
+  }
+
+  private grow(length: number): void {
+    const array = new Uint32Array(length);
     array.set(this.array.subarray(0, this.length));
     this.array = array;
   }
