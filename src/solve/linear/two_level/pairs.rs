@@ -151,7 +151,7 @@ impl<'a> Coupled<'a> {
                     if p == NONE || q == NONE || skips_same && i == j {
                         return NONE;
                     }
-                    2 * numbers.of((p.max(q), p.min(q))) | u32::from(p < q)
+                    (numbers.of((p.max(q), p.min(q))) << 1) | u32::from(p < q)
                 }));
             }
         }
