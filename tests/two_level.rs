@@ -355,6 +355,29 @@ fn what_has_no_coarse_space_is_refused_with_the_reason() {
 }
 
 #[test]
+fn variables_that_are_linked_at_random_are_refused_once_their_links_are_known() {
+    let (mut session, mut random) = (cpu(Precision::F64), Random::new(11));
+    let count = 6400;
+    let problem = session.problem();
+    let x = session.table(problem, "x", 1, Reals::F64(&vec![0.5; count]), true).unwrap();
+    // Eight of each, and a hundred patches: nearly all are next to all others, and each to 24 lower ones at most is allowed.
+    let mut ends = || (0..4 * count).map(|_| random.below(count as u64) as u32).collect::<Vec<u32>>();
+    let links = [(x, ends()), (x, ends())];
+    term(&mut session, problem, &links, |tape, inputs| tape.op(Sub, inputs));
+    let solver = session.solver(problem, &options("two-level")).unwrap();
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    let error = loop {
+        match session.resume(task, f64::INFINITY) {
+            Ok(Progress::Yielded) => {}
+            Ok(_) => panic!("it was not refused"),
+            Err(error) => break error,
+        }
+    };
+    let Error::InvalidOption(why) = error else { panic!("{error}") };
+    assert!(why.contains("more than 48 neighbours") && why.contains("\"block-jacobi\""), "{why}");
+}
+
+#[test]
 fn sums_over_entries_are_refused() {
     let mut session = cpu(Precision::F64);
     let problem = session.problem();

@@ -337,7 +337,7 @@ test("shared tables: lengths that do not go together, and index tables that may 
   refuses(() => problem.residuals("t", { over: [0, 0, 1, 0], of: [two, s] }, product), "invalid-option",
     'term "t": `over` has 4 indices, which may be 4 instances of 1 or 2 instances of 2, as slot 1 ("s") is a table of one instance, which needs no column: say .at(1) if `over` has one for it, or give `over` as rows ([[0, 1], …]), which say how many columns there are',
     { term: "t", slot: 1 });
-  refuses(() => problem.residuals("t", { over: [0, 1, 1, 0], of: [s, two] }, product), "index-out-of-range",
+  for (const over of [[0, 1, 1, 0], Uint32Array.of(0, 1, 1, 0)]) refuses(() => problem.residuals("t", { over, of: [s, two] }, product), "index-out-of-range",
     'term "t": slot 0 of instance 1 has index 1, but "s" has one instance. It is shared if `over` has no column for it: put it behind the slots that have one', { term: "t", slot: 0, instance: 1 });
   refuses(() => problem.residuals("t", { over: [0, 1, 1], of: [two, two, s] }, product), "data-length",
     'term "t": `over` has 3 indices, which is not a multiple of its 2 columns (the highest column that a slot takes is 1)', { term: "t" });

@@ -251,3 +251,25 @@ test("shared tables and index tables: a column for a table of one instance, or n
   assert.deepEqual(await found({ over: [1, 0, 2, 0], of: [x, s, f], data: { y } }, ([p, s, f]) => p.mul(s).add(f)), [23, 203], "one with a column, one without");
   assert.deepEqual(await found({ over: [1, 0, 2, 0], of: [x, f, s.at(1)] }, ([p, f, s]) => p.mul(s).add(f)), [23, 203], "in front of a column that was named");
 });
+
+test("an index table is the same as numbers, as rows, as a Uint32Array and as a column of each slot", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const sphere = icosphere(4), table = Uint32Array.from(edges(sphere.cells.flat()));
+  const solved = async (over, slots) => {
+    const problem = lw.problem();
+    const x = problem.variables("x", { shape: 3, values: sphere.positions.flat() });
+    problem.residuals("spring", { ...(over && { over }), of: slots(x) }, ([a, b]) => a.sub(b).norm().sub(0.1));
+    const { cost } = await problem.solve({ maxIterations: 3, linear: "pcg" });
+    const values = await x.read(new Float64Array(3 * sphere.positions.length));
+    problem.dispose();
+    return [cost, ...values];
+  };
+  // More than the 4,096 words that a list of them begins with.
+  assert.ok(table.length > 15_000);
+  const columns = [0, 1].map((k) => table.filter((_, at) => at % 2 === k));
+  const expected = await solved([...table], (x) => [x, x]);
+  assert.ok(expected[0] > 0 && expected.every(Number.isFinite));
+  assert.deepEqual(await solved(table, (x) => [x, x]), expected, "a Uint32Array");
+  assert.deepEqual(await solved(Array.from(columns[0], (i, e) => [i, columns[1][e]]), (x) => [x, x]), expected, "rows");
+  assert.deepEqual(await solved(undefined, (x) => [x.at(columns[0]), x.at(columns[1])]), expected, "a column of each slot");
+});

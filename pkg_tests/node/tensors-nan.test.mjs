@@ -64,3 +64,31 @@ for (const [backend, dtype] of DTYPES) {
     }
   });
 }
+
+const even = (x) => (Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x));
+const INSTRUCTIONS = { neg: (x) => -x, abs: Math.abs, floor: Math.floor, ceil: Math.ceil, round: even, sqrt: Math.sqrt };
+const NUMBERS = [-0, 0, NaN, Infinity, -Infinity, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 8388607.5, -16777216, 1e30, 3.7, -3.7, 1e-40];
+
+for (const dtype of ["f32", "f64"]) {
+  test(`cpu, ${dtype}: instructions of one operand are IEEE's in every lane, at every length, stored and read on`, async (t) => {
+    const lw = await open(t, { backend: "cpu" });
+    const of = dtype === "f32" ? Math.fround : (x) => x;
+    for (const length of [1, 2, 3, 4, 5, 8, 63, 64, 65, 1024, 1025, 4099]) {
+      const values = Array.from({ length }, (_, k) => of(NUMBERS[k % NUMBERS.length]));
+      const x = lw.tensor(values, [length], { dtype });
+      for (const [name, value] of Object.entries(INSTRUCTIONS)) {
+        // The first is a result that the second reads, in one kernel.
+        const first = x[name](), second = first.neg().add(1);
+        await lw.evaluate(first, second);
+        const [found, next] = [await first.read(), await second.read()];
+        values.forEach((given, k) => {
+          const expected = of(value(given));
+          assert.ok(Object.is(found[k], expected), `${name}(${Object.is(given, -0) ? "-0" : given}), ${k} of ${length}: ${found[k]}, not ${expected}`);
+          assert.ok(Object.is(next[k], of(1 - expected)), `1 - ${name}(${given}), ${k} of ${length}: ${next[k]}`);
+        });
+        first.dispose();
+        second.dispose();
+      }
+    }
+  });
+}

@@ -2,10 +2,12 @@
 
 use super::declared::{Declared, DeclaredColumn, DeclaredTerm, rows};
 use super::partition::Partition;
+use leastwise_base::task::Task;
 use leastwise_collective::Communicator;
 use leastwise_device::{ABSENT, Device};
 use leastwise_error::Error;
 use leastwise_problem::{Column, Problem, Reals, Registry, Shares, Slot, TermSpec, Weight};
+use leastwise_program::Rows;
 use std::sync::Arc;
 
 /// A table here: owned rows, then copies, by their numbers in the declared table.
@@ -24,7 +26,7 @@ pub struct LocalTable {
 pub struct LocalTerm {
     /// Number of the term in the problem.
     pub number: u32,
-    /// Declared number of each instance here.
+    /// Declared number of each instance here, in the order that they have here.
     pub instances: Vec<u32>,
 }
 
@@ -96,8 +98,8 @@ impl Local {
                 continue;
             }
             let moving = term.slots.iter().filter(|slot| declared.tables[slot.table as usize].moving);
-            let mut columns = moving.map(|slot| (&term.indices[slot.column as usize][..], &tables[slot.table as usize].places[..]));
-            columns.any(|(rows, places)| follow_places(rows, places, &mut instances));
+            let columns = moving.map(|slot| (&term.indices[slot.column as usize][..], &tables[slot.table as usize].places[..]));
+            keep_runs(&columns.collect::<Vec<_>>(), device.limits().group_size, &mut instances);
             let added = add_term(&mut problem, device, registry, term, &tables, &instances)?;
             numbers.push(number);
             terms.push(Some(LocalTerm { number: added, instances }));
@@ -158,16 +160,24 @@ fn add_term(
     problem.add_term(device, registry, spec)
 }
 
-/// Puts instances whose rows of a table ascend in the order of the places that these rows have here, where copies come last: variables
-/// still have runs of instances, and may own them (`OwnerProgram`). False where rows do not ascend.
-fn follow_places(rows: &[u32], places: &[u32], instances: &mut [u32]) -> bool {
-    let row = |instance: u32| rows[instance as usize];
-    let ascend = instances.is_sorted_by_key(|instance| row(*instance));
-    if ascend {
-        // Equal rows keep their order.
-        instances.sort_by_key(|instance| places[row(*instance) as usize]);
+/// Orders instances so that variables of one column own runs of them (`OwnerProgram`) if they did as declared: by the places that its rows
+/// have here, where copies come last. Columns are rows of all instances, and the places of rows.
+fn keep_runs(columns: &[(&[u32], &[u32])], group_size: u32, instances: &mut [u32]) {
+    let row = |rows: &[u32], instance: &u32| rows[*instance as usize];
+    let own_runs = |numbers: Vec<u32>| {
+        let found = Task::new(|pace| async move { Rows::new(&numbers, group_size, &pace).await }).finish();
+        matches!(found, Ok(Some(_)))
+    };
+    let has_runs = |(rows, places): &(&[u32], &[u32])| own_runs(instances.iter().map(|at| places[row(rows, at) as usize]).collect());
+    let had_runs = |(rows, _): &&(&[u32], &[u32])| own_runs(instances.iter().map(|at| row(rows, at)).collect());
+    if columns.iter().any(has_runs) {
+        return;
     }
-    ascend
+    let chosen = columns.iter().find(had_runs).copied();
+    if let Some((rows, places)) = chosen {
+        // Equal rows keep their order.
+        instances.sort_by_key(|at| places[row(rows, at) as usize]);
+    }
 }
 
 /// Numbers of the instances that a rank has.
@@ -179,16 +189,29 @@ fn of_rank(ranks: &[u32], rank: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// Places of rows of which 1 and 4 are copies, behind the others.
+    const PLACES: [u32; 6] = [ABSENT, 3, 0, 1, 4, 2];
+    const ROWS: [u32; 7] = [1, 1, 2, 2, 3, 4, 5];
+
+    fn kept(columns: &[(&[u32], &[u32])], group_size: u32, instances: &[u32]) -> Vec<u32> {
+        let mut instances = instances.to_vec();
+        keep_runs(columns, group_size, &mut instances);
+        instances
+    }
+
     #[test]
-    fn instances_follow_the_places_of_rows_that_ascend() {
-        // Rows 1 and 4 are copies here, behind the others.
-        let places = [ABSENT, 3, 0, 1, 4, 2];
-        let rows = [1, 1, 2, 2, 3, 4, 5];
-        let mut instances = [0, 1, 2, 3, 4, 5, 6];
-        assert!(follow_places(&rows, &places, &mut instances));
-        assert_eq!(instances, [2, 3, 4, 6, 0, 1, 5]);
-        let mut others = [0, 2, 1];
-        assert!(!follow_places(&rows, &places, &mut others));
-        assert_eq!(others, [0, 2, 1]);
+    fn instances_follow_the_places_of_rows_that_had_runs() {
+        let all = [0, 1, 2, 3, 4, 5, 6];
+        assert_eq!(kept(&[(&ROWS, &PLACES)], 64, &all), [2, 3, 4, 6, 0, 1, 5]);
+        // A variable that all share has a run too long for a workgroup, so the other column is followed.
+        assert_eq!(kept(&[(&[0; 7], &[0]), (&ROWS, &PLACES)], 4, &all), [2, 3, 4, 6, 0, 1, 5]);
+    }
+
+    #[test]
+    fn instances_stay_where_nothing_is_gained() {
+        assert_eq!(kept(&[(&ROWS, &PLACES)], 64, &[0, 2, 1]), [0, 2, 1], "rows that do not ascend");
+        assert_eq!(kept(&[(&ROWS, &PLACES)], 1, &[0, 1, 2]), [0, 1, 2], "runs longer than a workgroup");
+        let all = [0, 1, 2, 3, 4, 5, 6];
+        assert_eq!(kept(&[(&ROWS, &PLACES), (&all, &all)], 64, &all), all, "a column whose places have runs already");
     }
 }

@@ -77,6 +77,22 @@ fn a_bundle_with_a_loss_and_poses_on_a_manifold_comes_to_the_same() {
     check("bundle", (bundle, bundle), Precision::F64, [1e-8, 1e-4]);
 }
 
+/// Points have runs of views, which a product by owners wants; copies of points stand last in a rank's table.
+#[test]
+fn points_own_their_views_on_every_rank() {
+    let has_owners = |report: &Report| {
+        let views = report.products.iter().find(|product| product.term == "views").expect("a product of views");
+        views.reason.contains("owner-computes")
+    };
+    assert!(has_owners(&alone(bundle, Precision::F64).0));
+    for size in 2..=4 {
+        for (rank, (found, _)) in by_ranks(bundle, Precision::F64, size).iter().enumerate() {
+            assert!(found.exchanged.unknowns > 0, "ranks share nothing");
+            assert!(has_owners(&found.report), "rank {rank} of {size}");
+        }
+    }
+}
+
 /// The bytes of a solve are those of the model in docs/internals/RANKS.md, to the byte.
 #[test]
 fn what_a_step_exchanges_is_the_model() {

@@ -6,7 +6,8 @@ use leastwise::device::Precision;
 use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Graph, Node};
 
-const SIZES: [u32; 6] = [1, 2, 3, 5, 7, 31];
+/// Sizes, of which the last fill vectors and blocks without a rest.
+const SIZES: [u32; 8] = [1, 2, 3, 5, 7, 31, 8, 64];
 
 fn pick<T: Copy>(random: &mut Random, all: &[T]) -> T {
     all[random.below(all.len() as u64) as usize]
@@ -32,7 +33,13 @@ fn grow(graph: &mut Graph, random: &mut Random, nodes: &[Node], rounds: bool) ->
             small(graph, node, 0.6)
         }
         3 | 4 => {
-            let name = pick(random, &["sin", "tanh", "sigmoid", "relu", "neg", "gelu", "abs"]);
+            let name = pick(random, &["sin", "tanh", "sigmoid", "relu", "neg", "gelu", "abs", "sqrt"]);
+            // Its slope has no bound at 0, where a rounding would be made large.
+            let a = if name == "sqrt" {
+                graph.apply("mul", &[a, a]).and_then(|square| graph.apply_number("add", square, 0.5)).ok()?
+            } else {
+                a
+            };
             graph.apply(name, &[a]).ok()
         }
         5 => graph.transpose(a, &[]).ok(),

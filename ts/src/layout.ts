@@ -169,11 +169,11 @@ function identity(count: number): Uint32Array {
 
 /** A column of the term's table. */
 function tableColumn(name: string, table: IndexTable, column: number, widest: number, { column: asked, table: of }: SlotOf<unknown>, slot: number, count: number): IndexTable {
-  const taken = new Uint32Array(count);
+  const indices = new Uint32Array(count);
   if (table instanceof Uint32Array && (of.count !== 1 || asked !== undefined)) {
-    // Nothing is to be looked at: a quarter of the time, of millions of instances.
-    for (let i = 0, from = column; i < count; i++, from += widest) taken[i] = table[from]!;
-    return taken;
+    // They are indices, and any is right as far as is known here.
+    for (let i = 0, from = column; i < count; i++, from += widest) indices[i] = table[from]!;
+    return indices;
   }
   for (let i = 0; i < count; i++) {
     const value = table[i * widest + column]!;
@@ -181,9 +181,9 @@ function tableColumn(name: string, table: IndexTable, column: number, widest: nu
     if (value > 0 && of.count === 1 && asked === undefined) {
       throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${slot} of instance ${i} has index ${value}, but "${of.name}" has one instance. It is shared if \`over\` has no column for it: put it behind the slots that have one`, { term: name, slot, instance: i });
     }
-    taken[i] = value;
+    indices[i] = value;
   }
-  return taken;
+  return indices;
 }
 
 function noIndex(name: string, slot: number, instance: number, value: unknown): LeastwiseError {

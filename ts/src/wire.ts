@@ -32,7 +32,10 @@ const NONE: readonly never[] = [];
 /** Packs a term without its traces, which follow. @internal */
 export function writeTerm(words: Words, { layout: { count, indices, slots }, columns, entries, weight = 1, loss, rows, ragged, summed, kind }: TermCrossing, traces: number): void {
   const weighted = typeof weight === "object";
-  words.room(indices.reduce((sum, { length }) => sum + length, 0) + (rows ? rows.offsets.length : 0));
+  let room = rows ? rows.offsets.length : 0;
+  for (const { length } of indices) room += length;
+  for (const slot of ragged) room += slot.rows.indices.length;
+  words.room(room);
   packTerm(words, {
     count, kind, summed, loss, weighted, weights: weighted ? weight : [weight], slots,
     columns: columns.length ? columns.map(packedColumn) : NONE,

@@ -12,7 +12,7 @@ pub type Place = u32;
 
 pub const VIEW: Place = 1 << 31;
 
-/// Set where a step's output is not a register but the lanes of a target, whose number it is.
+/// Flag of an output that is the lanes of a target, whose number the other bits are.
 pub const TARGET: Place = 1 << 30;
 
 /// What one gather reads from.

@@ -119,7 +119,7 @@ impl<R: Real> Registers<R> {
         (&mut output[..width], Operands { below, above, views, room, width })
     }
 
-    /// Where the operands of a step are whose output is elsewhere.
+    /// Operands of a step whose output is elsewhere.
     #[inline(always)]
     pub fn operands<'a>(&'a self, views: Columns<'a, R>) -> Operands<'a, R> {
         Operands { below: &self.lanes, above: &[], views, room: self.room, width: self.width }

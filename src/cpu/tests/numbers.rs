@@ -5,7 +5,7 @@ use leastwise_cpu::real::Real;
 use leastwise_cpu::twins::clustering::multiply::{Panels, Sum};
 use leastwise_cpu::twins::clustering::nearest_half;
 
-/// Against what f64 has, in units of the last place; beyond the range of f32, and of no number.
+/// Comparison with what f64 has, in units of the last place; beyond the range of f32, and of no number.
 #[test]
 fn exponentials_in_f32_are_within_an_ulp() {
     let mut worst = 0.0f64;
@@ -20,7 +20,7 @@ fn exponentials_in_f32_are_within_an_ulp() {
     assert!(exp_single(f32::NAN).is_nan());
 }
 
-/// Of a number of halves and the next, in the precision that is asked: what is nearest to either, and to the middle.
+/// Numbers nearest to a half and the next, and to their middle, in the precision that is asked.
 #[test]
 fn halves_are_the_nearest_to_the_bit() {
     let half = |bits: u32| match bits / 1024 {
@@ -56,7 +56,7 @@ fn halves_are_the_nearest_to_the_bit() {
     assert!(nearest_half(f64::NAN).is_nan() && nearest_half(f32::NAN).is_nan());
 }
 
-/// One entry after the other, and by fours what makes fours.
+/// Sum of one entry after the other, and by fours where fours are asked.
 fn in_order<R: Real>(sum: Sum, row: &[R], column: &[R]) -> R {
     let square = |k: usize| (row[k] - column[k]) * (row[k] - column[k]);
     let quarters = if sum == Sum::DifferencesByFours { row.len() / 4 } else { 0 };

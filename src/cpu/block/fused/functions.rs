@@ -22,24 +22,9 @@ pub fn streamed<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
         Unary::Exp => doubles::<ExpDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
         Unary::Tanh => doubles::<TanhDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
         Unary::Sigmoid => doubles::<SigmoidDouble>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a)),
-        Unary::Neg => instruction::<R, Negated>(out, a),
-        Unary::Abs => instruction::<R, Magnitude>(out, a),
-        Unary::Floor => instruction::<R, Floor>(out, a),
-        Unary::Ceil => instruction::<R, Ceil>(out, a),
-        Unary::Round => instruction::<R, Nearest>(out, a),
-        Unary::Sqrt => instruction::<R, Root>(out, a),
+        Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Sqrt => instruction(operation, out, a),
         // The others have room for a block.
         _ => out.chunks_mut(LANES).zip(a.chunks(LANES)).for_each(|(out, a)| unary(operation, out, a)),
-    }
-}
-
-/// An instruction of vectors, which compilers make of loops over two operands, but not always of those over one.
-#[inline(always)]
-fn instruction<R: Real, F: Function>(out: &mut [R], a: &[R]) {
-    if size_of::<R>() == size_of::<f32>() {
-        singles::<F>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
-    } else {
-        doubles::<F>(bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
     }
 }
 
@@ -99,17 +84,17 @@ functions! {
     TanhDouble: |a| tanh(a, DOUBLE);
     SigmoidShort: |a| sigmoid_for_single(a);
     SigmoidDouble: |a| sigmoid(a, DOUBLE);
-    Negated: |a| a.negated();
-    Magnitude: |a| a.magnitude();
-    Floor: |a| a.floor();
-    Ceil: |a| a.ceil();
-    Nearest: |a| a.nearest();
-    Root: |a| a.root();
 }
 
 #[cfg(not(all(target_arch = "wasm32", target_feature = "simd128")))]
 mod loops {
-    use super::Function;
+    use super::{Function, Real, Unary, unary};
+
+    /// Loop of an instruction.
+    #[inline(always)]
+    pub fn instruction<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
+        unary(operation, out, a);
+    }
 
     #[inline(always)]
     pub fn singles<F: Function>(out: &mut [f32], a: &[f32]) {
@@ -131,8 +116,18 @@ mod loops {
 /// Vector by vector, as compilers do not make all of these. Each is a function of its own, as folds are.
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod loops {
-    use super::Function;
-    use super::simd::{Four, Two, halves};
+    use super::simd::{Four, Two, four, halves, two};
+    use super::{Function, Real, Unary};
+
+    /// Loop of an instruction.
+    #[inline(always)]
+    pub fn instruction<R: Real>(operation: Unary, out: &mut [R], a: &[R]) {
+        if size_of::<R>() == size_of::<f32>() {
+            four(operation, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
+        } else {
+            two(operation, bytemuck::cast_slice_mut(out), bytemuck::cast_slice(a));
+        }
+    }
 
     #[inline(never)]
     pub fn singles<F: Function>(out: &mut [f32], a: &[f32]) {
@@ -155,4 +150,4 @@ mod loops {
     }
 }
 
-use loops::{doubles, singles, widened};
+use loops::{doubles, instruction, singles, widened};

@@ -16,7 +16,7 @@ const MOST_NEIGHBOURS: usize = 48;
 /// Operations that an instance of a pair takes, about.
 const EACH: usize = 8;
 
-/// What the pairs of a chunk add to: rows of the list are blocks.
+/// Blocks that the pairs of a chunk add to, a row each.
 #[derive(Clone, Default)]
 pub struct PairList {
     /// The batch's number, and the chunk's within it.
@@ -32,14 +32,20 @@ pub struct PairList {
 
 /// The blocks of the patches' matrix, and what adds to them; or why there are none.
 pub async fn couplings(links: &Links, patches: &Patches, pace: &Pace) -> Result<Result<(Lower, Vec<PairList>), String>, Stopped> {
-    let (mut numbers, mut coupled) = (Numbers::new(), Vec::new());
     for batch in &links.batches {
-        let pairs = Coupled::new(links, patches, batch, &mut numbers, pace).await?;
-        if numbers.beside > MOST_NEIGHBOURS / 2 * patches.count as usize {
+        let bits = pair_bits(SlotPair::all(&batch.programs.inputs).len());
+        if batch.chunks.iter().any(|&(_, count)| u64::from(count) << bits > 1 << 32) {
+            return Ok(Err(format!("term \"{}\" has too many pairs of slots", batch.name)));
+        }
+    }
+    let mut numbers = Numbers::new(MOST_NEIGHBOURS / 2 * patches.count as usize);
+    let mut coupled = Vec::new();
+    for batch in &links.batches {
+        let Some(pairs) = Coupled::new(links, patches, batch, &mut numbers, pace).await? else {
             return Ok(Err(format!(
                 "patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem"
             )));
-        }
+        };
         coupled.push(pairs);
     }
     let mut below: Vec<(u32, u32)> = numbers.pairs.iter().copied().filter(|(row, column)| row != column).collect();
@@ -47,13 +53,10 @@ pub async fn couplings(links: &Links, patches: &Patches, pace: &Pace) -> Result<
     let matrix = Lower::new(patches.count, &below);
     let blocks: Vec<u32> = numbers.pairs.iter().map(|&(row, column)| matrix.block(row, column)).collect();
     let mut lists = Vec::new();
-    for pairs in &coupled {
-        let bits = pair_bits(pairs.sides.len());
+    // A batch's codes are freed behind its lists.
+    for pairs in coupled {
         for (chunk, range) in pairs.batch.chunks.iter().map(|&(first, count)| first..first + count).enumerate() {
-            if u64::from(range.end - range.start) << bits > 1 << 32 {
-                return Ok(Err(format!("term \"{}\" has too many pairs of slots", pairs.batch.name)));
-            }
-            lists.extend(pairs.list(&blocks, matrix.blocks(), chunk, range, bits, pace).await?);
+            lists.extend(pairs.list(&blocks, matrix.blocks(), chunk, range, pace).await?);
         }
     }
     Ok(Ok((matrix, lists)))
@@ -63,17 +66,18 @@ pub async fn couplings(links: &Links, patches: &Patches, pace: &Pace) -> Result<
 struct Numbers {
     pairs: Vec<(u32, u32)>,
     known: HashMap<(u32, u32), u32>,
-    /// Those met lately, by a hash: most instances are next to their neighbours in a list.
+    /// Pairs met lately, by a hash: most instances are next to their neighbours in a list.
     recent: Vec<((u32, u32), u32)>,
-    /// Pairs of two patches.
+    /// Pairs of two patches, and the most that there may be.
     beside: usize,
+    most: usize,
 }
 
 impl Numbers {
     const RECENT_BITS: u32 = 12;
 
-    fn new() -> Self {
-        Self { pairs: Vec::new(), known: HashMap::new(), recent: vec![((NONE, NONE), 0); 1 << Self::RECENT_BITS], beside: 0 }
+    fn new(most: usize) -> Self {
+        Self { pairs: Vec::new(), known: HashMap::new(), recent: vec![((NONE, NONE), 0); 1 << Self::RECENT_BITS], beside: 0, most }
     }
 
     fn of(&mut self, pair: (u32, u32)) -> u32 {
@@ -111,21 +115,22 @@ impl Side<'_> {
 /// The pairs of slots of a batch's instances.
 struct Coupled<'a> {
     batch: &'a LinkedBatch,
-    /// By pair of slots; none where one of them does not move.
+    /// Sides of every pair of slots; none where one of them does not move.
     sides: Vec<Option<[Side<'a>; 2]>>,
-    /// By pair and instance twice the number of the pair of patches, and one more where the first slot's patch is the column;
+    /// Codes by pair and instance: twice the number of the pair of patches, and one more where the first slot's patch is the column;
     /// [`NONE`] where a variable is in no patch.
     codes: Vec<u32>,
 }
 
 impl<'a> Coupled<'a> {
+    /// None where too many pairs of patches are linked.
     async fn new(
         links: &'a Links,
         patches: &'a Patches,
         batch: &'a LinkedBatch,
         numbers: &mut Numbers,
         pace: &Pace,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Option<Self>, Stopped> {
         let moving = batch.moving_slots();
         let side = |wanted: u32| {
             let &(_, table, variables) = moving.iter().find(|(slot, ..)| *slot == wanted)?;
@@ -153,9 +158,12 @@ impl<'a> Coupled<'a> {
                     }
                     (numbers.of((p.max(q), p.min(q))) << 1) | u32::from(p < q)
                 }));
+                if numbers.beside > numbers.most {
+                    return Ok(None);
+                }
             }
         }
-        Ok(Self { batch, sides, codes })
+        Ok(Some(Self { batch, sides, codes }))
     }
 
     /// Every pair's slots and number, with runs of a chunk's instances and their codes.
@@ -171,15 +179,8 @@ impl<'a> Coupled<'a> {
         })
     }
 
-    async fn list(
-        &self,
-        blocks: &[u32],
-        all: u32,
-        chunk: usize,
-        range: Range<u32>,
-        bits: u32,
-        pace: &Pace,
-    ) -> Result<Option<PairList>, Stopped> {
+    async fn list(&self, blocks: &[u32], all: u32, chunk: usize, range: Range<u32>, pace: &Pace) -> Result<Option<PairList>, Stopped> {
+        let bits = pair_bits(self.sides.len());
         let block = |code: u32| blocks[(code >> 1) as usize] as usize;
         let mut next = vec![0u32; all as usize + 1];
         for (_, _, run, codes) in self.runs(&range) {

@@ -59,12 +59,6 @@ pub trait Vector: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = 
     fn at_most(self, most: f64) -> Self;
     fn at_least(self, least: f64) -> Self;
     fn magnitude(self) -> Self;
-    fn negated(self) -> Self;
-    fn floor(self) -> Self;
-    fn ceil(self) -> Self;
-    /// The nearest integer, the even one of two.
-    fn nearest(self) -> Self;
-    fn root(self) -> Self;
     /// The sign of another one, for a number that is not negative.
     fn with_sign_of(self, other: Self) -> Self;
     fn where_less(self, than: f64, then: Self, otherwise: Self) -> Self;
@@ -99,26 +93,6 @@ macro_rules! number {
             #[inline(always)]
             fn magnitude(self) -> Self {
                 self.abs()
-            }
-            #[inline(always)]
-            fn negated(self) -> Self {
-                -self
-            }
-            #[inline(always)]
-            fn floor(self) -> Self {
-                $type::floor(self)
-            }
-            #[inline(always)]
-            fn ceil(self) -> Self {
-                $type::ceil(self)
-            }
-            #[inline(always)]
-            fn nearest(self) -> Self {
-                self.round_ties_even()
-            }
-            #[inline(always)]
-            fn root(self) -> Self {
-                self.sqrt()
             }
             #[inline(always)]
             fn with_sign_of(self, other: Self) -> Self {

@@ -1,6 +1,7 @@
 //! Four numbers in f32 and two in f64, as vectors of simd128.
 
 use super::exponentials::Vector;
+use leastwise_program::Unary;
 use std::arch::wasm32::*;
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -24,7 +25,7 @@ macro_rules! operation {
 
 macro_rules! vector {
     ($vector:ident of $number:ident, $bits:expr, $splat:ident, $add:ident, $sub:ident, $mul:ident, $div:ident, $pmin:ident, $pmax:ident,
-     $abs:ident, $neg:ident, $floor:ident, $ceil:ident, $nearest:ident, $sqrt:ident, $lt:ident, $gt:ident, $whole_sub:ident, $shl:ident, $shr:ident) => {
+     $abs:ident, $lt:ident, $gt:ident, $whole_sub:ident, $shl:ident, $shr:ident) => {
         operation!($vector, Add, add, $add);
         operation!($vector, Sub, sub, $sub);
         operation!($vector, Mul, mul, $mul);
@@ -53,26 +54,6 @@ macro_rules! vector {
                 Self($abs(self.0))
             }
             #[inline(always)]
-            fn negated(self) -> Self {
-                Self($neg(self.0))
-            }
-            #[inline(always)]
-            fn floor(self) -> Self {
-                Self($floor(self.0))
-            }
-            #[inline(always)]
-            fn ceil(self) -> Self {
-                Self($ceil(self.0))
-            }
-            #[inline(always)]
-            fn nearest(self) -> Self {
-                Self($nearest(self.0))
-            }
-            #[inline(always)]
-            fn root(self) -> Self {
-                Self($sqrt(self.0))
-            }
-            #[inline(always)]
             fn with_sign_of(self, other: Self) -> Self {
                 Self(v128_or(self.0, v128_and(other.0, Self::of(-0.0).0)))
             }
@@ -98,9 +79,9 @@ macro_rules! vector {
 }
 
 vector!(Four of f32, 23, f32x4_splat, f32x4_add, f32x4_sub, f32x4_mul, f32x4_div, f32x4_pmin, f32x4_pmax,
-    f32x4_abs, f32x4_neg, f32x4_floor, f32x4_ceil, f32x4_nearest, f32x4_sqrt, f32x4_lt, f32x4_gt, i32x4_sub, i32x4_shl, u32x4_shr);
+    f32x4_abs, f32x4_lt, f32x4_gt, i32x4_sub, i32x4_shl, u32x4_shr);
 vector!(Two of f64, 52, f64x2_splat, f64x2_add, f64x2_sub, f64x2_mul, f64x2_div, f64x2_pmin, f64x2_pmax,
-    f64x2_abs, f64x2_neg, f64x2_floor, f64x2_ceil, f64x2_nearest, f64x2_sqrt, f64x2_lt, f64x2_gt, i64x2_sub, i64x2_shl, u64x2_shr);
+    f64x2_abs, f64x2_lt, f64x2_gt, i64x2_sub, i64x2_shl, u64x2_shr);
 
 impl From<[f32; 4]> for Four {
     #[inline(always)]
@@ -152,3 +133,20 @@ impl Four {
         Self(v128_or(low, u8x16_swizzle(f32x4_demote_f64x2_zero(high.0), halves[1])))
     }
 }
+
+macro_rules! instructions {
+    ($name:ident, $vector:ident of $lanes:literal $number:ident, $($operation:ident: $instruction:ident),*) => {
+        /// Loop of one instruction over vectors.
+        #[inline(never)]
+        pub fn $name(operation: Unary, out: &mut [$number], a: &[$number]) {
+            let vectors = out.as_chunks_mut::<$lanes>().0.iter_mut().zip(a.as_chunks::<$lanes>().0);
+            match operation {
+                $(Unary::$operation => vectors.for_each(|(out, a)| *out = $vector($instruction($vector::from(*a).0)).into()),)*
+                other => unreachable!("{other:?} is no instruction"),
+            }
+        }
+    };
+}
+
+instructions!(four, Four of 4 f32, Neg: f32x4_neg, Abs: f32x4_abs, Floor: f32x4_floor, Ceil: f32x4_ceil, Round: f32x4_nearest, Sqrt: f32x4_sqrt);
+instructions!(two, Two of 2 f64, Neg: f64x2_neg, Abs: f64x2_abs, Floor: f64x2_floor, Ceil: f64x2_ceil, Round: f64x2_nearest, Sqrt: f64x2_sqrt);
