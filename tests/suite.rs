@@ -52,6 +52,7 @@ mod manifolds;
 mod measure;
 mod methods;
 mod normals;
+mod planning;
 mod products;
 #[path = "ranks/main.rs"]
 mod ranks;

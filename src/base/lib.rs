@@ -17,6 +17,7 @@ pub mod clock;
 pub mod container;
 mod file;
 pub mod memory;
+pub mod parallel;
 pub mod random;
 pub mod slab;
 pub mod task;

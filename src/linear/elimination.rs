@@ -5,24 +5,35 @@
 //! has blocks where two variables share an eliminated neighbour, besides those that it had.
 
 use crate::schur::Refused;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
+use std::ops::Range;
 
-/// A block between an eliminated variable and one that is kept.
+/// A block between an eliminated variable and one that is kept. There are millions of them, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
     /// The kept variable, among all that are kept.
     pub variable: u32,
-    /// Degrees of freedom of it.
-    pub width: u32,
-    /// Part and number of the block, and whether its rows are those of the kept variable.
-    pub part: u32,
+    /// Number of [`Elimination::borders`], and of the block within that part.
+    pub border: u32,
     /// Number of the block within its part.
     pub block: u32,
-    /// True if the rows of the block are those of the kept variable.
-    pub turned: bool,
     /// Its place among the values of Y.
-    pub y: usize,
+    pub y: u32,
+}
+
+/// A part of the pattern between an eliminated table and one that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Border {
+    /// Number of the part.
+    pub part: u32,
+    /// First variable of the kept table, among all that are kept; and their degrees of freedom.
+    pub first: u32,
+    /// Degrees of freedom of a kept variable.
+    pub width: u32,
+    /// True if the rows of blocks are those of the kept variables.
+    pub turned: bool,
 }
 
 /// An eliminated table.
@@ -46,6 +57,8 @@ pub struct Group {
 pub struct Elimination {
     /// Tables that are eliminated.
     pub groups: Vec<Group>,
+    /// Parts that neighbours are in, in the order of the kept tables.
+    pub borders: Vec<Border>,
     /// For every eliminated variable, its neighbours: ascending by kept variable.
     pub starts: Vec<u32>,
     /// Neighbours of all eliminated variables, one variable after the other.
@@ -140,55 +153,69 @@ impl Elimination {
             factors += count as usize * (width * (width + 1) / 2) as usize;
             scalars += (count * width) as usize;
         }
-        let (starts, neighbours, y) = neighbours(pattern, &groups, eliminated, &first_kept);
-        pace.spend(UNIT).await?;
+        let borders = borders(pattern, &first_kept);
+        let (starts, neighbours, y) = neighbours(pattern, &groups, eliminated, &borders, pace).await?;
         let mut incident_starts = vec![0u32; reduced.variables() as usize + 1];
         neighbours.iter().for_each(|neighbour| incident_starts[neighbour.variable as usize + 1] += 1);
         for place in 0..reduced.variables() as usize {
             incident_starts[place + 1] += incident_starts[place];
         }
-        let mut next = incident_starts.clone();
         let mut incident = vec![(0, 0); neighbours.len()];
-        for variable in 0..eliminated {
-            for place in starts[variable as usize]..starts[variable as usize + 1] {
-                let to = &mut next[neighbours[place as usize].variable as usize];
-                incident[*to as usize] = (variable, place);
-                *to += 1;
-            }
-        }
-        let mut elimination =
-            Self { groups, starts, neighbours, incident_starts, incident, factors, scalars, y, kept, reduced, origins: Vec::new() };
+        let ranges = parallel::shares(reduced.variables(), 8 * neighbours.len());
+        let parts = parallel::parts(&mut incident, &ranges, |variable| incident_starts[variable as usize]);
+        let (starts_of, all, first_incident) = (&starts, &neighbours, &incident_starts);
+        // Every thread looks at all neighbours, and keeps those of its kept variables.
+        let items = ranges.iter().cloned().zip(parts).collect();
+        let placed = parallel::ranges(
+            items,
+            |range, incident, pace| async move {
+                let before = first_incident[range.start as usize];
+                let mut next: Vec<u32> = range.clone().map(|variable| first_incident[variable as usize] - before).collect();
+                for run in parallel::runs(eliminated) {
+                    pace.spend(8 * (starts_of[run.end as usize] - starts_of[run.start as usize]) as usize).await?;
+                    for variable in run {
+                        for place in starts_of[variable as usize]..starts_of[variable as usize + 1] {
+                            let kept = all[place as usize].variable;
+                            if range.contains(&kept) {
+                                let to = &mut next[(kept - range.start) as usize];
+                                incident[*to as usize] = (variable, place);
+                                *to += 1;
+                            }
+                        }
+                    }
+                }
+                Ok(())
+            },
+            pace,
+        );
+        placed.await?;
+        let mut elimination = Self {
+            groups,
+            borders,
+            starts,
+            neighbours,
+            incident_starts,
+            incident,
+            factors,
+            scalars,
+            y,
+            kept,
+            reduced,
+            origins: Vec::new(),
+        };
         elimination.fill_in(pattern, pace).await?;
         Ok(elimination)
     }
 
     /// The structure of what is left: blocks that were there, and those of two neighbours of an eliminated variable.
     async fn fill_in(&mut self, pattern: &Pattern, pace: &Pace) -> Result<(), Stopped> {
-        let variables = self.reduced.variables() as usize;
-        let mut columns: Vec<Vec<u32>> = vec![Vec::new(); variables];
-        let mut seen = vec![u32::MAX; variables];
+        let variables = self.reduced.variables();
+        let seen = || vec![u32::MAX; variables as usize];
+        let met = |seen: &mut Vec<u32>, rows: Range<u32>| rows.map(|row| self.met(pattern, row, seen)).collect();
+        let rows = self.runs_of_rows(UNIT / 4);
+        let columns: Vec<Vec<Vec<u32>>> = parallel::map(rows, |rows| self.operations(rows), seen, met, pace).await?;
+        let columns: Vec<Vec<u32>> = columns.into_iter().flatten().collect();
         let place = |table: u32| self.kept.iter().position(|&kept| kept == table);
-        for (row, columns) in (0..).zip(&mut columns) {
-            let mut meet = |column: u32| {
-                if column < row && seen[column as usize] != row {
-                    seen[column as usize] = row;
-                    columns.push(column);
-                }
-            };
-            for &(variable, _) in self.incident(row) {
-                self.neighbours_of(variable).iter().for_each(|neighbour| meet(neighbour.variable));
-            }
-            let number = self.reduced.table_of(row);
-            let table = &self.reduced.tables[number];
-            for part in pattern.parts.iter().filter(|part| place(part.row) == Some(number)) {
-                let Some(other) = place(part.column) else { continue };
-                let first = self.reduced.tables[other].first;
-                part.row(row - table.first).for_each(|(_, column)| meet(first + column));
-            }
-            columns.sort_unstable();
-            let met: usize = self.incident(row).iter().map(|&(variable, _)| self.neighbours_of(variable).len()).sum();
-            pace.spend(4 * met + 16 * columns.len()).await?;
-        }
         for row in 0..self.kept.len() {
             for column in 0..=row {
                 let [rows, others] = [row, column].map(|number| self.reduced.tables[number].clone());
@@ -226,6 +253,49 @@ impl Elimination {
         Ok(())
     }
 
+    /// The kept variables before this one that it meets in S, ascending. `seen` is as long as there are kept ones, and has no row that
+    /// is still to come.
+    fn met(&self, pattern: &Pattern, row: u32, seen: &mut [u32]) -> Vec<u32> {
+        let mut columns = Vec::new();
+        let mut meet = |column: u32| {
+            if column < row && seen[column as usize] != row {
+                seen[column as usize] = row;
+                columns.push(column);
+            }
+        };
+        for &(variable, _) in self.incident(row) {
+            self.neighbours_of(variable).iter().for_each(|neighbour| meet(neighbour.variable));
+        }
+        let place = |table: u32| self.kept.iter().position(|&kept| kept == table);
+        let number = self.reduced.table_of(row);
+        for part in pattern.parts.iter().filter(|part| place(part.row) == Some(number)) {
+            let Some(other) = place(part.column) else { continue };
+            let first = self.reduced.tables[other].first;
+            part.row(row - self.reduced.tables[number].first).for_each(|(_, column)| meet(first + column));
+        }
+        columns.sort_unstable();
+        columns
+    }
+
+    /// Rows of S in runs, each of which takes about so many operations for every pair of neighbours in it.
+    pub fn runs_of_rows(&self, operations: usize) -> Vec<Range<u32>> {
+        let (variables, mut runs, mut first) = (self.reduced.variables(), Vec::new(), 0);
+        for row in 0..variables {
+            if row + 1 == variables || self.operations(&(first..row + 1)) >= operations {
+                runs.push(first..row + 1);
+                first = row + 1;
+            }
+        }
+        runs
+    }
+
+    /// Operations that rows of S take about: one for every pair of neighbours.
+    pub fn operations(&self, rows: &Range<u32>) -> usize {
+        let [first, last] = [rows.start, rows.end].map(|row| self.incident_starts[row as usize] as usize);
+        let each = self.neighbours.len() / (self.starts.len() - 1).max(1) + 1;
+        (last - first) * 2 * each + 16 * rows.len()
+    }
+
     /// The group of an eliminated variable.
     pub fn group_of(&self, variable: u32) -> &Group {
         &self.groups[self.groups.partition_point(|group| group.first + group.count <= variable)]
@@ -236,62 +306,102 @@ impl Elimination {
         &self.neighbours[self.starts[variable as usize] as usize..self.starts[variable as usize + 1] as usize]
     }
 
+    /// Degrees of freedom of a neighbour.
+    pub fn width_of(&self, neighbour: &Neighbour) -> usize {
+        self.borders[neighbour.border as usize].width as usize
+    }
+
     /// The eliminated neighbours of a kept variable.
     pub fn incident(&self, variable: u32) -> &[(u32, u32)] {
         &self.incident[self.incident_starts[variable as usize] as usize..self.incident_starts[variable as usize + 1] as usize]
     }
 }
 
+/// Parts between eliminated tables and kept ones, in the order of the latter, so that the neighbours of a variable ascend.
+fn borders(pattern: &Pattern, first_kept: &[Option<u32>]) -> Vec<Border> {
+    let border = |(number, part): (u32, &PatternPart)| match (first_kept[part.row as usize], first_kept[part.column as usize]) {
+        (None, Some(first)) => Some(Border { part: number, first, width: part.width, turned: false }),
+        (Some(first), None) => Some(Border { part: number, first, width: part.rows, turned: true }),
+        _ => None,
+    };
+    let mut borders: Vec<Border> = (0..).zip(&pattern.parts).filter_map(border).collect();
+    borders.sort_by_key(|border| border.first);
+    borders
+}
+
 type Neighbours = (Vec<u32>, Vec<Neighbour>, usize);
 
 /// The neighbours of every eliminated variable, sorted by counting.
-fn neighbours(pattern: &Pattern, groups: &[Group], eliminated: u32, first_kept: &[Option<u32>]) -> Neighbours {
-    let group = |table: u32| groups.iter().find(|group| group.table == table);
+async fn neighbours(pattern: &Pattern, groups: &[Group], eliminated: u32, borders: &[Border], pace: &Pace) -> Result<Neighbours, Refused> {
+    let group = |table: u32| groups.iter().find(|group| group.table == table).expect("one of the two tables is eliminated");
+    // First eliminated variable of a border's part.
+    let first_of = |border: &Border, part: &PatternPart| group(if border.turned { part.column } else { part.row }).first;
     let mut starts = vec![0u32; eliminated as usize + 1];
-    // Parts in the order of the kept tables, so that the neighbours of a variable ascend.
-    let mut parts: Vec<(u32, u32, bool)> = Vec::new();
-    for (number, part) in (0..).zip(&pattern.parts) {
-        match (first_kept[part.row as usize], first_kept[part.column as usize]) {
-            (None, Some(first)) => parts.push((first, number, false)),
-            (Some(first), None) => parts.push((first, number, true)),
-            _ => {}
+    for border in borders {
+        let part = &pattern.parts[border.part as usize];
+        let counts = &mut starts[first_of(border, part) as usize + 1..];
+        if border.turned {
+            part.columns.iter().for_each(|column| counts[*column as usize] += 1);
+        } else {
+            counts.iter_mut().zip(part.starts.windows(2)).for_each(|(count, ends)| *count += ends[1] - ends[0]);
         }
+        pace.spend(part.columns.len()).await?;
     }
-    parts.sort_unstable();
-    let each = |visit: &mut dyn FnMut(usize, Neighbour)| {
-        for &(first, number, turned) in &parts {
-            let part = &pattern.parts[number as usize];
-            let of = group(if turned { part.column } else { part.row }).expect("one of the two tables is eliminated");
-            let width = if turned { part.rows } else { part.width };
-            for row in 0..part.starts.len() as u32 - 1 {
-                for (block, column) in part.row(row) {
-                    let (own, other) = if turned { (column, row) } else { (row, column) };
-                    let neighbour = Neighbour { variable: first + other, width, part: number, block, turned, y: 0 };
-                    visit((of.first + own) as usize, neighbour);
-                }
-            }
-        }
-    };
-    each(&mut |variable, _| starts[variable + 1] += 1);
     for place in 0..eliminated as usize {
         starts[place + 1] += starts[place];
     }
-    let mut next = starts.clone();
-    let none = Neighbour { variable: 0, width: 0, part: 0, block: 0, turned: false, y: 0 };
+    let none = Neighbour { variable: 0, border: 0, block: 0, y: 0 };
     let mut neighbours = vec![none; starts[eliminated as usize] as usize];
-    each(&mut |variable, neighbour| {
-        neighbours[next[variable] as usize] = neighbour;
-        next[variable] += 1;
-    });
+    let ranges = parallel::shares(eliminated, 8 * neighbours.len());
+    let parts = parallel::parts(&mut neighbours, &ranges, |variable| starts[variable as usize]);
+    let starts_of = &starts;
+    let items = ranges.iter().cloned().zip(parts).collect();
+    let placed = parallel::ranges(
+        items,
+        |range, neighbours, pace| async move {
+            let before = starts_of[range.start as usize];
+            let mut next: Vec<u32> = range.clone().map(|variable| starts_of[variable as usize] - before).collect();
+            for (number, border) in (0..).zip(borders) {
+                let part = &pattern.parts[border.part as usize];
+                let first = first_of(border, part);
+                let mut visit = |own: u32, other: u32, block: u32| {
+                    let place = &mut next[(first + own - range.start) as usize];
+                    neighbours[*place as usize] = Neighbour { variable: border.first + other, border: number, block, y: 0 };
+                    *place += 1;
+                };
+                let rows = part.starts.len() as u32 - 1;
+                // Rows of the part are eliminated variables, of which some are in the range, or kept ones: then columns are looked through.
+                let mine = if border.turned {
+                    0..rows
+                } else {
+                    range.start.saturating_sub(first).min(rows)..range.end.saturating_sub(first).min(rows)
+                };
+                for run in parallel::runs(mine.len() as u32).map(|run| mine.start + run.start..mine.start + run.end) {
+                    pace.spend(8 * (part.starts[run.end as usize] - part.starts[run.start as usize]) as usize).await?;
+                    for row in run {
+                        for (block, column) in part.row(row) {
+                            if !border.turned {
+                                visit(row, column, block);
+                            } else if range.contains(&(first + column)) {
+                                visit(column, row, block);
+                            }
+                        }
+                    }
+                }
+            }
+            Ok(())
+        },
+        pace,
+    );
+    placed.await?;
     let mut y = 0;
     for group in groups {
-        for variable in group.first..group.first + group.count {
-            for place in starts[variable as usize]..starts[variable as usize + 1] {
-                let neighbour = &mut neighbours[place as usize];
-                neighbour.y = y;
-                y += (group.width * neighbour.width) as usize;
-            }
+        let [first, last] = [group.first, group.first + group.count].map(|variable| starts[variable as usize] as usize);
+        for neighbour in &mut neighbours[first..last] {
+            neighbour.y = u32::try_from(y).map_err(|_| Refused::TooLarge)?;
+            y += (group.width * borders[neighbour.border as usize].width) as usize;
         }
+        pace.spend(last - first).await?;
     }
-    (starts, neighbours, y)
+    Ok((starts, neighbours, y))
 }

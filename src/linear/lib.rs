@@ -34,7 +34,6 @@ pub mod left_looking;
 pub mod matrix;
 mod minimum_degree;
 pub mod panels;
-mod parallel;
 pub mod qr;
 pub mod schur;
 pub mod sparse;

@@ -8,10 +8,10 @@
 
 use crate::Computed;
 use crate::dense::DenseCholesky;
-use crate::elimination::{Elimination, Group, Linked, Neighbour};
+use crate::elimination::{Elimination, Group, Linked};
 use crate::matrix::{BlockMatrix, System, Unsolved, packed};
-use crate::parallel;
 use crate::sparse::{Ordering, SparseCholesky, Unfactorised};
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_cpu::block::{Instructions, SimdKernel};
 use leastwise_problem::Pattern;
@@ -169,7 +169,7 @@ impl Schur {
                 let (count, width) = (variables.len(), group.width as usize);
                 let neighbours = elimination.starts[(group.first + variables.start) as usize] as usize
                     ..elimination.starts[(group.first + variables.end) as usize] as usize;
-                let values = elimination.neighbours[neighbours].iter().map(|neighbour| width * neighbour.width as usize).sum();
+                let values = elimination.neighbours[neighbours].iter().map(|neighbour| width * elimination.width_of(neighbour)).sum();
                 let expect = "the arrays hold all eliminated variables";
                 pieces.push(Piece {
                     group,
@@ -274,9 +274,9 @@ impl Schur {
                     x.copy_from_slice(&self.half[group.scalar + variable as usize * width..][..width]);
                     for neighbour in elimination.neighbours_of(group.first + variable) {
                         let table = &elimination.reduced.tables[elimination.reduced.table_of(neighbour.variable)];
-                        let other = neighbour.width as usize;
+                        let other = table.width as usize;
                         let at = table.scalar as usize + (neighbour.variable - table.first) as usize * other;
-                        let y = &self.y[neighbour.y..][..width * other];
+                        let y = &self.y[neighbour.y as usize..][..width * other];
                         for (x, y) in x.iter_mut().zip(y.chunks_exact(other)) {
                             *x -= y.iter().zip(&kept[at..]).map(|(y, kept)| y * kept).sum::<f64>();
                         }
@@ -314,7 +314,7 @@ impl SimdKernel for Eliminate<'_, '_> {
         let width = group.width as usize;
         // The variables before may have no neighbours, so this is the first of the piece's, whosoever it is.
         let place = elimination.starts[(group.first + variables.start) as usize] as usize;
-        let first = elimination.neighbours.get(place).map_or(0, |neighbour| neighbour.y);
+        let first = elimination.neighbours.get(place).map_or(0, |neighbour| neighbour.y as usize);
         let own = factors.chunks_exact_mut(packed(width, 0)).zip(half.chunks_exact_mut(width));
         for (variable, (factor, half)) in variables.zip(own) {
             let at = table.scalar as usize + variable as usize * width;
@@ -328,15 +328,16 @@ impl SimdKernel for Eliminate<'_, '_> {
                 half[r] /= factor[packed(r, r)];
             }
             for neighbour in elimination.neighbours_of(group.first + variable) {
-                let other = neighbour.width as usize;
-                let y = &mut y[neighbour.y - first..][..width * other];
-                let part = &system.matrix.pattern.parts[neighbour.part as usize];
+                let border = &elimination.borders[neighbour.border as usize];
+                let other = border.width as usize;
+                let y = &mut y[neighbour.y as usize - first..][..width * other];
+                let part = &system.matrix.pattern.parts[border.part as usize];
                 let block = &system.matrix.lower[part.base as usize + neighbour.block as usize * width * other..][..width * other];
                 match (width, other) {
-                    (3, 9) => half_solve::<3, 9>(factor, block, neighbour, y, 3, 9),
-                    (3, 6) => half_solve::<3, 6>(factor, block, neighbour, y, 3, 6),
-                    (3, _) => half_solve::<3, 0>(factor, block, neighbour, y, 3, other),
-                    _ => half_solve::<0, 0>(factor, block, neighbour, y, width, other),
+                    (3, 9) => half_solve::<3, 9>(factor, block, border.turned, y, 3, 9),
+                    (3, 6) => half_solve::<3, 6>(factor, block, border.turned, y, 3, 6),
+                    (3, _) => half_solve::<3, 0>(factor, block, border.turned, y, 3, other),
+                    _ => half_solve::<0, 0>(factor, block, border.turned, y, width, other),
                 }
             }
         }
@@ -369,10 +370,10 @@ fn cholesky(block: &mut [f64], damping: &[f64]) -> bool {
 
 /// Y = L⁻¹F. Sizes that are not 0 are known when this is compiled.
 #[inline(always)]
-fn half_solve<const P: usize, const W: usize>(factor: &[f64], block: &[f64], of: &Neighbour, y: &mut [f64], p: usize, w: usize) {
+fn half_solve<const P: usize, const W: usize>(factor: &[f64], block: &[f64], turned: bool, y: &mut [f64], p: usize, w: usize) {
     let (p, w) = (if P > 0 { P } else { p }, if W > 0 { W } else { w });
     let (block, y) = (&block[..p * w], &mut y[..p * w]);
-    if of.turned {
+    if turned {
         for r in 0..p {
             for c in 0..w {
                 y[r * w + c] = block[c * p + r];
@@ -447,13 +448,13 @@ impl SimdKernel for ReduceRow<'_> {
             let group = elimination.group_of(eliminated);
             let p = group.width as usize;
             let half = &half[group.scalar + (eliminated - group.first) as usize * p..][..p];
-            let mine = &y[own.y..][..p * width];
+            let mine = &y[own.y as usize..][..p * width];
             for (half, mine) in half.iter().zip(mine.chunks_exact(width)) {
                 right.iter_mut().zip(mine).for_each(|(right, mine)| *right -= mine * half);
             }
             for other in &neighbours[..before] {
                 let to = &mut blocks[places[other.variable as usize] as usize..];
-                subtract(to, mine, &y[other.y..], p, width, other.width as usize);
+                subtract(to, mine, &y[other.y as usize..], p, width, elimination.width_of(other));
             }
             subtract(&mut diagonal, mine, mine, p, width, width);
         }

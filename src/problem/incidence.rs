@@ -9,6 +9,7 @@
 
 use super::segment_tree::{Leaves, SegmentTree};
 use super::table::Site;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::BufferId;
 use leastwise_program::ColumnMap;
@@ -86,16 +87,29 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     let bits = slot_bits(slots.len());
     let codes = |of: &dyn Fn(&IncidentSlot) -> Vec<u32>| slots.iter().flat_map(of).collect::<Vec<u32>>();
     let maps = [codes(&|slot| slot.gradient.codes.clone()), codes(&|slot| slot.diagonal.codes.clone())];
-    let mut words = maps.concat();
+    let of_maps = maps.concat();
     let diagonal_map = maps[0].len() as u32;
 
+    let instances = slots.first().map_or(0, |slot| slot.indices.len());
+    // Every thread looks at all instances, and keeps those of its variables.
+    let ranges = parallel::shares(count, EACH * slots.len() * instances);
     let mut lens = vec![0u32; count as usize];
-    for slot in slots {
-        for run in runs(slot.indices.len()) {
-            pace.spend(EACH * run.len()).await?;
-            run.filter_map(|instance| slot.variable(instance)).for_each(|id| lens[id as usize] += 1);
-        }
-    }
+    let items = ranges.iter().cloned().zip(parallel::parts(&mut lens, &ranges, |id| id));
+    let tally = parallel::ranges(
+        items.collect(),
+        |range, lens, pace| async move {
+            for slot in slots {
+                for run in runs(slot.indices.len()) {
+                    pace.spend(EACH * run.len()).await?;
+                    let mine = run.filter_map(|instance| slot.variable(instance)).filter(|id| range.contains(id));
+                    mine.for_each(|id| lens[(id - range.start) as usize] += 1);
+                }
+            }
+            Ok(())
+        },
+        pace,
+    );
+    tally.await?;
     let is_hub = |id: &u32| lens[*id as usize] > LONGEST;
     let (mut hubs, mut ids) = (Vec::new(), Vec::new());
     for run in runs(count as usize) {
@@ -104,11 +118,12 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
             if is_hub(&id) { hubs.push(id) } else { ids.push(id) }
         }
     }
-    // Where the next entry of every variable goes.
+    // First entry of every variable, where the next one goes: among those of rows, or of hubs.
     let mut next = vec![0u32; count as usize];
     let mut place = |ids: &[u32]| {
         let mut end = 0;
-        let mut starts = vec![0];
+        let mut starts = Vec::with_capacity(ids.len() + 1);
+        starts.push(0);
         for &id in ids {
             next[id as usize] = end;
             end += lens[id as usize];
@@ -118,26 +133,45 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     };
     let (of_rows, of_hubs) = (place(&ids), place(&hubs));
     pace.spend(EACH * ids.len()).await?;
-    let starts = words.len() as u32;
-    words.extend(&of_rows);
-    let ids_start = words.len() as u32;
-    words.extend(&ids);
-    let entries = words.len() as u32;
-    words.resize(words.len() + of_rows[ids.len()] as usize, 0);
+    // Zeros that nobody has touched: threads get the memory of what they fill.
+    let [starts, ids_start] = [of_maps.len(), of_maps.len() + of_rows.len()];
+    let entries = ids_start + ids.len();
+    let mut words = vec![0; entries + of_rows[ids.len()] as usize];
+    words[..starts].copy_from_slice(&of_maps);
+    words[starts..ids_start].copy_from_slice(&of_rows);
+    words[ids_start..entries].copy_from_slice(&ids);
     let mut hub_entries = vec![0; of_hubs[hubs.len()] as usize];
-    let instances = slots.first().map_or(0, |slot| slot.indices.len());
-    for run in runs(instances) {
-        pace.spend(EACH * slots.len() * run.len()).await?;
-        for instance in run {
-            for (number, slot) in slots.iter().enumerate() {
-                let Some(id) = slot.variable(instance) else { continue };
-                let place = &mut next[id as usize];
-                let to = if is_hub(&id) { &mut hub_entries[*place as usize] } else { &mut words[(entries + *place) as usize] };
-                *to = (instance as u32 * distance) << bits | number as u32;
-                *place += 1;
+    let first_of = |ids: &[u32], starts: &[u32], id: u32| starts[ids.partition_point(|other| *other < id)];
+    let rows_of = parallel::parts(&mut words[entries..], &ranges, |id| first_of(&ids, &of_rows, id));
+    let hubs_of = parallel::parts(&mut hub_entries, &ranges, |id| first_of(&hubs, &of_hubs, id));
+    let next_of = parallel::parts(&mut next, &ranges, |id| id);
+    let (of_rows, of_hubs, ids, hubs) = (&of_rows[..], &of_hubs[..], &ids[..], &hubs[..]);
+    let items = ranges.iter().cloned().zip(rows_of.into_iter().zip(hubs_of).zip(next_of));
+    let fill = parallel::ranges(
+        items.collect(),
+        |range, ((rows, hub_rows), next), pace| async move {
+            let [before, before_hubs] = [first_of(ids, of_rows, range.start), first_of(hubs, of_hubs, range.start)];
+            for run in runs(instances) {
+                pace.spend(EACH * slots.len() * run.len()).await?;
+                for instance in run {
+                    for (number, slot) in slots.iter().enumerate() {
+                        let Some(id) = slot.variable(instance).filter(|id| range.contains(id)) else { continue };
+                        let place = &mut next[(id - range.start) as usize];
+                        let to = if is_hub(&id) {
+                            &mut hub_rows[(*place - before_hubs) as usize]
+                        } else {
+                            &mut rows[(*place - before) as usize]
+                        };
+                        *to = (instance as u32 * distance) << bits | number as u32;
+                        *place += 1;
+                    }
+                }
             }
-        }
-    }
+            Ok(())
+        },
+        pace,
+    );
+    fill.await?;
     let (hubs, hub_words) = if hubs.is_empty() {
         (None, None)
     } else {
@@ -155,9 +189,9 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
         bits,
         gradient_map: 0,
         diagonal_map,
-        starts,
-        ids: ids_start,
-        entries,
+        starts: starts as u32,
+        ids: ids_start as u32,
+        entries: entries as u32,
         len: words.len() as u32,
         hubs,
     };

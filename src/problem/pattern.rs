@@ -5,11 +5,13 @@
 //! diagonal blocks lie where those of block-Jacobi do. An instance that names one variable in two slots adds
 //! JₐᵀWJ_b + J_bᵀWJ_a to a diagonal block.
 //!
-//! Everything here is sorted by counting, in time linear in instances, pairs of slots and variables.
+//! Rows are sorted by counting, and so are long ones by themselves: the time is linear in instances, pairs of slots and variables, but for
+//! the columns of a row, which are sorted by comparison where they do not ascend.
 
 use super::incidence::runs;
 use super::table::Site;
 use super::{LinkedTable, Links, Table};
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 
 /// A table that is solved for.
@@ -155,10 +157,12 @@ pub fn pair_bits(pairs: usize) -> u32 {
 const RUN: u32 = 1 << 14;
 const EACH: usize = 8;
 
-/// A block that an instance adds to.
+/// Touches of a row that are sorted in one go, where they are not sorted by counting.
+const SORTED_AT_ONCE: usize = 1 << 14;
+
+/// A block that an instance adds to, of the row that it is in.
 #[derive(Clone, Copy, Default)]
 struct Touch {
-    row: u32,
     column: u32,
     /// Chunk (counted over all batches) and entry.
     chunk: u32,
@@ -240,14 +244,8 @@ impl Pattern {
             batches.iter().flat_map(|batch| (0..batch.chunks.len() as u32).map(|chunk| (batch.batch, chunk))).collect();
         let mut lists = Vec::new();
         for target in self.targets(batches, pace).await? {
-            let touches = self.touches(batches, target, pace).await?;
-            let (rows, columns) = match target {
-                (row, Some(column)) => (row, column),
-                (row, None) => (row, row),
-            };
-            let [rows, columns] = [rows, columns].map(|number| &self.tables[number as usize]);
-            let touches = counted(&touches, columns.count, |touch| touch.column, pace).await?;
-            let touches = counted(&touches, rows.count, |touch| touch.row, pace).await?;
+            let [rows, columns] = [target.0, target.1.unwrap_or(target.0)].map(|number| &self.tables[number as usize]);
+            let pieces = blocks_of(batches, target, [rows.count, columns.count], chunks.len(), pace).await?;
             let named = match target {
                 (_, Some(_)) => Target::Part(self.parts.len() as u32),
                 (table, None) => Target::Diagonal(table),
@@ -255,39 +253,37 @@ impl Pattern {
             let mut part = PatternPart {
                 row: target.0,
                 column: target.1.unwrap_or(target.0),
-                starts: vec![0; rows.count as usize + 1],
+                starts: Vec::new(),
                 columns: Vec::new(),
                 base: self.values,
                 rows: rows.width,
                 width: columns.width,
             };
-            let mut of_chunk: Vec<BlockList> = chunks
-                .iter()
-                .map(|&(batch, chunk)| BlockList { batch, chunk, target: named, ids: Vec::new(), starts: vec![0], entries: Vec::new() })
-                .collect();
-            let mut last = None;
-            for run in runs(touches.len()) {
-                pace.spend(EACH * run.len()).await?;
-                for touch in &touches[run] {
-                    if last != Some((touch.row, touch.column)) {
-                        last = Some((touch.row, touch.column));
-                        part.columns.push(touch.column);
-                        part.starts[touch.row as usize + 1] += 1;
-                    }
-                    let id = if target.1.is_some() { part.columns.len() as u32 - 1 } else { touch.row };
-                    let list = &mut of_chunk[touch.chunk as usize];
-                    if list.ids.last() != Some(&id) {
-                        list.ids.push(id);
-                        list.starts.push(list.entries.len() as u32);
-                    }
-                    list.entries.push(touch.entry);
-                    *list.starts.last_mut().expect("a list begins with a start") = list.entries.len() as u32;
+            let mut of_chunks: Vec<Vec<(ChunkBlocks, u32)>> = chunks.iter().map(|_| Vec::new()).collect();
+            let (mut starts, mut all_columns, mut before) = (Vec::new(), Vec::new(), 0);
+            for piece in pieces {
+                // Diagonal blocks are numbered by their rows.
+                let first = if target.1.is_some() { before } else { 0 };
+                let of_piece = of_chunks.iter_mut().zip(piece.chunks).filter(|(_, blocks)| !blocks.ids.is_empty());
+                of_piece.for_each(|(list, blocks)| list.push((blocks, first)));
+                starts.push((piece.starts, before));
+                before += piece.columns.len() as u32;
+                all_columns.push((piece.columns, 0));
+            }
+            (part.starts, part.columns) = (parallel::joined(starts), parallel::joined(all_columns));
+            for (&(batch, chunk), blocks) in chunks.iter().zip(of_chunks).filter(|(_, blocks)| !blocks.is_empty()) {
+                pace.spend(blocks.iter().map(|(of, _)| of.entries.len()).sum()).await?;
+                let (mut ids, mut starts, mut entries, mut before) = (Vec::new(), Vec::new(), Vec::new(), 0);
+                for (of, first) in blocks {
+                    ids.push((of.ids, first));
+                    starts.push((of.starts, before));
+                    before += of.entries.len() as u32;
+                    entries.push((of.entries, 0));
                 }
+                let [ids, mut starts, entries] = [ids, starts, entries].map(parallel::joined);
+                starts.push(entries.len() as u32);
+                lists.push(BlockList { batch, chunk, target: named, ids, starts, entries });
             }
-            for row in 0..rows.count as usize {
-                part.starts[row + 1] += part.starts[row];
-            }
-            lists.extend(of_chunk.into_iter().filter(|list| !list.ids.is_empty()));
             if target.1.is_some() {
                 self.values += u64::from(part.blocks()) * u64::from(part.size());
                 self.parts.push(part);
@@ -313,62 +309,183 @@ impl Pattern {
         targets.dedup();
         Ok(targets)
     }
+}
 
-    async fn touches(&self, batches: &[PatternBatch<'_>], target: (u32, Option<u32>), pace: &Pace) -> Result<Vec<Touch>, Stopped> {
-        let mut touches = Vec::new();
-        let mut before = 0;
-        for batch in batches {
-            let bits = pair_bits(batch.pairs.len());
-            for (number, [a, b]) in batch.pairs() {
-                if (a.0.max(b.0), a.0.min(b.0)) != (target.0, target.1.unwrap_or(target.0)) {
-                    continue;
+/// Blocks of a range of rows.
+struct RowBlocks {
+    /// For every row, where its blocks end among these; before the first row of all, 0.
+    starts: Vec<u32>,
+    columns: Vec<u32>,
+    /// For every chunk of all batches, what it adds to.
+    chunks: Vec<ChunkBlocks>,
+}
+
+/// Blocks of a range of rows that a chunk adds to: their numbers in the range (those of diagonal blocks, of all), where the entries of
+/// each begin, and the entries.
+#[derive(Clone, Default)]
+struct ChunkBlocks {
+    ids: Vec<u32>,
+    starts: Vec<u32>,
+    entries: Vec<u32>,
+}
+
+/// The blocks of a target, which has so many rows and columns, in ranges of rows: every thread looks at all instances, and keeps its rows.
+async fn blocks_of(
+    batches: &[PatternBatch<'_>],
+    target: (u32, Option<u32>),
+    [rows, columns]: [u32; 2],
+    chunks: usize,
+    pace: &Pace,
+) -> Result<Vec<RowBlocks>, Stopped> {
+    let instances = |batch: &PatternBatch| batch.chunks.iter().map(|(_, count)| *count as usize).sum::<usize>();
+    let of_target = |batch: &PatternBatch| batch.pairs().filter(|(_, pair)| is_of(target, pair)).count() * instances(batch);
+    let ranges = parallel::shares(rows, EACH * batches.iter().map(of_target).sum::<usize>());
+    let items = ranges.into_iter().map(|range| (range, ())).collect();
+    let made = parallel::ranges(
+        items,
+        |range, (), pace| async move {
+            let mut next = vec![0u32; range.len() + 1];
+            let mut of_chunks = vec![0usize; chunks];
+            let count = |row: u32, touch: Touch| {
+                if range.contains(&row) {
+                    next[(row - range.start) as usize + 1] += 1;
+                    of_chunks[touch.chunk as usize] += 1;
                 }
-                for (chunk, &(first, count)) in (before..).zip(&batch.chunks) {
-                    for instance in 0..count {
-                        if instance.is_multiple_of(RUN) {
-                            pace.spend(EACH * RUN as usize).await?;
-                        }
-                        let place = (first + instance) as usize;
-                        let (i, j) = (a.1[place], b.1[place]);
-                        let same = a.0 == b.0 && i == j;
-                        if same != target.1.is_none() {
-                            continue;
-                        }
-                        let mut touch = |row: u32, column: u32, turned: u32| {
-                            touches.push(Touch { row, column, chunk, entry: (instance << bits) | (2 * number) | turned });
-                        };
-                        if same {
-                            touch(i, i, 0);
-                            touch(i, i, 1);
-                        } else if (a.0, i) > (b.0, j) {
-                            touch(i, j, 0);
-                        } else {
-                            touch(j, i, 1);
-                        }
+            };
+            each_touch(batches, target, &pace, count).await?;
+            for row in 0..range.len() {
+                next[row + 1] += next[row];
+            }
+            let mut touches = vec![Touch::default(); next[range.len()] as usize];
+            let place = |row: u32, touch: Touch| {
+                if range.contains(&row) {
+                    let at = &mut next[(row - range.start) as usize];
+                    touches[*at as usize] = touch;
+                    *at += 1;
+                }
+            };
+            each_touch(batches, target, &pace, place).await?;
+            // Each row's place has come to its end.
+            next.truncate(range.len());
+            sort(&mut touches, &next, columns, &pace).await?;
+            let of_chunk = |count: usize| ChunkBlocks {
+                ids: Vec::with_capacity(count),
+                starts: Vec::with_capacity(count),
+                entries: Vec::with_capacity(count),
+            };
+            let chunks = of_chunks.into_iter().map(of_chunk).collect();
+            let mut blocks = RowBlocks { starts: Vec::with_capacity(range.len() + 1), columns: Vec::with_capacity(touches.len()), chunks };
+            blocks.starts.extend((range.start == 0).then_some(0));
+            let (mut first, mut spent) = (0, 0);
+            for (row, end) in range.zip(next) {
+                let mut last = None;
+                for touch in &touches[first as usize..end as usize] {
+                    if last != Some(touch.column) {
+                        last = Some(touch.column);
+                        blocks.columns.push(touch.column);
+                    }
+                    let id = if target.1.is_some() { blocks.columns.len() as u32 - 1 } else { row };
+                    let list = &mut blocks.chunks[touch.chunk as usize];
+                    if list.ids.last() != Some(&id) {
+                        list.ids.push(id);
+                        list.starts.push(list.entries.len() as u32);
+                    }
+                    list.entries.push(touch.entry);
+                }
+                blocks.starts.push(blocks.columns.len() as u32);
+                spent += EACH * (end - first) as usize + 1;
+                first = end;
+                if spent >= EACH * RUN as usize {
+                    pace.spend(std::mem::take(&mut spent)).await?;
+                }
+            }
+            Ok(blocks)
+        },
+        pace,
+    );
+    made.await
+}
+
+/// Sorts each row's touches by column; those of equal ones stay in their order.
+async fn sort(touches: &mut [Touch], ends: &[u32], columns: u32, pace: &Pace) -> Result<(), Stopped> {
+    let mut first = 0;
+    for &end in ends {
+        let of_row = &mut touches[first as usize..end as usize];
+        first = end;
+        if of_row.is_sorted_by_key(|touch| touch.column) {
+            continue;
+        }
+        if of_row.len() <= SORTED_AT_ONCE.max(columns as usize / 4) {
+            of_row.sort_by_key(|touch| touch.column);
+            pace.spend(EACH * of_row.len()).await?;
+        } else {
+            of_row.copy_from_slice(&counted(of_row, columns, pace).await?);
+        }
+    }
+    Ok(())
+}
+
+/// True for pairs of slots of a target's tables.
+fn is_of(target: (u32, Option<u32>), [a, b]: &[(u32, &[u32]); 2]) -> bool {
+    (a.0.max(b.0), a.0.min(b.0)) == (target.0, target.1.unwrap_or(target.0))
+}
+
+/// Visits the touches of a target's blocks, with their rows, in the order of batches, pairs of slots and instances.
+async fn each_touch(
+    batches: &[PatternBatch<'_>],
+    target: (u32, Option<u32>),
+    pace: &Pace,
+    mut visit: impl FnMut(u32, Touch),
+) -> Result<(), Stopped> {
+    let mut before = 0;
+    for batch in batches {
+        let bits = pair_bits(batch.pairs.len());
+        for (number, [a, b]) in batch.pairs().filter(|(_, pair)| is_of(target, pair)) {
+            for (chunk, &(first, count)) in (before..).zip(&batch.chunks) {
+                for instance in 0..count {
+                    if instance.is_multiple_of(RUN) {
+                        pace.spend(EACH * RUN as usize).await?;
+                    }
+                    let place = (first + instance) as usize;
+                    let (i, j) = (a.1[place], b.1[place]);
+                    let same = a.0 == b.0 && i == j;
+                    if same != target.1.is_none() {
+                        continue;
+                    }
+                    let mut touch = |row: u32, column: u32, turned: u32| {
+                        visit(row, Touch { column, chunk, entry: (instance << bits) | (2 * number) | turned });
+                    };
+                    if same {
+                        touch(i, i, 0);
+                        touch(i, i, 1);
+                    } else if (a.0, i) > (b.0, j) {
+                        touch(i, j, 0);
+                    } else {
+                        touch(j, i, 1);
                     }
                 }
             }
-            before += batch.chunks.len() as u32;
         }
-        Ok(touches)
+        before += batch.chunks.len() as u32;
     }
+    Ok(())
 }
 
-/// Sorted by a key below `keys`; equal ones stay in their order.
-async fn counted(touches: &[Touch], keys: u32, key: impl Fn(&Touch) -> u32, pace: &Pace) -> Result<Vec<Touch>, Stopped> {
-    let mut next = vec![0u32; keys as usize + 1];
+/// Sorted by column, by counting; those of equal ones stay in their order.
+async fn counted(touches: &[Touch], columns: u32, pace: &Pace) -> Result<Vec<Touch>, Stopped> {
+    let mut next = vec![0u32; columns as usize + 1];
     for run in runs(touches.len()) {
         pace.spend(EACH * run.len()).await?;
-        touches[run].iter().for_each(|touch| next[key(touch) as usize + 1] += 1);
+        touches[run].iter().for_each(|touch| next[touch.column as usize + 1] += 1);
     }
-    for place in 0..keys as usize {
-        next[place + 1] += next[place];
+    for column in 0..columns as usize {
+        next[column + 1] += next[column];
     }
     let mut sorted = vec![Touch::default(); touches.len()];
     for run in runs(touches.len()) {
         pace.spend(2 * EACH * run.len()).await?;
         for touch in &touches[run] {
-            let place = &mut next[key(touch) as usize];
+            let place = &mut next[touch.column as usize];
             sorted[*place as usize] = *touch;
             *place += 1;
         }

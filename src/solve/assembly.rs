@@ -323,6 +323,28 @@ fn maps(programs: &OffDiagonalPrograms, pass: &OffDiagonalPass, pattern: &Patter
 
 /// A list as index buffers of so many words at most. A row's entries may be in several: what they add is added up.
 fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> Vec<(List, Vec<u32>)> {
+    let piece = |words: Vec<u32>, rows: usize, starts: usize| {
+        let [starts, ids] = [starts as u32, (starts + rows + 1) as u32];
+        let list = List {
+            buffer: BufferId(u32::MAX),
+            len: words.len() as u32,
+            rows: rows as u32,
+            width: *width,
+            map: 0,
+            starts,
+            ids,
+            entries: ids + rows as u32,
+            bits: 0,
+            base: 0,
+            on_diagonal: false,
+        };
+        (list, words)
+    };
+    // Usually all of it fits.
+    if maps.len() + 2 * list.ids.len() + 1 + list.entries.len() <= most {
+        let words = [&maps[..], &list.starts, &list.ids, &list.entries].concat();
+        return vec![piece(words, list.ids.len(), maps.len())];
+    }
     let room = most.saturating_sub(maps.len() + 1).max(3);
     let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
     while row < list.ids.len() {
@@ -339,27 +361,8 @@ fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> 
             }
             row += 1;
         }
-        let mut words = maps.clone();
-        let starts_at = words.len() as u32;
-        words.extend(starts);
-        let ids_at = words.len() as u32;
-        words.extend(&ids);
-        let entries_at = words.len() as u32;
-        words.extend(&list.entries[first..entry]);
-        let piece = List {
-            buffer: BufferId(u32::MAX),
-            len: words.len() as u32,
-            rows: ids.len() as u32,
-            width: *width,
-            map: 0,
-            starts: starts_at,
-            ids: ids_at,
-            entries: entries_at,
-            bits: 0,
-            base: 0,
-            on_diagonal: false,
-        };
-        pieces.push((piece, words));
+        let words = [&maps[..], &starts, &ids, &list.entries[first..entry]].concat();
+        pieces.push(piece(words, ids.len(), maps.len()));
     }
     pieces
 }

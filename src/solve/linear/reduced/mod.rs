@@ -99,6 +99,18 @@ impl<'a> Making<'a> {
         Ok(slice)
     }
 
+    /// The same of words that are not in one piece.
+    fn words_in_pieces(&mut self, pieces: Vec<Vec<u32>>, label: &str) -> Result<Slice, Error> {
+        let slice = self.slice(Kind::Index, pieces.iter().map(|words| words.len() as u64).sum(), label)?;
+        let mut offset = 0;
+        for data in pieces.into_iter().filter(|words| !words.is_empty()) {
+            let next = offset + data.len() as u32;
+            self.uploads.push(Command::UploadIndices { buffer: slice.buffer, offset, data });
+            offset = next;
+        }
+        Ok(slice)
+    }
+
     fn slice(&mut self, kind: Kind, len: u64, label: &str) -> Result<Slice, Error> {
         let limits = self.device.limits();
         let bytes = len * if kind == Kind::Index { 4 } else { self.device.precision().bytes() };

@@ -130,7 +130,12 @@ impl Formed {
         let mut solved_lists = Vec::new();
         for list in solved {
             let (table, rows, columns) = (problem.tables()[list.table as usize].block, list.rows, list.columns);
-            solved_lists.push(SolvedList { words: making.words(list.words, "blocks of eliminated variables")?, table, rows, columns });
+            solved_lists.push(SolvedList {
+                words: making.words_in_pieces(list.words, "blocks of eliminated variables")?,
+                table,
+                rows,
+                columns,
+            });
         }
         let mut product_lists = Vec::new();
         for list in products {
@@ -138,7 +143,7 @@ impl Formed {
             let (packed, again, rows, columns, inner, first) = (list.packed, list.again, list.rows, list.columns, list.inner, list.first);
             let (words, Places { segments: of_blocks, origins, starts, pairs }) = list.words();
             product_lists.push(ProductList {
-                words: making.words(words, "pairs of the Schur complement")?,
+                words: making.words_in_pieces(words, "pairs of the Schur complement")?,
                 packed,
                 size,
                 blocks,

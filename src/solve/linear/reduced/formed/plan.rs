@@ -1,9 +1,12 @@
 //! Structure of a Schur complement that is formed on the device: for every block of S, which eliminated variables join its two kept ones.
 
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_linear::elimination::{self, Elimination, Neighbour};
 use leastwise_linear::schur::{Reduced, Refused};
-use leastwise_problem::{Links, Pattern};
+use leastwise_problem::{BlockRows, Links, Pattern};
+use std::iter;
+use std::ops::Range;
 
 /// Pairs of blocks that lists may have: eight bytes each.
 const MOST_PAIRS: f64 = (1 << 24) as f64;
@@ -53,8 +56,15 @@ pub struct SolvedWords {
     pub rows: u32,
     /// Unknowns of an eliminated variable.
     pub columns: u32,
-    /// Three words a block (`shaders/reduced/solved_blocks.wgsl`).
-    pub words: Vec<u32>,
+    /// Three words a block (`shaders/reduced/solved_blocks.wgsl`), in pieces.
+    pub words: Vec<Vec<u32>>,
+}
+
+impl SolvedWords {
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        self.words.iter().map(Vec::len).sum()
+    }
 }
 
 /// The products that blocks of S take of an eliminated table: of the diagonal blocks of a kept table, or of a part.
@@ -72,9 +82,9 @@ pub struct ProductWords {
     /// For every block its first segment, one more than there are blocks; and its first element in B.
     segments: Vec<u32>,
     origins: Vec<u32>,
-    /// For every segment its first pair, one more than there are segments; and the pairs.
+    /// For every segment its first pair, one more than there are segments; and the pairs, in pieces.
     starts: Vec<u32>,
-    pairs: Vec<u32>,
+    pairs: Vec<Vec<u32>>,
 }
 
 /// Places of the parts of a list in its words.
@@ -97,26 +107,37 @@ impl ProductWords {
         [self.origins.len() as u32, self.starts.len() as u32 - 1]
     }
 
-    /// All words, and where they are.
-    pub fn words(self) -> (Vec<u32>, Places) {
-        let mut words = self.segments;
-        let mut put = |more: Vec<u32>| {
-            let at = words.len() as u32;
-            words.extend(more);
-            at
-        };
-        let (origins, starts, pairs) = (put(self.origins), put(self.starts), put(self.pairs));
-        (words, Places { segments: 0, origins, starts, pairs })
+    /// Number of words.
+    pub fn len(&self) -> usize {
+        [&self.segments, &self.origins, &self.starts].into_iter().chain(&self.pairs).map(Vec::len).sum()
+    }
+
+    /// All words in pieces, and where they are.
+    pub fn words(self) -> (Vec<Vec<u32>>, Places) {
+        let [origins, starts] = [self.segments.len(), self.segments.len() + self.origins.len()];
+        let places = Places { segments: 0, origins: origins as u32, starts: starts as u32, pairs: (starts + self.starts.len()) as u32 };
+        (iter::chain([self.segments, self.origins, self.starts], self.pairs).collect(), places)
     }
 
     /// One more block, with its pairs.
-    fn push(&mut self, origin: u32, pairs: &[u32]) {
+    fn push(&mut self, origin: u32, pairs: &[[u32; 2]]) {
         self.origins.push(origin);
-        for segment in pairs.chunks(2 * SEGMENT) {
-            self.pairs.extend(segment);
-            self.starts.push((self.pairs.len() / 2) as u32);
+        let all = self.pairs.last_mut().expect("a list has a piece for its pairs");
+        for segment in pairs.chunks(SEGMENT) {
+            all.extend(segment.as_flattened());
+            self.starts.push((all.len() / 2) as u32);
         }
         self.segments.push(self.starts.len() as u32 - 1);
+    }
+
+    /// The blocks of another list behind those that are here.
+    fn append(&mut self, other: Self) {
+        for (starts, more) in [(&mut self.segments, other.segments), (&mut self.starts, other.starts)] {
+            let before = *starts.last().expect("a list begins with a start");
+            starts.extend(more[1..].iter().map(|start| before + start));
+        }
+        self.origins.extend(other.origins);
+        self.pairs.extend(other.pairs);
     }
 }
 
@@ -143,9 +164,8 @@ impl Plan {
             Err(refused) => return stopped(refused),
         };
         let solved = solved(pattern, &elimination, pace).await?;
-        let products = Products::new(pattern, &elimination).all(pace).await?;
-        let words = products.iter().map(|list| list.pairs.len() + list.starts.len() + list.segments.len() + list.origins.len());
-        let words = words.chain(solved.iter().map(|list| list.words.len())).max().unwrap_or(0) as u64;
+        let products = products_of(pattern, &elimination, pace).await?;
+        let words = products.iter().map(ProductWords::len).chain(solved.iter().map(SolvedWords::len)).max().unwrap_or(0) as u64;
         let partials = products.iter().map(|list| u64::from(list.counts()[1]) * u64::from(list.size())).max().unwrap_or(0);
         let (y, left) = (elimination.y as u64, elimination.reduced.values as u64);
         let bytes = (4 * words).max(room.real * partials.max(y).max(left));
@@ -172,28 +192,45 @@ impl Plan {
     }
 }
 
+/// Operations that a thread does at a time, about.
+const PIECE: usize = 1 << 18;
+
 /// The blocks of Y, of every eliminated table those of every kept one.
 async fn solved(pattern: &Pattern, elimination: &Elimination, pace: &Pace) -> Result<Vec<SolvedWords>, Stopped> {
+    let kept = &elimination.reduced.tables;
     let mut lists = Vec::new();
     for group in &elimination.groups {
-        let mut mine: Vec<SolvedWords> = elimination
-            .reduced
-            .tables
-            .iter()
-            .map(|kept| SolvedWords {
-                table: pattern.tables[group.table as usize].table,
-                rows: kept.width,
-                columns: group.width,
-                words: Vec::new(),
-            })
-            .collect();
-        for variable in 0..group.count {
-            let neighbours = elimination.neighbours_of(group.first + variable);
-            for neighbour in neighbours {
-                let list = &mut mine[elimination.reduced.table_of(neighbour.variable)];
-                list.words.extend([block_of(pattern, neighbour), variable, neighbour.y as u32]);
+        let neighbours = |variables: &Range<u32>| {
+            let [first, last] = [variables.start, variables.end].map(|own| elimination.starts[(group.first + own) as usize]);
+            (last - first) as usize
+        };
+        let each = (neighbours(&(0..group.count)) / group.count.max(1) as usize).max(1);
+        let run = (PIECE / (8 * each)).max(1);
+        let runs = (0..group.count).step_by(run).map(|first| first..group.count.min(first.saturating_add(run as u32)));
+        let words_of = |_: &mut (), variables: Range<u32>| {
+            let mut words: Vec<Vec<u32>> = vec![Vec::new(); kept.len()];
+            if let [words] = &mut words[..] {
+                words.reserve_exact(3 * neighbours(&variables));
             }
-            pace.spend(8 * neighbours.len() + 1).await?;
+            for variable in variables {
+                for neighbour in elimination.neighbours_of(group.first + variable) {
+                    let of = &mut words[elimination.reduced.table_of(neighbour.variable)];
+                    of.extend([block_of(pattern, elimination, neighbour), variable, neighbour.y]);
+                }
+            }
+            words
+        };
+        let pieces = parallel::map(runs.collect(), |run| 8 * neighbours(run), || (), words_of, pace).await?;
+        let list = |kept: &BlockRows| SolvedWords {
+            table: pattern.tables[group.table as usize].table,
+            rows: kept.width,
+            columns: group.width,
+            words: Vec::new(),
+        };
+        let mut mine: Vec<SolvedWords> = kept.iter().map(list).collect();
+        for piece in pieces {
+            let of_list = mine.iter_mut().zip(piece).filter(|(_, words)| !words.is_empty());
+            of_list.for_each(|(list, words)| list.words.push(words));
         }
         lists.extend(mine.into_iter().filter(|list| !list.words.is_empty()));
     }
@@ -201,63 +238,85 @@ async fn solved(pattern: &Pattern, elimination: &Elimination, pace: &Pace) -> Re
 }
 
 /// First element of a block of E, and which rows it has.
-fn block_of(pattern: &Pattern, neighbour: &Neighbour) -> u32 {
-    let part = &pattern.parts[neighbour.part as usize];
+fn block_of(pattern: &Pattern, elimination: &Elimination, neighbour: &Neighbour) -> u32 {
+    let border = &elimination.borders[neighbour.border as usize];
+    let part = &pattern.parts[border.part as usize];
     let first = part.base as u32 + neighbour.block * part.size();
-    first | if neighbour.turned { KEPT_ROWS } else { 0 }
+    first | if border.turned { KEPT_ROWS } else { 0 }
+}
+
+/// Products that blocks of S take.
+async fn products_of(pattern: &Pattern, elimination: &Elimination, pace: &Pace) -> Result<Vec<ProductWords>, Stopped> {
+    let made = || Products::new(pattern, elimination);
+    let of_rows = |products: &mut Products<'_>, rows: Range<u32>| {
+        products.lists = empty_lists(elimination);
+        rows.for_each(|row| products.row(row));
+        std::mem::take(&mut products.lists)
+    };
+    let rows = elimination.runs_of_rows(PIECE);
+    let pieces = parallel::map(rows, |rows| 4 * elimination.operations(rows), made, of_rows, pace).await?;
+    let mut lists = empty_lists(elimination);
+    for piece in pieces {
+        for (list, more) in lists.iter_mut().flatten().zip(piece.into_iter().flatten()) {
+            list.append(more);
+        }
+    }
+    Ok(lists.into_iter().flatten().filter(|list| !list.origins.is_empty()).collect())
+}
+
+/// Of every eliminated table: lists of the diagonal blocks of the kept tables, then of the parts of S, without any block yet.
+fn empty_lists(elimination: &Elimination) -> Vec<Vec<ProductWords>> {
+    let reduced = &elimination.reduced;
+    let lists = (0..).zip(&elimination.groups).map(|(number, group)| {
+        let list = |packed: bool, rows: u32, columns: u32, first: u32| ProductWords {
+            packed,
+            again: number > 0,
+            rows,
+            columns,
+            inner: group.width,
+            first,
+            segments: vec![0],
+            starts: vec![0],
+            pairs: vec![Vec::new()],
+            ..ProductWords::default()
+        };
+        let diagonal = reduced.tables.iter().map(|table| list(true, table.width, table.width, table.block));
+        diagonal.chain(reduced.parts.iter().map(|part| list(false, part.rows, part.width, part.base as u32))).collect()
+    });
+    lists.collect()
 }
 
 /// Lists of products while they are made, row of S by row.
 struct Products<'a> {
     pattern: &'a Pattern,
     elimination: &'a Elimination,
-    /// Of every eliminated table: lists of the diagonal blocks of the kept tables, then of the parts of S.
     lists: Vec<Vec<ProductWords>>,
-    /// For every kept variable, which of the row's blocks it is in.
+    /// For every kept variable, which of the row's blocks it is in; the diagonal one is last.
     places: Vec<u32>,
-    /// Of each of the row's blocks, the diagonal one last, its pairs.
-    pairs: Vec<Vec<u32>>,
+    /// List and origin of each of the row's blocks.
+    blocks: Vec<(usize, u32)>,
+    /// Pairs of the row with their blocks, in the order of eliminated variables; of every block the place behind its last one; the pairs
+    /// block by block.
+    found: Vec<(u32, [u32; 2])>,
+    ends: Vec<u32>,
+    pairs: Vec<[u32; 2]>,
 }
 
 impl<'a> Products<'a> {
     fn new(pattern: &'a Pattern, elimination: &'a Elimination) -> Self {
-        let reduced = &elimination.reduced;
-        let lists = (0..).zip(&elimination.groups).map(|(number, group)| {
-            let list = |packed: bool, rows: u32, columns: u32, first: u32| ProductWords {
-                packed,
-                again: number > 0,
-                rows,
-                columns,
-                inner: group.width,
-                first,
-                segments: vec![0],
-                starts: vec![0],
-                ..ProductWords::default()
-            };
-            let diagonal = reduced.tables.iter().map(|table| list(true, table.width, table.width, table.block));
-            diagonal.chain(reduced.parts.iter().map(|part| list(false, part.rows, part.width, part.base as u32))).collect()
-        });
-        let places = vec![NONE; reduced.variables() as usize];
-        Self { pattern, elimination, lists: lists.collect(), places, pairs: Vec::new() }
+        let places = vec![NONE; elimination.reduced.variables() as usize];
+        let (lists, blocks, found, ends, pairs) = Default::default();
+        Self { pattern, elimination, lists, places, blocks, found, ends, pairs }
     }
 
-    async fn all(mut self, pace: &Pace) -> Result<Vec<ProductWords>, Stopped> {
-        for row in 0..self.elimination.reduced.variables() {
-            let spent = self.row(row);
-            pace.spend(spent).await?;
-        }
-        Ok(self.lists.into_iter().flatten().filter(|list| !list.origins.is_empty()).collect())
-    }
-
-    /// The blocks of a row of S; gives the operations that took.
-    fn row(&mut self, row: u32) -> usize {
-        let Self { pattern, elimination, lists, places, pairs } = self;
+    /// Finds the blocks of a row of S.
+    fn find_blocks(&mut self, row: u32) {
+        let Self { pattern, elimination, places, blocks, .. } = self;
         let reduced = &elimination.reduced;
         let number = reduced.table_of(row);
         let (table, full) = (&reduced.tables[number], &pattern.tables[elimination.kept[number] as usize]);
         let variable = row - table.first;
-        // Lists and origins of the row's blocks.
-        let mut blocks: Vec<(usize, u32)> = Vec::new();
+        blocks.clear();
         for (part_number, (part, (origin, origins))) in reduced.parts.iter().zip(&elimination.origins).enumerate() {
             if part.row as usize != number {
                 continue;
@@ -270,27 +329,48 @@ impl<'a> Products<'a> {
                 blocks.push((reduced.tables.len() + part_number, from));
             }
         }
+        places[row as usize] = blocks.len() as u32;
         blocks.push((number, full.block + variable * (table.width * (table.width + 1) / 2)));
-        pairs.resize_with(pairs.len().max(blocks.len()), Vec::new);
-        let mut spent = 8 * blocks.len();
+    }
+
+    /// Adds the blocks of a row of S to the lists.
+    fn row(&mut self, row: u32) {
+        self.find_blocks(row);
+        let Self { pattern, elimination, lists, places, blocks, found, ends, pairs } = self;
+        // Eliminated variables ascend, so those of a table lie next to each other.
+        let mut incident = elimination.incident(row);
         for (group, lists) in elimination.groups.iter().zip(lists) {
-            let of_group = group.first..group.first + group.count;
-            for &(eliminated, place) in elimination.incident(row).iter().filter(|(eliminated, _)| of_group.contains(eliminated)) {
-                let own = elimination.neighbours[place as usize].y as u32;
-                let before = (place - elimination.starts[eliminated as usize]) as usize;
-                let neighbours = &elimination.neighbours_of(eliminated)[..=before];
-                for (k, neighbour) in neighbours.iter().enumerate() {
-                    let to = if k == before { blocks.len() - 1 } else { places[neighbour.variable as usize] as usize };
-                    pairs[to].extend([own, block_of(pattern, neighbour)]);
+            let count = incident.partition_point(|(eliminated, _)| *eliminated < group.first + group.count);
+            let (mine, others) = incident.split_at(count);
+            incident = others;
+            found.clear();
+            ends.clear();
+            ends.resize(blocks.len(), 0);
+            for &(eliminated, place) in mine {
+                let own = elimination.neighbours[place as usize].y;
+                for neighbour in &elimination.neighbours[elimination.starts[eliminated as usize] as usize..=place as usize] {
+                    let to = places[neighbour.variable as usize];
+                    ends[to as usize] += 1;
+                    found.push((to, [own, block_of(pattern, elimination, neighbour)]));
                 }
-                spent += 8 * neighbours.len();
             }
-            for (&(list, origin), pairs) in blocks.iter().zip(pairs.iter_mut()) {
-                lists[list].push(origin, pairs);
-                pairs.clear();
+            let mut first = 0;
+            for end in ends.iter_mut() {
+                (*end, first) = (first, first + *end);
+            }
+            pairs.clear();
+            pairs.resize(found.len(), [0; 2]);
+            for &(to, pair) in found.iter() {
+                let end = &mut ends[to as usize];
+                pairs[*end as usize] = pair;
+                *end += 1;
+            }
+            let mut first = 0;
+            for (&(list, origin), &end) in blocks.iter().zip(ends.iter()) {
+                lists[list].push(origin, &pairs[first..end as usize]);
+                first = end as usize;
             }
         }
-        spent
     }
 }
 
@@ -300,17 +380,21 @@ mod tests {
 
     #[test]
     fn pairs_of_a_block_are_cut_into_segments_in_their_order() {
-        let mut list = ProductWords { rows: 2, columns: 3, segments: vec![0], starts: vec![0], ..ProductWords::default() };
-        let many: Vec<u32> = (0..2 * (2 * SEGMENT as u32 + 5)).collect();
+        let empty =
+            || ProductWords { rows: 2, columns: 3, segments: vec![0], starts: vec![0], pairs: vec![Vec::new()], ..ProductWords::default() };
+        let many: Vec<[u32; 2]> = (0..2 * SEGMENT as u32 + 5).map(|pair| [2 * pair, 2 * pair + 1]).collect();
+        let (mut list, mut more) = (empty(), empty());
         list.push(7, &many);
-        list.push(NONE, &[]);
-        list.push(30, &many[..2]);
-        assert_eq!((list.size(), list.counts()), (6, [3, 4]));
+        more.push(NONE, &[]);
+        more.push(30, &many[..1]);
+        list.append(more);
+        assert_eq!((list.size(), list.counts(), list.len()), (6, [3, 4], 4 + 3 + 5 + 2 * (many.len() + 1)));
         let (words, places) = list.words();
+        let (words, many) = (words.concat(), many.as_flattened());
         let of = |first: u32, len: usize| &words[first as usize..][..len];
         assert_eq!(of(places.segments, 4), [0, 3, 3, 4]);
         assert_eq!(of(places.origins, 3), [7, NONE, 30]);
         assert_eq!(of(places.starts, 5), [0, 64, 128, 133, 134]);
-        assert_eq!(of(places.pairs, many.len() + 2), [&many[..], &many[..2]].concat());
+        assert_eq!(of(places.pairs, many.len() + 2), [many, &many[..2]].concat());
     }
 }
