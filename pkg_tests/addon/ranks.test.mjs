@@ -56,6 +56,34 @@ for (const size of [1, 2, 3]) {
   });
 }
 
+test("limits of variables and fixed components are those of one device, and change between solves", onCpu, async (t) => {
+  const alone = await init({ backend: "cuda" });
+  t.after(() => alone.dispose());
+  const engines = await ranks(t, 2), count = mesh.rest.length / 3;
+  const problems = [alone, ...engines].map((lw) => arap(lw, mesh));
+  const highest = Math.max(...mesh.rest.filter((_, k) => k % 3 === 0));
+  const solve = async () => {
+    const reports = await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, maxIterations: 30 })));
+    const values = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * count))));
+    assert.deepEqual(values[1], values[2]);
+    for (const { cost, movedIntoBounds } of reports.slice(1)) {
+      assert.ok(Math.abs(cost - reports[0].cost) < 1e-3 * reports[0].cost, `${cost} and ${reports[0].cost}`);
+      assert.equal(movedIntoBounds, reports[0].movedIntoBounds);
+    }
+    return { cost: reports[1].cost, values: values[1], moved: reports[1].movedIntoBounds };
+  };
+  const middle = mesh.rest.findIndex((value, k) => k % 3 === 1 && value > 0.4 && value < 0.6), row = (middle - 1) / 3;
+  problems.forEach(({ x }) => x.fix([row], [2]));
+  problems.forEach(({ x }) => x.bound({ upper: [highest - 0.05, Infinity, Infinity] }));
+  const limited = await solve();
+  assert.ok(limited.moved > 0);
+  assert.ok(limited.values.every((value, k) => k % 3 || value <= Math.fround(highest - 0.05)));
+  assert.ok(limited.values.some((value, k) => k % 3 === 0 && value > highest - 0.0501));
+  assert.equal(limited.values[3 * row + 2], Math.fround(mesh.rest[3 * row + 2]));
+  problems.forEach(({ x }) => x.bound({ upper: Infinity }));
+  assert.ok((await solve()).cost < limited.cost);
+});
+
 test("one rank that stops stops all after the same iteration", onCpu, async (t) => {
   const engines = await ranks(t, 2);
   const problems = engines.map((lw) => arap(lw, mesh));
@@ -101,7 +129,7 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   const [lw] = await ranks(t, 1);
   const { problem, x, handles } = arap(lw, mesh);
   const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` for it$/;
-  assert.throws(() => x.bound({ lower: 0 }), ({ code, message }) => code === "invalid-option" && refused.test(message));
+  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && refused.test(message));
   await rejects(problem.solver(PCG).step(), "invalid-option", refused);
   await rejects(handles.evaluate(), "invalid-option", refused);
   await rejects(problem.covariance(x), "invalid-option", refused);

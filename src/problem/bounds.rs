@@ -3,7 +3,7 @@
 //! On the device both are vectors over all unknowns: the *pins* hold 1 where a component may move and 0 where it may
 //! not; `lower` and `upper` hold the box, ± the device's largest number where there is no limit: kernels may assume that
 //! there are no infinities. They are made when something is fixed or bounded for the first time; every later edit is one
-//! upload, after which nothing is compiled or analysed anew.
+//! upload, after which nothing is compiled or analysed anew. Limits of another table are new recordings.
 
 use super::table::Table;
 use super::{Problem, Reals};
@@ -53,9 +53,10 @@ impl Problem {
         self.bounds
     }
 
-    /// Whether [`fix`](Self::fix) or [`bound`](Self::bound) for this table needs buffers that are not there yet.
-    pub fn lacks_bounds(&self, bounds: bool) -> bool {
-        self.current_bounds().is_none_or(|known| bounds && known.bounds.is_none())
+    /// True if [`fix`](Self::fix) or [`bound`](Self::bound) of this table needs buffers or commands that are not there yet.
+    pub fn lacks_bounds(&self, table: u32, bounds: bool) -> bool {
+        let is_new = || !self.tables.get(table as usize).is_some_and(Table::is_bounded);
+        self.current_bounds().is_none_or(|known| bounds && (known.bounds.is_none() || is_new()))
     }
 
     /// The vectors, if they are long enough for every table that there is.
@@ -134,6 +135,8 @@ impl Problem {
             return Err(Error::Bounds { name: table.name.clone(), instance, component, message });
         }
         let table = &mut self.tables[number as usize];
+        // Recordings name the tables that have limits.
+        self.structure += u64::from(!table.is_bounded());
         table.bounds.bounds = Some([lower, upper]);
         self.revision += 1;
         match self.current_bounds().and_then(|known| known.bounds) {
@@ -221,6 +224,11 @@ impl Table {
     /// Whether some of its components are bounded.
     pub fn is_bounded(&self) -> bool {
         self.bounds.bounds.is_some()
+    }
+
+    /// Lower and upper limits as they were given, one for each unknown.
+    pub fn given_limits(&self) -> Option<&[Vec<f64>; 2]> {
+        self.bounds.bounds.as_ref()
     }
 
     /// Its part as a device of this precision has it, for a snapshot of the table: a value at a limit is at that of the snapshot.

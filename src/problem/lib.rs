@@ -170,6 +170,12 @@ impl Problem {
         std::iter::empty()
     }
 
+    /// True if a moving table has limits.
+    #[cfg(target_arch = "wasm32")]
+    pub fn is_limited(&self, table: &Table) -> bool {
+        table.is_bounded()
+    }
+
     /// All terms that were not removed.
     pub fn terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().flatten()

@@ -63,6 +63,12 @@ impl Problem {
         self.divided.iter().flat_map(|divided| &divided.copies)
     }
 
+    /// True if a moving table has limits, or the table that it is a part of.
+    pub fn is_limited(&self, part: &Table) -> bool {
+        let is_whole = |table: &&Table| (table.vector..table.vector + table.unknowns()).contains(&part.vector);
+        self.moving().find(is_whole).is_some_and(Table::is_bounded)
+    }
+
     /// Places of the shared variables in a vector over all unknowns, or among the packed diagonal blocks.
     pub fn shared_places(&self, in_blocks: bool) -> Result<Arc<Vec<u32>>, Error> {
         let mut places = Vec::new();

@@ -2,8 +2,9 @@
 
 use super::partition::Links;
 use leastwise_collective::Fingerprint;
+use leastwise_device::Device;
 use leastwise_error::Error;
-use leastwise_problem::{Column, Loss, Reals, Shape, Slot, TermSpec, Weight};
+use leastwise_problem::{Column, Loss, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use leastwise_program::Objective;
 
 /// A table as it was declared, with the values that were written last or read last.
@@ -14,8 +15,20 @@ pub struct DeclaredTable {
     pub count: u32,
     pub moving: bool,
     pub values: Vec<f64>,
-    /// Rows that are fixed.
-    pub fixed: Vec<u32>,
+    /// What is fixed: rows, of which all components are or those that are named.
+    pub fixed: Vec<(Vec<u32>, Option<Vec<u32>>)>,
+    /// Lower and upper limits of all rows.
+    pub limits: Option<[Vec<f64>; 2]>,
+}
+
+impl DeclaredTable {
+    /// Its first rows as a problem of their own, which checks what the table is given; and their table's number.
+    pub fn rows_alone(&self, (device, registry): (&Device, &mut Registry), count: u32) -> Result<(Problem, u32), Error> {
+        let mut problem = Problem::new();
+        let values = Reals::F64(&self.values[..(self.width * count) as usize]);
+        let number = problem.add_table(device, registry, &self.name, self.shapes.clone(), values, self.moving)?;
+        Ok((problem, number))
+    }
 }
 
 /// A data column.
@@ -86,7 +99,8 @@ impl Declared {
     pub fn add_table(&mut self, name: &str, shapes: Vec<Shape>, width: u32, values: &[f64], moving: bool) -> u32 {
         self.note(&format!("table {name} {shapes:?}"), &[width, u32::from(moving)], values);
         let count = (values.len() / width as usize) as u32;
-        self.tables.push(DeclaredTable { name: name.into(), shapes, width, count, moving, values: values.to_vec(), fixed: Vec::new() });
+        let (name, values) = (name.into(), values.to_vec());
+        self.tables.push(DeclaredTable { name, shapes, width, count, moving, values, fixed: Vec::new(), limits: None });
         self.tables.len() as u32 - 1
     }
 

@@ -1,10 +1,10 @@
 //! One rank's part of a declared problem, as a problem of its own.
 
 use super::declared::{Declared, DeclaredColumn, DeclaredTerm, rows};
-use super::partition::Partition;
+use super::partition::{NOBODY, Partition};
 use leastwise_base::task::Task;
 use leastwise_collective::Communicator;
-use leastwise_device::{ABSENT, Device};
+use leastwise_device::{ABSENT, Device, Precision};
 use leastwise_error::Error;
 use leastwise_problem::{Column, Problem, Reals, Registry, Shares, Slot, TermSpec, Weight};
 use leastwise_program::Rows;
@@ -58,14 +58,17 @@ impl Local {
         let mut tables = Vec::new();
         let (mut owned, mut unknowns) = (Vec::new(), 0);
         for (number, table) in (0..).zip(&declared.tables) {
-            let mut used = vec![false; table.count as usize];
+            // Rows that no instance touches are the first rank's: what is done to all rows is done to them, too.
+            let owners = &partition.owners[number as usize];
+            let is_idle = |row: u32| table.moving && rank == 0 && owners[row as usize] == NOBODY;
+            let mut used: Vec<bool> = (0..table.count).map(is_idle).collect();
             for (term, instances) in declared.terms.iter().zip(&instances) {
                 for slot in term.slots.iter().filter(|slot| slot.table == number) {
                     let column = &term.indices[slot.column as usize];
                     instances.iter().for_each(|instance| used[column[*instance as usize] as usize] = true);
                 }
             }
-            let owner = |row: &u32| table.moving && partition.owners[number as usize][*row as usize] == rank;
+            let owner = |row: &u32| table.moving && (owners[*row as usize] == rank || is_idle(*row));
             let (mut here, copies): (Vec<u32>, Vec<u32>) = (0..table.count).filter(|row| used[*row as usize]).partition(owner);
             let own = if table.moving { here.len() as u32 } else { 0 };
             here.extend(copies);
@@ -84,9 +87,14 @@ impl Local {
                 if table.moving {
                     unknowns += problem.table(added)?.tangent * table.count;
                 }
-                let fixed: Vec<u32> = table.fixed.iter().map(|row| local.places[*row as usize]).filter(|row| *row != ABSENT).collect();
-                if !fixed.is_empty() {
-                    problem.fix(added, Some(&fixed), None)?;
+                for (fixed, components) in &table.fixed {
+                    let here: Vec<u32> = fixed.iter().map(|row| local.places[*row as usize]).filter(|place| *place != ABSENT).collect();
+                    if !here.is_empty() {
+                        problem.fix(added, Some(&here), components.as_deref())?;
+                    }
+                }
+                if let Some(limits) = &table.limits {
+                    bound(&mut problem, (added, &local.rows), device.precision(), table.width, limits)?;
                 }
             }
             tables.push(local);
@@ -114,6 +122,36 @@ impl Local {
         let instances = terms.iter().flatten().map(|term| term.instances.len() as u32).sum();
         Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, instances })
     }
+
+    /// The problem and a declared term's part, to be edited; none where this rank has no instance. The edit counts there, too: a solve
+    /// that is under way starts from it on all ranks.
+    pub fn edit(&mut self, term: u32) -> Option<(&mut Problem, &LocalTerm)> {
+        self.problem.revision += 1;
+        self.terms[term as usize].as_ref().map(|of| (&mut self.problem, of))
+    }
+
+    /// Bounds a declared table, whose rows are so wide and have these limits.
+    ///
+    /// # Errors
+    /// Those of [`Problem::bound`].
+    pub fn bound(&mut self, table: u32, precision: Precision, width: u32, limits: &[Vec<f64>; 2]) -> Result<(), Error> {
+        let of = &self.tables[table as usize];
+        // Every rank has all variables, if only a row of them: all take the same steps.
+        let number = of.number.ok_or(Error::Internal("a rank lacks a variable"))?;
+        bound(&mut self.problem, (number, &of.rows), precision, width, limits)
+    }
+}
+
+/// Bounds these rows of a table of so many scalars a row.
+fn bound(
+    problem: &mut Problem,
+    (number, here): (u32, &[u32]),
+    precision: Precision,
+    width: u32,
+    limits: &[Vec<f64>; 2],
+) -> Result<(), Error> {
+    let [lower, upper] = limits.each_ref().map(|limits| rows(limits, width, here));
+    problem.bound(number, precision, Some(Reals::F64(&lower)), Some(Reals::F64(&upper)))
 }
 
 fn add_term(

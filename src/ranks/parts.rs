@@ -7,7 +7,7 @@ use super::solve::RankedSolve;
 use leastwise_collective::{Communicator, Fault, everybody, failed_elsewhere};
 use leastwise_device::{ABSENT, Command, Device, Recording, Slice};
 use leastwise_error::Error;
-use leastwise_problem::{Loss, Reals, Registry, Shape, TermSpec, Weight};
+use leastwise_problem::{Loss, Problem, Reals, Registry, Shape, TermSpec, Weight};
 use leastwise_solve::{Options, Solver, agree_on_partials};
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl RankedParts {
     ) -> Result<u32, Error> {
         self.may_declare()?;
         // A table by itself finds what is wrong with it.
-        let mut trial = leastwise_problem::Problem::new();
+        let mut trial = Problem::new();
         let number = trial.add_table(device, registry, name, shapes.clone(), values, moving)?;
         let width = trial.table(number)?.width;
         Ok(self.declared.add_table(name, shapes, width, &in_f64(values), moving))
@@ -74,18 +74,61 @@ impl RankedParts {
         self.declared.add_term(spec)
     }
 
-    /// Fixes rows of a variable: they keep their values.
+    /// Fixes components (all, or those given) of the rows in `at` (or of all): they keep their values to the bit.
     ///
     /// # Errors
-    /// [`Error::RowOutOfRange`], and after the first solve.
-    pub fn fix(&mut self, table: u32, at: &[u32]) -> Result<(), Error> {
+    /// [`Error::RowOutOfRange`], those of [`Problem::fix`] for components, and after the first solve.
+    pub fn fix(
+        &mut self,
+        (device, registry): (&Device, &mut Registry),
+        table: u32,
+        at: Option<&[u32]>,
+        components: Option<&[u32]>,
+    ) -> Result<(), Error> {
         self.may_declare()?;
         let entry = self.declared.table(table)?;
-        if let Some(&index) = at.iter().find(|row| **row >= entry.count) {
+        if let Some(&index) = at.unwrap_or_default().iter().find(|row| **row >= entry.count) {
             return Err(Error::RowOutOfRange { table: entry.name.clone(), index, count: entry.count });
         }
-        self.declared.note("fix", &[&[table], at].concat(), &[]);
-        self.declared.tables[table as usize].fixed.extend(at);
+        let (mut trial, number) = entry.rows_alone((device, registry), 1)?;
+        trial.fix(number, None, components)?;
+        let rows = at.map_or_else(|| (0..entry.count).collect(), <[u32]>::to_vec);
+        self.declared.note("fix", &[&[table], &rows[..]].concat(), &[]);
+        if let Some(components) = components {
+            self.declared.note("components", components, &[]);
+        }
+        self.declared.tables[table as usize].fixed.push((rows, components.map(<[u32]>::to_vec)));
+        Ok(())
+    }
+
+    /// Bounds the components of a table: limits are one for all, one a component, or one a component of each row. Infinite ones bound
+    /// nothing, and what is not given stays as it was. Copies have the limits of their owner.
+    ///
+    /// # Errors
+    /// Those of [`Problem::bound`].
+    pub fn bound(
+        &mut self,
+        (device, registry): (&Device, &mut Registry),
+        table: u32,
+        lower: Option<Reals>,
+        upper: Option<Reals>,
+    ) -> Result<(), Error> {
+        let entry = self.declared.table(table)?;
+        let precision = device.precision();
+        // Every rank checks all limits, also of rows that it does not have: all refuse the same.
+        let (mut trial, number) = entry.rows_alone((device, registry), entry.count)?;
+        if let Some([lower, upper]) = &entry.limits {
+            trial.bound(number, precision, Some(Reals::F64(lower)), Some(Reals::F64(upper)))?;
+        }
+        trial.bound(number, precision, lower, upper)?;
+        let limits = trial.table(number)?.given_limits().cloned().ok_or(Error::Internal("a bounded table has no limits"))?;
+        if let Some(local) = &mut self.local {
+            local.bound(table, precision, entry.width, &limits)?;
+        }
+        let given = [lower, upper].map(|given| given.map(in_f64));
+        let which = given.each_ref().map(|given| given.as_ref().map_or(0, |given| given.len() as u32));
+        self.declared.note("limits", &[table, which[0], which[1]], &given.into_iter().flatten().flatten().collect::<Vec<_>>());
+        self.declared.tables[table as usize].limits = Some(limits);
         Ok(())
     }
 
@@ -123,11 +166,11 @@ impl RankedParts {
             return Ok(());
         }
         // Every rank checks all values, also of rows that it does not have: all refuse the same.
-        let mut trial = leastwise_problem::Problem::new();
-        let row = Reals::F64(&entry.values[..width as usize]);
-        let number = trial.add_table(device, registry, &entry.name, entry.shapes.clone(), row, entry.moving)?;
+        let (trial, number) = entry.rows_alone((device, registry), 1)?;
         trial.table(number)?.check(Reals::F64(values), Some(at))?;
         if let Some(local) = &mut self.local {
+            // A solve that is under way starts from the edit on all ranks, also on those that have none of the rows.
+            local.problem.revision += 1;
             let of = &local.tables[table as usize];
             let (places, kept): (Vec<u32>, Vec<u32>) =
                 (0..).zip(at).map(|(number, row)| (of.places[*row as usize], number)).filter(|(place, _)| *place != ABSENT).unzip();
@@ -162,11 +205,9 @@ impl RankedParts {
             let instance = if shared { None } else { Some(position as u32 / width) };
             Error::not_finite(Some(entry.name.clone()), instance, what, (position, value))
         })?;
-        if let Some(local) = &mut self.local
-            && let Some(of) = &local.terms[term as usize]
-        {
+        if let Some((problem, of)) = self.local.as_mut().and_then(|local| local.edit(term)) {
             let own = if shared { values.to_vec() } else { rows(values, width, &of.instances) };
-            local.problem.set_column(of.number, column, Reals::F64(&own))?;
+            problem.set_column(of.number, column, Reals::F64(&own))?;
         }
         self.declared.note("column", &[term, column], values);
         self.declared.terms[term as usize].columns[column as usize].values = values.to_vec();
@@ -189,12 +230,10 @@ impl RankedParts {
             let (what, expected) = (format!("term \"{}\": weights", entry.name), entry.weight.len().to_string());
             return Err(Error::DataLength { term: Some(entry.name.clone()), what, got: values.len(), expected });
         }
-        if let Some(local) = &mut self.local
-            && let Some(of) = &local.terms[term as usize]
-        {
+        if let Some((problem, of)) = self.local.as_mut().and_then(|local| local.edit(term)) {
             let own = if is_shared { Vec::new() } else { rows(&values, 1, &of.instances) };
             let weight = if is_shared { Weight::Shared(values[0]) } else { Weight::Each(Reals::F64(&own)) };
-            local.problem.set_weight(of.number, weight)?;
+            problem.set_weight(of.number, weight)?;
         }
         self.declared.note("new weight", &[term], &values);
         self.declared.terms[term as usize].weight = values;
@@ -207,10 +246,8 @@ impl RankedParts {
     /// [`Error`] for a loss of another kind.
     pub fn set_loss(&mut self, term: u32, loss: &Loss) -> Result<(), Error> {
         self.declared.term(term)?;
-        if let Some(local) = &mut self.local
-            && let Some(of) = &local.terms[term as usize]
-        {
-            local.problem.set_loss(of.number, loss)?;
+        if let Some((problem, of)) = self.local.as_mut().and_then(|local| local.edit(term)) {
+            problem.set_loss(of.number, loss)?;
         }
         self.declared.note(&format!("loss {loss:?}"), &[term], &[]);
         self.declared.terms[term as usize].loss = Some(loss.clone());

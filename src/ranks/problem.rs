@@ -50,12 +50,21 @@ impl RankedProblem {
         self.parts.term(spec)
     }
 
-    /// Fixes rows of a variable: they keep their values.
+    /// Fixes components (all, or those given) of the rows in `at` (or of all): they keep their values.
     ///
     /// # Errors
     /// Those of [`RankedParts::fix`].
-    pub fn fix(&mut self, table: u32, at: &[u32]) -> Result<(), Error> {
-        self.parts.fix(table, at)
+    pub fn fix(&mut self, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
+        self.parts.fix((&self.device, &mut self.registry), table, at, components)
+    }
+
+    /// Bounds the components of a table: limits are one for all, one a component, or one a component of each row. What is not given stays
+    /// as it was.
+    ///
+    /// # Errors
+    /// Those of [`RankedParts::bound`].
+    pub fn bound(&mut self, table: u32, lower: Option<&[f64]>, upper: Option<&[f64]>) -> Result<(), Error> {
+        self.parts.bound((&self.device, &mut self.registry), table, lower.map(Reals::F64), upper.map(Reals::F64))
     }
 
     /// Overwrites values of a table: all rows, or those in `at`.

@@ -305,7 +305,7 @@ impl Session {
         if self.ranks.is_some() {
             self.fix_parts(problem, table, at, components)?;
         }
-        self.constrained(problem, false)?.fix(table, at, components)
+        self.constrained(problem, table, false)?.fix(table, at, components)
     }
 
     /// Lets the instances in `at` (or all) move again.
@@ -316,14 +316,17 @@ impl Session {
 
     /// Bounds a table's components; what is not given stays as it was.
     pub fn bound_table(&mut self, problem: u32, table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
-        self.refuse_ranks("limits of variables")?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.ranks.is_some() {
+            self.bound_parts(problem, table, lower, upper)?;
+        }
         let precision = self.devices.main.precision();
-        self.constrained(problem, true)?.bound(table, precision, lower, upper)
+        self.constrained(problem, table, true)?.bound(table, precision, lower, upper)
     }
 
     /// The problem, about to be constrained: for the first time only if nothing is running on it, since that makes buffers.
-    fn constrained(&mut self, problem: u32, bounds: bool) -> Result<&mut Problem, Error> {
-        let lacking = self.entry(problem)?.0.problem.lacks_bounds(bounds);
+    fn constrained(&mut self, problem: u32, table: u32, bounds: bool) -> Result<&mut Problem, Error> {
+        let lacking = self.entry(problem)?.0.problem.lacks_bounds(table, bounds);
         let (entry, ..) = if lacking { self.idle(problem)? } else { self.entry(problem)? };
         Ok(&mut entry.problem)
     }

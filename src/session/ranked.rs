@@ -35,16 +35,18 @@ impl Session {
         Ok(session)
     }
 
-    /// Fixes rows in the parts of ranks, where there are several.
+    /// Fixes components of rows in the parts of ranks.
     pub(super) fn fix_parts(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
-        let entry = self.idle(problem)?.0;
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
         let Some(parts) = &mut entry.ranked else { return Ok(()) };
-        if components.is_some() {
-            return Err(refused("components of a row that are fixed"));
-        }
-        let count = entry.problem.table(table)?.count;
-        let all: Vec<u32> = (0..count).collect();
-        parts.fix(table, at.unwrap_or(&all))
+        parts.fix((device, registry), table, at, components)
+    }
+
+    /// Bounds a table in the parts of ranks.
+    pub(super) fn bound_parts(&mut self, problem: u32, table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
+        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
+        let Some(parts) = &mut entry.ranked else { return Ok(()) };
+        parts.bound((device, registry), table, lower, upper)
     }
 
     /// A solver of ranks, which each of its solves sets up. Options that ranks do not have are refused by a solve, once all were told.

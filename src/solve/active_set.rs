@@ -23,6 +23,7 @@
 //! A point outside of its limits, at the start or after an edit, is first moved to the nearest one inside, and
 //! `state[MOVED]` counts the components.
 
+use super::ranks::Fold;
 use super::{Workspace, state};
 use leastwise_device::{Command, Slice};
 use leastwise_error::Error;
@@ -74,16 +75,25 @@ impl Workspace {
     pub(super) fn clamp_to_bounds(&self, problem: &Problem, commands: &mut Vec<Command>) -> Result<(), Error> {
         let (Some([lower, upper]), Some(known)) = (self.bounds(), self.bounds) else { return Ok(()) };
         let mut first = 0;
-        for table in problem.moving().filter(|table| table.is_bounded()) {
+        let point = problem.arenas()?.0;
+        let mut project = |table: &Table| {
             let (command, partials) = self.partial(
                 bounds::ProjectPoint { arena: table.arena, vector: table.vector, partial: first, elements: table.unknowns() },
                 table.unknowns(),
-                bounds::ProjectPointBindings { lower, upper, pins: known.pins, point: problem.arenas()?.0, partials: self.partials },
+                bounds::ProjectPointBindings { lower, upper, pins: known.pins, point, partials: self.partials },
             );
             commands.push(command);
             first += partials;
+            first
+        };
+        let counted = problem.counted().filter(|table| problem.is_limited(table)).map(&mut project).last().unwrap_or(0);
+        // Copies are moved, too; their partial sums lie behind, where nobody looks at them.
+        #[cfg(not(target_arch = "wasm32"))]
+        for table in problem.copies().filter(|table| problem.is_limited(table)) {
+            project(table);
         }
-        commands.push(self.reduce(bounds::Moved { partial_count: first }));
+        let partials = self.combine("components that were moved", &[Fold::Sum], counted, commands);
+        commands.push(self.reduce(bounds::Moved { partial_count: partials }));
         Ok(())
     }
 
@@ -103,7 +113,7 @@ impl Workspace {
         };
         let args = |table: &Table, partial: u32| {
             let elements = table.unknowns();
-            let limited = u32::from(table.is_bounded());
+            let limited = u32::from(problem.is_limited(table));
             let distance = self.partial_distance;
             (elements, bounds::Clip { distance, arena: table.arena, vector: table.vector, partial, elements, limited })
         };
@@ -113,6 +123,7 @@ impl Workspace {
     /// Clips the step of which `trial` is made, and promises what the model makes of the clipped one. Uses p and q.
     pub(super) fn clip_with_model(&self, problem: &Problem, point: Slice, trial: Slice, commands: &mut Vec<Command>) {
         let Some(partials) = self.clip(problem, point, trial, commands) else { return };
+        let partials = self.combine("clipped step", &[Fold::Sum, Fold::Sum, Fold::Largest], partials, commands);
         commands.push(self.reduce(bounds::Clipped { partial_count: partials, distance: self.partial_distance }));
         let vector = problem.vector_len();
         commands.push(Command::Clear { slice: Slice { len: vector, ..self.q } });
@@ -123,6 +134,8 @@ impl Workspace {
             pcg::CurvatureBindings { p: self.p, q: self.q, state: self.state, partials: self.inner_partials },
         );
         commands.push(curvature);
+        // Of shared variables q is this rank's part, as for pᵀq: the sum over ranks needs no other.
+        let partials = self.combine_inner("model of the clipped step", &[Fold::Sum], partials, commands);
         commands.push(self.reduce_inner(bounds::ClippedModel { partial_count: partials }));
     }
 }

@@ -16,6 +16,8 @@
 //! | an iteration | shared part of q with partial sums of pᵀq; partial sums of rᵀz |
 //! | trial point | partial sums of five kinds |
 //! | the first step | partial sums of two kinds |
+//! | with limits, the clipped step and its model | partial sums of two kinds and maxima of the projected gradient; partial sums of sᵀ(JᵀWJ)s |
+//! | with limits, the start of a solve | partial sums of how many components were moved |
 
 use super::Workspace;
 use super::buffers::Lengths;
@@ -86,6 +88,8 @@ pub struct Exchanged {
     pub blocks: u64,
     /// Partial sums of a kind on any rank at most.
     pub partials: u64,
+    /// True if variables have limits.
+    pub limited: bool,
 }
 
 impl Exchanged {
@@ -97,7 +101,12 @@ impl Exchanged {
     /// Elements that a rank gives in a step besides: one that goes on from a rejected step differentiates nothing.
     pub fn step(self, differentiates: bool) -> u64 {
         let derivatives = if differentiates { 2 * self.partials + self.unknowns + self.blocks } else { 0 };
-        derivatives + 9 * self.partials
+        derivatives + (if self.limited { 13 } else { 9 }) * self.partials
+    }
+
+    /// Elements that a rank gives to move the point into its limits, when a solve starts.
+    pub fn start(self) -> u64 {
+        if self.limited { self.partials } else { 0 }
     }
 }
 
@@ -110,7 +119,7 @@ impl Workspace {
     pub fn exchanged(&self) -> Option<Exchanged> {
         let ranked = self.ranked.as_ref()?;
         let [unknowns, blocks] = [&ranked.in_vectors, &ranked.in_blocks].map(|places| places.len() as u64);
-        Some(Exchanged { unknowns, blocks, partials: ranked.each.into() })
+        Some(Exchanged { unknowns, blocks, partials: ranked.each.into(), limited: self.bounds().is_some() })
     }
 
     fn partials_of(&self, ranked: &Ranked, buffer: Slice, folds: &'static [Fold], first: u32, count: u32) -> Exchange {

@@ -123,6 +123,35 @@ fn limits_change_between_live_steps_by_uploads() {
     }
 }
 
+/// A solver that has stepped within the limits of one table keeps those of another from the next step on.
+#[test]
+fn limits_of_another_table_hold_for_a_solver_that_has_stepped() {
+    let net = Net::new(20, &mut Random::new(15));
+    for (name, mut session, _) in sessions() {
+        let (problem, x) = net.build(&mut session);
+        let y = session.table(problem, "y", 1, Reals::F64(&[0.0]), true).unwrap();
+        let mut tape = Tape::default();
+        let [value, goal] = [tape.input(0), tape.literal(2.0)];
+        let outputs = [tape.op(leastwise::expr::Opcode::Sub, &[value, goal])];
+        let slots = vec![leastwise::problem::Slot { table: y, column: 0 }];
+        let spec = leastwise::problem::TermSpec { indices: vec![vec![0]], slots, tape: &tape.words, outputs: &outputs, ..plain("y", 1) };
+        session.term(problem, spec).unwrap();
+        session.bound_table(problem, x, Some(Reals::F64(&[-0.5])), None).unwrap();
+        let solver = session.solver(problem, &tight()).unwrap();
+        for (limit, expected) in [(None, 2.0), (Some(1.0), 1.0), (Some(1.5), 1.5)] {
+            if let Some(limit) = limit {
+                session.bound_table(problem, y, None, Some(Reals::F64(&[limit]))).unwrap();
+                session.write_table(problem, y, Reals::F64(&[0.0]), None).unwrap();
+            }
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            finish(&mut session, task, |_| {});
+            let [found] = read(&mut session, problem, y)[..] else { panic!("one value") };
+            assert!((found - expected).abs() < 1e-4 && limit.is_none_or(|limit| found <= limit), "{name}: {found}, not {expected}");
+        }
+        session.free_solver(solver);
+    }
+}
+
 #[test]
 fn a_start_in_a_corner_that_is_the_minimum_has_converged() {
     let net = Net::new(20, &mut Random::new(13));

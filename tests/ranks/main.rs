@@ -2,6 +2,7 @@
 
 mod clusters;
 mod faults;
+mod limits;
 mod scenes;
 mod sessions;
 mod solves;

@@ -16,6 +16,8 @@ pub trait Declare {
     fn table(&mut self, name: &str, shapes: Vec<Shape>, values: &[f64], moving: bool) -> u32;
     fn term(&mut self, spec: &TermSpec) -> u32;
     fn fix(&mut self, table: u32, at: &[u32]);
+    fn fix_components(&mut self, table: u32, at: Option<&[u32]>, components: &[u32]);
+    fn bound(&mut self, table: u32, lower: Option<&[f64]>, upper: Option<&[f64]>);
 }
 
 /// A problem of a session.
@@ -44,6 +46,14 @@ impl Declare for Alone {
     fn fix(&mut self, table: u32, at: &[u32]) {
         self.session.fix_table(self.problem, table, Some(at), None).unwrap();
     }
+
+    fn fix_components(&mut self, table: u32, at: Option<&[u32]>, components: &[u32]) {
+        self.session.fix_table(self.problem, table, at, Some(components)).unwrap();
+    }
+
+    fn bound(&mut self, table: u32, lower: Option<&[f64]>, upper: Option<&[f64]>) {
+        self.session.bound_table(self.problem, table, lower.map(Reals::F64), upper.map(Reals::F64)).unwrap();
+    }
 }
 
 impl Declare for RankedProblem {
@@ -56,7 +66,15 @@ impl Declare for RankedProblem {
     }
 
     fn fix(&mut self, table: u32, at: &[u32]) {
-        Self::fix(self, table, at).unwrap();
+        Self::fix(self, table, Some(at), None).unwrap();
+    }
+
+    fn fix_components(&mut self, table: u32, at: Option<&[u32]>, components: &[u32]) {
+        Self::fix(self, table, at, Some(components)).unwrap();
+    }
+
+    fn bound(&mut self, table: u32, lower: Option<&[f64]>, upper: Option<&[f64]>) {
+        Self::bound(self, table, lower, upper).unwrap();
     }
 }
 
@@ -183,6 +201,12 @@ pub fn views(to: &mut impl Declare, [pose, point, focal]: [u32; 3], [cameras, po
 
 /// A small bundle: poses on a manifold, points, a focal length that is known, outliers under a loss.
 pub fn bundle(to: &mut impl Declare) -> Made {
+    let ([pose, point, _], edited, data) = bundle_of(to, false);
+    Made { tables: vec![pose, point], edited, data }
+}
+
+/// Tables of poses, points and the focal length, the term of views, and its pixels.
+fn bundle_of(to: &mut impl Declare, solves_focal: bool) -> ([u32; 3], u32, Vec<f64>) {
     let (cameras, points) = (6usize, 90usize);
     let mut random = Random::new(7);
     let mut within = |spread: f64| random.between(-spread, spread);
@@ -207,7 +231,7 @@ pub fn bundle(to: &mut impl Declare) -> Made {
         })
         .collect();
     let starts: Vec<f64> = places.iter().map(|place| place + within(0.04)).collect();
-    let focal = to.table("focal", vec![Shape::Euclidean(1)], &[1.1], false);
+    let focal = to.table("focal", vec![Shape::Euclidean(1)], &[1.1], solves_focal);
     let pose = to.table("pose", vec![Shape::Quaternion, Shape::Euclidean(3)], &poses, true);
     let point = to.table("point", vec![Shape::Euclidean(3)], &starts, true);
     let edited = views(to, [pose, point, focal], views_of, &pixels);
@@ -226,5 +250,92 @@ pub fn bundle(to: &mut impl Declare) -> Made {
     };
     to.term(&spec);
     to.fix(pose, &[2]);
-    Made { tables: vec![pose, point], edited, data: pixels }
+    ([pose, point, focal], edited, pixels)
+}
+
+/// The bundle with a focal length that all ranks share, below the best one, points within a box that some begin outside of, and fixed
+/// components of poses and points.
+pub fn limited_bundle(to: &mut impl Declare) -> Made {
+    let ([pose, point, focal], edited, data) = bundle_of(to, true);
+    to.bound(point, Some(&[-0.6]), Some(&[0.6, 0.55, 0.6]));
+    to.bound(focal, None, Some(&[1.08]));
+    to.fix_components(pose, Some(&[0, 4]), &[5]);
+    to.fix_components(point, Some(&[3, 10, 40]), &[1]);
+    Made { tables: vec![pose, point, focal], edited, data }
+}
+
+/// Rows of a net that no term touches.
+pub const IDLE: u32 = 3;
+
+/// Points in the plane with goals, and springs between neighbours of a row; a box around every component as in `tests/constraints`: some
+/// that bind, some on one side, some without width, some that points begin outside of. Second components of some rows are fixed.
+pub fn net(to: &mut impl Declare) -> Made {
+    let made = free_net(to);
+    let (lower, upper) = boxes();
+    to.bound(made.tables[0], Some(&lower), Some(&upper));
+    made
+}
+
+const NET: u32 = 150;
+
+/// The net without limits.
+pub fn free_net(to: &mut impl Declare) -> Made {
+    let mut random = Random::new(23);
+    let goals: Vec<f64> = (0..2 * NET).map(|number| 0.3 * f64::from(number / 2 % 12) + random.between(-0.3, 0.3)).collect();
+    let starts = starts(NET + IDLE);
+    let x = to.table("x", vec![Shape::Euclidean(2)], &starts, true);
+    let mut tape = Tape::default();
+    let [p, goal] = [0, 1].map(|source| tape.input(source));
+    let outputs = [tape.op(Sub, &[p, goal])];
+    let spec = TermSpec {
+        indices: vec![(0..NET).collect()],
+        slots: vec![at(x, 0)],
+        columns: vec![column("goal", 2, &goals)],
+        weight: Weight::Shared(0.3),
+        tape: &tape.words,
+        outputs: &outputs,
+        ..plain("goals", NET)
+    };
+    let edited = to.term(&spec);
+    let ends = (0..3 * NET).map(|number| (number / 3, number / 3 + 1 + random.below(4) as u32)).filter(|(_, end)| *end < NET);
+    let (a, b): (Vec<u32>, Vec<u32>) = ends.unzip();
+    let lengths: Vec<f64> = a.iter().map(|_| random.between(0.2, 0.6)).collect();
+    let mut tape = Tape::default();
+    let [from, to_end, length] = [0, 1, 2].map(|source| tape.input(source));
+    let between = tape.op(Sub, &[from, to_end]);
+    let distance = tape.op(Norm, &[between]);
+    let outputs = [tape.op(Sub, &[distance, length])];
+    let spec = TermSpec {
+        indices: vec![a.clone(), b],
+        slots: vec![at(x, 0), at(x, 1)],
+        columns: vec![column("length", 1, &lengths)],
+        tape: &tape.words,
+        outputs: &outputs,
+        ..plain("springs", a.len() as u32)
+    };
+    to.term(&spec);
+    to.fix_components(x, Some(&[7, 75, 149]), &[1]);
+    Made { tables: vec![x], edited, data: goals }
+}
+
+fn starts(count: u32) -> Vec<f64> {
+    let mut random = Random::new(29);
+    (0..2 * count).map(|number| f64::from((0.3 * f64::from(number / 2 % 12) + random.between(-0.4, 0.4)) as f32)).collect()
+}
+
+/// Limits of the net, which f32 has.
+pub fn boxes() -> (Vec<f64>, Vec<f64>) {
+    let mut random = Random::new(31);
+    let one = |x: f64| match random.below(6) {
+        0 => (x - 0.0625, x + 0.125),
+        1 => (x, f64::INFINITY),
+        2 => (f64::NEG_INFINITY, x - 0.03125),
+        3 => (x + 0.0625, x + 0.0625),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    let in_f32 = |(lower, upper): (f64, f64)| (f64::from(lower as f32), f64::from(upper as f32));
+    let mut limits: Vec<(f64, f64)> = starts(NET + IDLE).into_iter().map(one).map(in_f32).collect();
+    // Rows that no term touches begin outside of theirs.
+    limits[2 * NET as usize..].fill((10.0, 11.0));
+    limits.into_iter().unzip()
 }

@@ -1,6 +1,6 @@
 //! Sessions as ranks: the calls of one device, and the bits of ranks.
 
-use super::scenes::{Alone, Declare, Made, bundle, mesh, options, ranked};
+use super::scenes::{Alone, Declare, Made, bundle, limited_bundle, mesh, net, options, ranked};
 use super::{bits, on_all, on_ranks};
 use crate::support::*;
 use leastwise::Error;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made);
 
-const SCENES: [Scene; 2] = [(mesh, mesh), (bundle, bundle)];
+const SCENES: [Scene; 4] = [(mesh, mesh), (bundle, bundle), (net, net), (limited_bundle, limited_bundle)];
 
 fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
     let device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
@@ -118,6 +118,31 @@ fn edits_of_values_data_weights_and_losses_are_solved_with() {
     assert!(found.iter().all(|(refused, cost)| *refused && (cost - costs[0]).abs() < 1e-8 * costs[0]), "{found:?}");
 }
 
+/// Edits between two steps of a solve are those of all ranks, also where a rank has none of the rows: all move the point into its limits
+/// again, by a message.
+#[test]
+fn values_are_edited_in_the_midst_of_a_solve() {
+    let run = |of: &mut Alone| {
+        let made = net(of);
+        let (problem, table) = (of.problem, made.tables[0]);
+        let edit = |session: &mut Session, _: u32, index: u32| {
+            if index == 1 {
+                session.write_table(problem, table, Reals::F64(&[2.5, -3.0]), Some(&[76])).unwrap();
+            }
+        };
+        let report = solved(of, &options(), edit).unwrap();
+        (report.cost, report.moved_into_bounds, values(of, &made).concat())
+    };
+    let (cost, moved, expected) = run(&mut Alone::new(Precision::F64));
+    let found = on_all(3, |ranks| run(&mut session(Precision::F64, ranks)));
+    for (of_rank, moved_here, values) in &found {
+        assert_eq!((of_rank.to_bits(), bits(values)), (found[0].0.to_bits(), bits(&found[0].2)));
+        assert_eq!(*moved_here, moved);
+        assert!((of_rank - cost).abs() < 1e-8 * cost, "{of_rank} and {cost}");
+        assert!(values.iter().zip(&expected).all(|(value, expected)| (value - expected).abs() < 1e-4));
+    }
+}
+
 #[test]
 fn one_rank_that_is_told_to_stop_stops_all_after_the_same_iteration() {
     let found = on_all(3, |ranks| {
@@ -209,9 +234,7 @@ fn what_ranks_do_not_have_is_refused_and_says_what_they_have() {
         let (session, problem, table) = (&mut of.session, of.problem, made.tables[0]);
         let solver = session.solver(problem, &options()).unwrap();
         let mut refused = vec![
-            session.bound_table(problem, table, Some(Reals::F64(&[0.0])), None).unwrap_err(),
             session.unfix_table(problem, table, None).unwrap_err(),
-            session.fix_table(problem, table, Some(&[3]), Some(&[0])).unwrap_err(),
             session.combine_tables(problem, table, &[table], &[2.0]).unwrap_err(),
             session.set_enabled(problem, 0, false).unwrap_err(),
             session.free_term(problem, 0).unwrap_err(),
@@ -237,7 +260,7 @@ fn what_ranks_do_not_have_is_refused_and_says_what_they_have() {
     assert_eq!(found[0], found[1]);
     let (refused, cost, improves) = &found[0];
     assert!(*improves);
-    assert!(refused[0].contains("limits of variables: not with several ranks"), "{}", refused[0]);
+    assert!(refused[0].contains("rows that are released: not with several ranks"), "{}", refused[0]);
     let mut alone = on_all(2, |ranks| {
         let mut of = session(Precision::F64, ranks);
         mesh(&mut of);

@@ -3,15 +3,15 @@
 use super::scenes::{Alone, Declare, Made, bundle, mesh, options, ranked};
 use super::{bits, on_all};
 use crate::support::*;
-use leastwise::collective::Kind;
+use leastwise::collective::{Count, Kind};
 use leastwise::device::Precision;
 use leastwise::problem::Reals;
 use leastwise::ranks::{RankedProblem, RankedReport};
-use leastwise::solve::{Options, Report};
+use leastwise::solve::{Exchanged, Options, Report};
 
-type Scene<P> = fn(&mut P) -> Made;
+pub type Scene<P> = fn(&mut P) -> Made;
 
-fn alone(make: Scene<Alone>, precision: Precision) -> (Report, Vec<Vec<f64>>) {
+pub fn alone(make: Scene<Alone>, precision: Precision) -> (Report, Vec<Vec<f64>>) {
     let mut problem = Alone::new(precision);
     let made = make(&mut problem);
     let report = solve(&mut problem.session, problem.problem, &options());
@@ -19,7 +19,7 @@ fn alone(make: Scene<Alone>, precision: Precision) -> (Report, Vec<Vec<f64>>) {
     (report, values)
 }
 
-fn by_ranks(make: Scene<RankedProblem>, precision: Precision, size: u32) -> Vec<(RankedReport, Vec<Vec<f64>>)> {
+pub fn by_ranks(make: Scene<RankedProblem>, precision: Precision, size: u32) -> Vec<(RankedReport, Vec<Vec<f64>>)> {
     on_all(size, |ranks| {
         let mut problem = ranked(precision, ranks);
         let made = make(&mut problem);
@@ -29,11 +29,11 @@ fn by_ranks(make: Scene<RankedProblem>, precision: Precision, size: u32) -> Vec<
     })
 }
 
-fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+pub fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     a.concat().iter().zip(b.concat()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision: Precision, [of_cost, of_values]: [f64; 2]) {
+pub fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision: Precision, [of_cost, of_values, of_instances]: [f64; 3]) {
     let (report, values) = alone(scene.0, precision);
     assert!(report.iterations.len() > 3, "{name}: {} steps", report.iterations.len());
     for size in 1..=4 {
@@ -62,19 +62,19 @@ fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision: Pre
         assert_eq!((own.ranks, own.cut_variables > 0), (size, size > 1));
         let instances: Vec<u32> = found.iter().map(|(report, _)| report.instances).collect();
         let (least, most) = (instances.iter().min().unwrap(), instances.iter().max().unwrap());
-        assert!(f64::from(*most) < 1.35 * f64::from(*least), "{name}: {instances:?} instances");
+        assert!(f64::from(*most) < of_instances * f64::from(*least), "{name}: {instances:?} instances");
     }
 }
 
 #[test]
 fn a_mesh_comes_to_the_same_by_one_to_four_ranks() {
-    check("mesh", (mesh, mesh), Precision::F64, [1e-9, 1e-5]);
-    check("mesh in f32", (mesh, mesh), Precision::F32, [1e-4, 1e-2]);
+    check("mesh", (mesh, mesh), Precision::F64, [1e-9, 1e-5, 1.35]);
+    check("mesh in f32", (mesh, mesh), Precision::F32, [1e-4, 1e-2, 1.35]);
 }
 
 #[test]
 fn a_bundle_with_a_loss_and_poses_on_a_manifold_comes_to_the_same() {
-    check("bundle", (bundle, bundle), Precision::F64, [1e-8, 1e-4]);
+    check("bundle", (bundle, bundle), Precision::F64, [1e-8, 1e-4, 1.35]);
 }
 
 /// Points have runs of views, which a product by owners wants; copies of points stand last in a rank's table.
@@ -96,29 +96,38 @@ fn points_own_their_views_on_every_rank() {
 /// The bytes of a solve are those of the model in docs/internals/RANKS.md, to the byte.
 #[test]
 fn what_a_step_exchanges_is_the_model() {
+    for exchanged in follows_the_model(mesh, 2) {
+        // Far fewer than all unknowns go around: 162 vertices have 486.
+        assert!(exchanged.unknowns > 0 && exchanged.unknowns < 486 / 2, "{exchanged:?}");
+        assert_eq!(exchanged.blocks, 2 * exchanged.unknowns, "six of a block of three");
+        assert_eq!((exchanged.limited, exchanged.start()), (false, 0));
+    }
+}
+
+/// Holds a solve by three ranks to the model of its bytes; gives the sizes of all ranks.
+pub fn follows_the_model(scene: Scene<RankedProblem>, terms: u64) -> Vec<Exchanged> {
     let found = on_all(3, |ranks| {
         let mut problem = ranked(Precision::F64, ranks.clone());
-        mesh(&mut problem);
+        scene(&mut problem);
         let before = ranks.traffic().of(Kind::Reduce);
         let report = problem.solve(&options()).unwrap();
         (report, before, ranks.traffic().of(Kind::Reduce))
     });
-    for (RankedReport { report, exchanged, bytes_per_inner_iteration, .. }, before, after) in found {
-        let mut elements = 0;
+    let of_rank = |(RankedReport { report, exchanged, bytes_per_inner_iteration, .. }, before, after): (RankedReport, Count, Count)| {
+        let mut elements = exchanged.start();
         let (mut differentiates, mut has_moved) = (true, false);
         for step in &report.iterations {
             elements += exchanged.step(differentiates) + u64::from(step.inner_iterations) * exchanged.inner_iteration();
             elements += if has_moved { 0 } else { 2 * exchanged.partials };
             (differentiates, has_moved) = (step.accepted, has_moved || step.accepted);
         }
-        // Two terms' costs at the end, and the number of partial sums at the start.
-        assert_eq!(after.given - before.given, 8 * (elements + 2 + 1));
-        assert_eq!(after.received - before.received, 2 * 8 * (elements + 2 + 1));
+        // The terms' costs at the end, and the number of partial sums at the start.
+        assert_eq!(after.given - before.given, 8 * (elements + terms + 1));
+        assert_eq!(after.received - before.received, 2 * 8 * (elements + terms + 1));
         assert_eq!(bytes_per_inner_iteration, 8 * (exchanged.unknowns + 2 * exchanged.partials));
-        // Far fewer than all unknowns go around: 162 vertices have 486.
-        assert!(exchanged.unknowns > 0 && exchanged.unknowns < 486 / 2, "{exchanged:?}");
-        assert_eq!(exchanged.blocks, 2 * exchanged.unknowns, "six of a block of three");
-    }
+        exchanged
+    };
+    found.into_iter().map(of_rank).collect()
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Solves and Lloyd's iterations over ranks, against the CPU's threads and against one GPU.
 
-use super::scenes::{Alone, Made, bundle, mesh, options};
+use super::scenes::{Alone, Made, bundle, limited_bundle, mesh, net, options};
 use super::{Over, bits, on_all};
 use crate::support::*;
 use leastwise::anneal::cluster::{Mean, Method, Options, Outcome, over_ranks};
@@ -29,7 +29,12 @@ fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
 /// The same bits on all ranks and in two runs, the solution of the CPU's threads, and that of one GPU.
 pub fn solves_agree(over: Over, sizes: &[u32]) {
     type Scene = (&'static str, fn(&mut RankedProblem) -> Made, fn(&mut Alone) -> Made);
-    let scenes: [Scene; 2] = [("mesh", mesh, mesh), ("bundle", bundle, bundle)];
+    let scenes: [Scene; 4] = [
+        ("mesh", mesh, mesh),
+        ("bundle", bundle, bundle),
+        ("net with limits", net, net),
+        ("bundle with limits", limited_bundle, limited_bundle),
+    ];
     for (name, make, alone) in scenes {
         for (precision, of_cost, of_values) in [(Precision::F64, 1e-8, 1e-4), (Precision::F32, 1e-3, 2e-2)] {
             let mut one = Alone { session: crate::session(precision), problem: 0 };
