@@ -11,7 +11,10 @@ use leastwise::problem::{BlockList, Links, Pattern, Problem, Reals, Registry, Sh
 use leastwise::solve::assembly::structure;
 use leastwise::solve::linear::reduced::formed::{Plan, Room};
 
-/// Cameras, points and a scale that all views share; views in no order, some of them twice; pairs of cameras, of which some are one.
+const LANDMARKS: u32 = 150_000;
+
+/// Cameras, points and landmarks, and a scale that all views share; views in no order, some of them twice; pairs of cameras, of which
+/// some are one.
 struct Scene {
     cameras: u32,
     points: u32,
@@ -45,6 +48,7 @@ impl Scene {
             problem.add_table(device, registry, name, vec![Shape::Euclidean(width)], Reals::F64(&values), true).unwrap()
         };
         let first = self.points_first.then(|| table("point", 3, self.points));
+        let landmark = table("landmark", 2, LANDMARKS);
         let camera = table("camera", 4, self.cameras);
         let scale = table("scale", 1, 1);
         let point = first.unwrap_or_else(|| table("point", 3, self.points));
@@ -71,6 +75,8 @@ impl Scene {
         let column = |count: u32, below: &mut dyn FnMut(u32) -> u32| (0..self.views).map(|_| below(count)).collect::<Vec<u32>>();
         let [by_camera, by_point] = [self.cameras, self.points].map(|count| column(count, &mut below));
         term("views", &[camera, point, scale], vec![by_camera, by_point, vec![0; self.views]]);
+        let [by_camera, by_landmark] = [self.cameras, LANDMARKS].map(|count| column(count, &mut below));
+        term("landmarks", &[landmark, camera], vec![by_landmark, by_camera]);
         let pairs = [0; 2].map(|_| column(self.cameras, &mut below));
         term("pairs", &[camera, camera], pairs.to_vec());
         problem
@@ -79,7 +85,7 @@ impl Scene {
     fn made(&self, threads: usize) -> Made {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut device = Device::Cpu(CpuDevice::new(Precision::F32, self.limits.clone()));
+            let mut device = Device::Cpu(CpuDevice::new(Precision::F32, self.limits));
             let mut registry = Registry::default();
             let mut problem = self.problem(&device, &mut registry);
             problem.lay_out(&mut device, &mut registry).unwrap();
@@ -91,7 +97,7 @@ impl Scene {
             let links = &Links::new(&problem);
             let (pattern, lists) = at_once(|pace| async move { structure(links, &pace).await }).expect("no term sums over entries");
             let tables = &elimination::detect(&pattern);
-            assert_eq!(tables.len(), 1, "points alone can be eliminated");
+            assert_eq!(tables.len(), 2, "points and landmarks can be eliminated");
             let of = &pattern;
             let elimination = at_once(|pace| async move { Elimination::new(of, tables, &pace).await.map_err(|_| Stopped) });
             let room = Room { binding: 1 << 32, real: 4 };
@@ -107,7 +113,7 @@ impl Scene {
 #[test]
 fn threads_make_the_structures_that_one_makes() {
     let whole = CpuDevice::default_limits();
-    let small = Limits { binding_bytes: 8 << 20, buffer_bytes: 8 << 20, ..whole.clone() };
+    let small = Limits { binding_bytes: 8 << 20, buffer_bytes: 8 << 20, ..whole };
     for (points_first, limits) in [(false, whole), (true, small)] {
         let scene = Scene { cameras: 300, points: 200_001, views: 700_003, points_first, limits };
         let one = scene.made(1);

@@ -6,20 +6,29 @@
 use crate::task::{Pace, Stopped, Task, UNIT};
 use std::future::Future;
 use std::ops::Range;
+use std::sync::Mutex;
 
-/// Operations for which it is not worth while to ask other threads.
+/// Operations that are not worth sharing among threads.
 const SMALL: usize = 4 * UNIT;
-/// Rows or instances between two looks at the clock.
-const RUN: u32 = 1 << 14;
 
-/// The results of all items, in their order. `operations` says how many an item takes; a thread makes its state once a slice.
-pub async fn map<I: Send, S, T: Send>(
+/// The results of all items, in their order. `operations` says how many an item takes; there are as many states as threads at most.
+pub async fn map<I: Send, S: Send, T: Send>(
     items: Vec<I>,
     operations: impl Fn(&I) -> usize,
     state: impl Fn() -> S + Sync + Send,
     work: impl Fn(&mut S, I) -> T + Sync + Send,
     pace: &Pace,
 ) -> Result<Vec<T>, Stopped> {
+    let idle = Mutex::new(Vec::new());
+    let taken = || idle.lock().ok()?.pop();
+    let with_state = |item| {
+        let mut mine = taken().unwrap_or_else(&state);
+        let result = work(&mut mine, item);
+        if let Ok(mut idle) = idle.lock() {
+            idle.push(mine);
+        }
+        result
+    };
     let most = threads() * UNIT;
     let mut results = Vec::with_capacity(items.len());
     let (mut together, mut spent) = (Vec::new(), 0);
@@ -27,22 +36,24 @@ pub async fn map<I: Send, S, T: Send>(
         spent += operations(&item);
         together.push(item);
         if spent >= most {
-            results.extend(at_once(std::mem::take(&mut together), &state, &work));
+            results.extend(at_once(std::mem::take(&mut together), &with_state));
             pace.spend(std::mem::take(&mut spent) / threads()).await?;
         }
     }
-    results.extend(at_once(together, &state, &work));
+    results.extend(at_once(together, &with_state));
     Ok(results)
 }
 
-/// Numbers below `count` in ranges for [`ranges`], which take so many operations together: one range, or one for each thread.
+/// Numbers below `count` in ranges for [`ranges`], which take so many operations together: one range, or one for each thread. Callers
+/// join what ranges make, so that no result depends on how many there are.
 pub fn shares(count: u32, operations: usize) -> Vec<Range<u32>> {
     let shares = if operations < SMALL { 1 } else { threads().min(count.max(1) as usize) } as u64;
     let end = |share: u64| (u64::from(count) * share / shares) as u32;
     (0..shares).map(|share| end(share)..end(share + 1)).collect()
 }
 
-/// The results of ranges with what belongs to them. A single one rests when its time slice is over; several are done at once.
+/// The results of ranges with what belongs to them. A single range yields when its time slice is over; several are done in one go, and
+/// not stopped in between.
 ///
 /// # Errors
 /// [`Stopped`] where the work is to end.
@@ -55,38 +66,9 @@ pub async fn ranges<S: Send, T: Send, F: Future<Output = Result<T, Stopped>> + S
         let (range, state) = items.remove(0);
         return Ok(vec![work(range, state, pace.clone()).await?]);
     }
-    let results = all_at_once(items, &work);
+    let results = at_once(items, &|(range, state)| Task::new(|pace| work(range, state, pace)).finish());
     pace.spend(UNIT).await?;
     results.into_iter().collect()
-}
-
-fn finished<S, T, F: Future<Output = Result<T, Stopped>> + Send>(
-    (range, state): (Range<u32>, S),
-    work: impl Fn(Range<u32>, S, Pace) -> F,
-) -> Result<T, Stopped> {
-    Task::new(|pace| work(range, state, pace)).finish()
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn all_at_once<S: Send, T: Send, F: Future<Output = Result<T, Stopped>> + Send>(
-    items: Vec<(Range<u32>, S)>,
-    work: &(impl Fn(Range<u32>, S, Pace) -> F + Sync),
-) -> Vec<Result<T, Stopped>> {
-    use rayon::prelude::*;
-    items.into_par_iter().map(|item| finished(item, work)).collect()
-}
-
-#[cfg(target_arch = "wasm32")]
-fn all_at_once<S, T, F: Future<Output = Result<T, Stopped>> + Send>(
-    items: Vec<(Range<u32>, S)>,
-    work: &impl Fn(Range<u32>, S, Pace) -> F,
-) -> Vec<Result<T, Stopped>> {
-    items.into_iter().map(|item| finished(item, work)).collect()
-}
-
-/// Rows or instances below `count` in runs, between which work may rest.
-pub fn runs(count: u32) -> impl Iterator<Item = Range<u32>> {
-    (0..count).step_by(RUN as usize).map(move |start| start..start.saturating_add(RUN).min(count))
 }
 
 /// Pieces behind each other, with a number added to all of a piece's elements; threads copy what is in several.
@@ -99,8 +81,7 @@ pub fn joined(mut pieces: Vec<(Vec<u32>, u32)>) -> Vec<u32> {
     let mut rest = &mut all[..];
     let part = |(piece, add): (Vec<u32>, u32)| (rest.split_off_mut(..piece.len()).expect("there is room for all"), piece, add);
     let parts: Vec<_> = pieces.into_iter().map(part).collect();
-    let copy = |_: &mut (), (to, from, add): (&mut [u32], Vec<u32>, u32)| to.iter_mut().zip(from).for_each(|(to, from)| *to = from + add);
-    at_once(parts, &|| (), &copy);
+    at_once(parts, &|(to, from, add): (&mut [u32], Vec<u32>, u32)| to.iter_mut().zip(from).for_each(|(to, from)| *to = from + add));
     all
 }
 
@@ -124,25 +105,47 @@ fn threads() -> usize {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-fn at_once<I: Send, S, T: Send>(
-    items: Vec<I>,
-    state: &(impl Fn() -> S + Sync + Send),
-    work: &(impl Fn(&mut S, I) -> T + Sync + Send),
-) -> Vec<T> {
+fn at_once<I: Send, T: Send>(items: Vec<I>, work: &(impl Fn(I) -> T + Sync + Send)) -> Vec<T> {
     use rayon::prelude::*;
     if items.len() < 2 || threads() == 1 {
-        let mut state = state();
-        return items.into_iter().map(|item| work(&mut state, item)).collect();
+        return items.into_iter().map(work).collect();
     }
-    items.into_par_iter().map_init(state, work).collect()
+    items.into_par_iter().map(work).collect()
 }
 
 #[cfg(target_arch = "wasm32")]
-fn at_once<I: Send, S, T: Send>(
-    items: Vec<I>,
-    state: &(impl Fn() -> S + Sync + Send),
-    work: &(impl Fn(&mut S, I) -> T + Sync + Send),
-) -> Vec<T> {
-    let mut state = state();
-    items.into_iter().map(|item| work(&mut state, item)).collect()
+fn at_once<I: Send, T: Send>(items: Vec<I>, work: &(impl Fn(I) -> T + Sync + Send)) -> Vec<T> {
+    items.into_iter().map(work).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_joined_in_their_order() {
+        assert_eq!(joined(vec![(vec![], 5), (vec![1, 2], 0), (vec![], 1)]), [1, 2]);
+        assert_eq!(joined(vec![(vec![1, 2], 10), (vec![], 3), (vec![3], 100), (vec![4, 5], 0)]), [11, 12, 103, 4, 5]);
+        assert_eq!(joined(Vec::new()), []);
+    }
+
+    #[test]
+    fn shares_are_all_numbers_once() {
+        for (count, operations) in [(0, 0), (7, 0), (1, usize::MAX), (1000, usize::MAX), (u32::MAX, usize::MAX)] {
+            let shares = shares(count, operations);
+            assert_eq!((shares[0].start, shares[shares.len() - 1].end), (0, count));
+            assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert!(operations > 0 || shares.len() == 1);
+        }
+    }
+
+    #[test]
+    fn results_come_in_the_order_of_items() {
+        let items: Vec<u32> = (0..1000).collect();
+        let doubled = Task::new(|pace| async move { map(items, |_| UNIT / 4, || 2, |two, item| *two * item, &pace).await }).finish();
+        assert_eq!(doubled.unwrap(), (0..1000).map(|item| 2 * item).collect::<Vec<u32>>());
+        let items = vec![(0..3, 'a'), (3..3, 'b'), (3..9, 'c')];
+        let work = |pace| async move { ranges(items, |range, state, _| async move { Ok((range.len(), state)) }, &pace).await };
+        assert_eq!(Task::new(work).finish().unwrap(), [(3, 'a'), (0, 'b'), (6, 'c')]);
+    }
 }

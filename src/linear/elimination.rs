@@ -10,12 +10,15 @@ use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::{BlockRows, Pattern, PatternPart};
 use std::ops::Range;
 
+/// Blocks between two looks at the clock.
+const RUN: u32 = 1 << 14;
+
 /// A block between an eliminated variable and one that is kept. There are millions of them, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
     /// The kept variable, among all that are kept.
     pub variable: u32,
-    /// Number of [`Elimination::borders`], and of the block within that part.
+    /// Number in [`Elimination::borders`].
     pub border: u32,
     /// Number of the block within its part.
     pub block: u32,
@@ -28,7 +31,7 @@ pub struct Neighbour {
 pub struct Border {
     /// Number of the part.
     pub part: u32,
-    /// First variable of the kept table, among all that are kept; and their degrees of freedom.
+    /// First variable of the kept table, among all that are kept.
     pub first: u32,
     /// Degrees of freedom of a kept variable.
     pub width: u32,
@@ -67,6 +70,8 @@ pub struct Elimination {
     pub incident_starts: Vec<u32>,
     /// Pairs of eliminated variable and place in `neighbours`, one kept variable after the other.
     pub incident: Vec<(u32, u32)>,
+    /// For every kept variable, the neighbours of the eliminated ones of all before it; and of all.
+    met: Vec<u64>,
     /// Elements of all factors, of all eliminated scalars, of Y.
     pub factors: usize,
     /// Eliminated scalars.
@@ -156,7 +161,10 @@ impl Elimination {
         let borders = borders(pattern, &first_kept);
         let (starts, neighbours, y) = neighbours(pattern, &groups, eliminated, &borders, pace).await?;
         let mut incident_starts = vec![0u32; reduced.variables() as usize + 1];
-        neighbours.iter().for_each(|neighbour| incident_starts[neighbour.variable as usize + 1] += 1);
+        for run in neighbours.chunks(RUN as usize) {
+            run.iter().for_each(|neighbour| incident_starts[neighbour.variable as usize + 1] += 1);
+            pace.spend(2 * run.len()).await?;
+        }
         for place in 0..reduced.variables() as usize {
             incident_starts[place + 1] += incident_starts[place];
         }
@@ -171,24 +179,30 @@ impl Elimination {
             |range, incident, pace| async move {
                 let before = first_incident[range.start as usize];
                 let mut next: Vec<u32> = range.clone().map(|variable| first_incident[variable as usize] - before).collect();
-                for run in parallel::runs(eliminated) {
+                let mut met = vec![0u64; range.len()];
+                for run in runs(starts_of, 0..eliminated) {
                     pace.spend(8 * (starts_of[run.end as usize] - starts_of[run.start as usize]) as usize).await?;
                     for variable in run {
-                        for place in starts_of[variable as usize]..starts_of[variable as usize + 1] {
+                        let [first, last] = [variable, variable + 1].map(|variable| starts_of[variable as usize]);
+                        for place in first..last {
                             let kept = all[place as usize].variable;
                             if range.contains(&kept) {
                                 let to = &mut next[(kept - range.start) as usize];
                                 incident[*to as usize] = (variable, place);
                                 *to += 1;
+                                met[(kept - range.start) as usize] += u64::from(last - first);
                             }
                         }
                     }
                 }
-                Ok(())
+                Ok(met)
             },
             pace,
         );
-        placed.await?;
+        let mut met = vec![0];
+        for of_variable in placed.await?.into_iter().flatten() {
+            met.push(met[met.len() - 1] + of_variable);
+        }
         let mut elimination = Self {
             groups,
             borders,
@@ -196,6 +210,7 @@ impl Elimination {
             neighbours,
             incident_starts,
             incident,
+            met,
             factors,
             scalars,
             y,
@@ -253,8 +268,8 @@ impl Elimination {
         Ok(())
     }
 
-    /// The kept variables before this one that it meets in S, ascending. `seen` is as long as there are kept ones, and has no row that
-    /// is still to come.
+    /// The kept variables before this one that it meets in S, ascending. `seen` has for every kept variable the last row that met it,
+    /// `u32::MAX` at first.
     fn met(&self, pattern: &Pattern, row: u32, seen: &mut [u32]) -> Vec<u32> {
         let mut columns = Vec::new();
         let mut meet = |column: u32| {
@@ -289,11 +304,10 @@ impl Elimination {
         runs
     }
 
-    /// Operations that rows of S take about: one for every pair of neighbours.
+    /// Operations that rows of S take about, for every pair of neighbours.
     pub fn operations(&self, rows: &Range<u32>) -> usize {
-        let [first, last] = [rows.start, rows.end].map(|row| self.incident_starts[row as usize] as usize);
-        let each = self.neighbours.len() / (self.starts.len() - 1).max(1) + 1;
-        (last - first) * 2 * each + 16 * rows.len()
+        let [first, last] = [rows.start, rows.end].map(|row| self.met[row as usize]);
+        2 * (last - first) as usize + 16 * rows.len()
     }
 
     /// The group of an eliminated variable.
@@ -315,6 +329,17 @@ impl Elimination {
     pub fn incident(&self, variable: u32) -> &[(u32, u32)] {
         &self.incident[self.incident_starts[variable as usize] as usize..self.incident_starts[variable as usize + 1] as usize]
     }
+}
+
+/// Rows in runs of about [`RUN`] blocks, between which work may rest. `starts` has each row's first block.
+fn runs(starts: &[u32], rows: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    let mut first = rows.start;
+    std::iter::from_fn(move || {
+        let end = starts[first as usize..=rows.end as usize].partition_point(|start| *start <= starts[first as usize].saturating_add(RUN));
+        let run = first..(first + end as u32 - 1).clamp(rows.end.min(first + 1), rows.end);
+        first = run.end;
+        (!run.is_empty()).then_some(run)
+    })
 }
 
 /// Parts between eliminated tables and kept ones, in the order of the latter, so that the neighbours of a variable ascend.
@@ -376,7 +401,7 @@ async fn neighbours(pattern: &Pattern, groups: &[Group], eliminated: u32, border
                 } else {
                     range.start.saturating_sub(first).min(rows)..range.end.saturating_sub(first).min(rows)
                 };
-                for run in parallel::runs(mine.len() as u32).map(|run| mine.start + run.start..mine.start + run.end) {
+                for run in runs(&part.starts, mine) {
                     pace.spend(8 * (part.starts[run.end as usize] - part.starts[run.start as usize]) as usize).await?;
                     for row in run {
                         for (block, column) in part.row(row) {

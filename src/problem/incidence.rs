@@ -133,7 +133,7 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     };
     let (of_rows, of_hubs) = (place(&ids), place(&hubs));
     pace.spend(EACH * ids.len()).await?;
-    // Zeros that nobody has touched: threads get the memory of what they fill.
+    // Untouched pages of zeros: each thread's first write places its memory.
     let [starts, ids_start] = [of_maps.len(), of_maps.len() + of_rows.len()];
     let entries = ids_start + ids.len();
     let mut words = vec![0; entries + of_rows[ids.len()] as usize];

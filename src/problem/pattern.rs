@@ -157,8 +157,10 @@ pub fn pair_bits(pairs: usize) -> u32 {
 const RUN: u32 = 1 << 14;
 const EACH: usize = 8;
 
-/// Touches of a row that are sorted in one go, where they are not sorted by counting.
+/// Touches of a row that are sorted by comparison, in one go: as many, or a quarter of the columns where that is more, and never more than
+/// [`MOST_AT_ONCE`]. Longer rows are sorted by counting.
 const SORTED_AT_ONCE: usize = 1 << 14;
+const MOST_AT_ONCE: usize = 1 << 17;
 
 /// A block that an instance adds to, of the row that it is in.
 #[derive(Clone, Copy, Default)]
@@ -281,6 +283,7 @@ impl Pattern {
                     entries.push((of.entries, 0));
                 }
                 let [ids, mut starts, entries] = [ids, starts, entries].map(parallel::joined);
+                starts.reserve_exact(1);
                 starts.push(entries.len() as u32);
                 lists.push(BlockList { batch, chunk, target: named, ids, starts, entries });
             }
@@ -379,26 +382,33 @@ async fn blocks_of(
             let (mut first, mut spent) = (0, 0);
             for (row, end) in range.zip(next) {
                 let mut last = None;
-                for touch in &touches[first as usize..end as usize] {
-                    if last != Some(touch.column) {
-                        last = Some(touch.column);
-                        blocks.columns.push(touch.column);
+                let of_row = &touches[first as usize..end as usize];
+                for run in runs(of_row.len()) {
+                    spent += EACH * run.len();
+                    if spent >= EACH * RUN as usize {
+                        pace.spend(std::mem::take(&mut spent)).await?;
                     }
-                    let id = if target.1.is_some() { blocks.columns.len() as u32 - 1 } else { row };
-                    let list = &mut blocks.chunks[touch.chunk as usize];
-                    if list.ids.last() != Some(&id) {
-                        list.ids.push(id);
-                        list.starts.push(list.entries.len() as u32);
+                    for touch in &of_row[run] {
+                        if last != Some(touch.column) {
+                            last = Some(touch.column);
+                            blocks.columns.push(touch.column);
+                        }
+                        let id = if target.1.is_some() { blocks.columns.len() as u32 - 1 } else { row };
+                        let list = &mut blocks.chunks[touch.chunk as usize];
+                        if list.ids.last() != Some(&id) {
+                            list.ids.push(id);
+                            list.starts.push(list.entries.len() as u32);
+                        }
+                        list.entries.push(touch.entry);
                     }
-                    list.entries.push(touch.entry);
                 }
                 blocks.starts.push(blocks.columns.len() as u32);
-                spent += EACH * (end - first) as usize + 1;
+                spent += 1;
                 first = end;
-                if spent >= EACH * RUN as usize {
-                    pace.spend(std::mem::take(&mut spent)).await?;
-                }
             }
+            // There was room for a block of every touch.
+            blocks.columns.shrink_to_fit();
+            blocks.chunks.iter_mut().flat_map(|of| [&mut of.ids, &mut of.starts]).for_each(Vec::shrink_to_fit);
             Ok(blocks)
         },
         pace,
@@ -408,18 +418,21 @@ async fn blocks_of(
 
 /// Sorts each row's touches by column; those of equal ones stay in their order.
 async fn sort(touches: &mut [Touch], ends: &[u32], columns: u32, pace: &Pace) -> Result<(), Stopped> {
-    let mut first = 0;
+    let (mut first, mut spent) = (0, 0);
     for &end in ends {
         let of_row = &mut touches[first as usize..end as usize];
         first = end;
-        if of_row.is_sorted_by_key(|touch| touch.column) {
-            continue;
+        spent += EACH * of_row.len() + 1;
+        if !of_row.is_sorted_by_key(|touch| touch.column) {
+            if of_row.len() <= SORTED_AT_ONCE.max(columns as usize / 4).min(MOST_AT_ONCE) {
+                of_row.sort_by_key(|touch| touch.column);
+                spent += EACH * of_row.len() * of_row.len().ilog2() as usize;
+            } else {
+                of_row.copy_from_slice(&counted(of_row, columns, pace).await?);
+            }
         }
-        if of_row.len() <= SORTED_AT_ONCE.max(columns as usize / 4) {
-            of_row.sort_by_key(|touch| touch.column);
-            pace.spend(EACH * of_row.len()).await?;
-        } else {
-            of_row.copy_from_slice(&counted(of_row, columns, pace).await?);
+        if spent >= EACH * RUN as usize {
+            pace.spend(std::mem::take(&mut spent)).await?;
         }
     }
     Ok(())

@@ -324,7 +324,7 @@ impl Session {
         self.constrained(problem, table, true)?.bound(table, precision, lower, upper)
     }
 
-    /// The problem, about to be constrained: for the first time only if nothing is running on it, since that makes buffers.
+    /// The problem, about to be constrained: for the first time only if nothing is running on it, since that makes buffers or commands.
     fn constrained(&mut self, problem: u32, table: u32, bounds: bool) -> Result<&mut Problem, Error> {
         let lacking = self.entry(problem)?.0.problem.lacks_bounds(table, bounds);
         let (entry, ..) = if lacking { self.idle(problem)? } else { self.entry(problem)? };

@@ -87,7 +87,7 @@ impl Workspace {
             first
         };
         let counted = problem.counted().filter(|table| problem.is_limited(table)).map(&mut project).last().unwrap_or(0);
-        // Copies are moved, too; their partial sums lie behind, where nobody looks at them.
+        // Copies are moved, too; their partial sums lie behind those that are added up.
         #[cfg(not(target_arch = "wasm32"))]
         for table in problem.copies().filter(|table| problem.is_limited(table)) {
             project(table);

@@ -97,7 +97,7 @@ fn partial_sums_of_copies_are_left_out_where_there_are_many() {
 /// The bytes of a solve with limits are those of the model in docs/internals/RANKS.md, to the byte.
 #[test]
 fn what_a_step_with_limits_exchanges_is_the_model() {
-    for exchanged in follows_the_model(net, 2).into_iter().chain(follows_the_model(limited_bundle, 2)) {
+    for exchanged in follows_the_model(net, 3).into_iter().chain(follows_the_model(limited_bundle, 2)) {
         assert!(exchanged.limited && exchanged.start() == exchanged.partials, "{exchanged:?}");
     }
 }

@@ -268,11 +268,13 @@ pub fn limited_bundle(to: &mut impl Declare) -> Made {
 pub const IDLE: u32 = 3;
 
 /// Points in the plane with goals, and springs between neighbours of a row; a box around every component as in `tests/constraints`: some
-/// that bind, some on one side, some without width, some that points begin outside of. Second components of some rows are fixed.
+/// that bind, some on one side, some without width, some that points begin outside of. Second components of some rows are fixed. A
+/// variable by itself begins below its limits and ends at the upper one.
 pub fn net(to: &mut impl Declare) -> Made {
     let made = free_net(to);
     let (lower, upper) = boxes();
     to.bound(made.tables[0], Some(&lower), Some(&upper));
+    to.bound(made.tables[1], Some(&[0.25]), Some(&[1.5]));
     made
 }
 
@@ -315,7 +317,13 @@ pub fn free_net(to: &mut impl Declare) -> Made {
     };
     to.term(&spec);
     to.fix_components(x, Some(&[7, 75, 149]), &[1]);
-    Made { tables: vec![x], edited, data: goals }
+    // A variable of one instance, which all ranks but one lack.
+    let y = to.table("y", vec![Shape::Euclidean(1)], &[0.0], true);
+    let mut tape = Tape::default();
+    let [value, goal] = [tape.input(0), tape.literal(2.0)];
+    let outputs = [tape.op(Sub, &[value, goal])];
+    to.term(&TermSpec { indices: vec![vec![0]], slots: vec![at(y, 0)], tape: &tape.words, outputs: &outputs, ..plain("height", 1) });
+    Made { tables: vec![x, y], edited, data: goals }
 }
 
 fn starts(count: u32) -> Vec<f64> {

@@ -121,8 +121,8 @@ export interface Variables<V> extends Table<V> {
    * With `components`, only these of an instance's scalars (0, 1, …), a record's counted field after field; scalars that
    * move together on a {@link Manifold}, as the four of a quaternion, are fixed together. What is fixed keeps its value to the bit, whatever
    * else moves; {@link write} still sets it. May be called between steps, also those of a live solver: it
-   * costs one upload, and nothing is compiled anew. Within `onIteration` of a solve the problem's first `fix` or `bound` is
-   * refused as `busy`, since it changes the solver's structure; later ones are not.
+   * costs one upload, and nothing is compiled anew. Within `onIteration` of a solve the problem's first `fix`, and the first
+   * `bound` of each table, are refused as `busy`, since they change the solver's structure; later ones are not.
    *
    * @throws `index-out-of-range` for an instance, `shape` for a component that is not there, or that is to be fixed without those that it moves with, `data-length` for a mask of another length
    */

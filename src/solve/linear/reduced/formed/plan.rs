@@ -192,7 +192,7 @@ impl Plan {
     }
 }
 
-/// Operations that a thread does at a time, about.
+/// Approximate operations of one item for threads.
 const PIECE: usize = 1 << 18;
 
 /// The blocks of Y, of every eliminated table those of every kept one.
