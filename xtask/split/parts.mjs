@@ -40,6 +40,8 @@ const RULES = [
   ["webgpu", /leastwise_solve::linear::merged\b|leastwise_program::(merged|HalfProduct|MergedP\w+)\b/],
   ["rare", /leastwise_cpu::(block::merged|twins::(merged|(of|in_single)::Merged\w+))\b/],
   ["levels", /leastwise_solve::linear::two_level\b|leastwise_cpu::twins::(two_level|(of|in_single)::TwoLevel\w+)\b/],
+  // A complement that is formed is planned, and ordered, by what chooses factors.
+  ["direct", /leastwise_solve::linear::reduced::formed::plan\b/],
   ["reduced", /leastwise_solve::linear::reduced\b|leastwise_program::(wgsl::)?reduced\b|leastwise_problem::own_lists\b|leastwise_cpu::twins::(reduced|(of|in_single)::Reduced\w+)\b/],
   ["descent", /leastwise_solve::(descent|solver::descending)\b|leastwise_cpu::twins::(descent|line_search|(of|in_single)::(Descent|LineSearch)\w+)\b/],
   ["direct", /leastwise_solve::linear::(sparse|direct|minimum_degree|qr|elimination|left_looking|schur|frozen|dense|panels|parallel|matrix|rows|conjugate|preconditioner::Preconditioner::solve)\b/],
