@@ -159,83 +159,74 @@ fn options(linear: Option<&str>, preconditioner: Option<&str>, method: &str) -> 
     Options { linear, preconditioner, method: Some(method.into()), max_iterations: Some(1.0), ..Options::default() }
 }
 
-/// Work as a page does it: several threads do large parts of a set-up in one go.
-fn on_one_thread(work: impl FnOnce() + Send) {
-    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(work);
-}
-
 #[test]
 fn solvers_are_set_up_in_slices() {
-    on_one_thread(|| {
-        let ways = [
-            (options(None, None, "lm"), 8),
-            (options(Some("sparse-cholesky"), None, "lm"), 8),
-            (options(Some("assembled-pcg"), None, "dogleg"), 8),
-            (options(Some("pcg"), Some("two-level"), "lm"), 12),
-            (options(Some("pcg"), Some("block-jacobi"), "newton"), 1),
-            (options(None, None, "lbfgs"), 1),
-        ];
-        for (options, least) in ways {
-            let mut session = cpu(Precision::F64);
-            let (problem, x, solver) = self::solver(&mut session, &options);
-            let task = session.solve(solver, SolveMode::Solve).unwrap();
-            let (buffers, mut slices) = (session.counters().buffers_created, 0);
-            // Buffers are made at the end of the set-up, all at once.
-            while session.counters().buffers_created == buffers {
-                assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
-                slices += 1;
-            }
-            assert!(slices >= least, "{options:?}: {slices} slices");
-            while !matches!(session.resume(task, 0.0).unwrap(), Progress::Report(_)) {}
-            let found = read(&mut session, problem, x);
-
-            let mut whole = cpu(Precision::F64);
-            let (problem, x, solver) = self::solver(&mut whole, &options);
-            let task = whole.solve(solver, SolveMode::Solve).unwrap();
-            finish(&mut whole, task, |_| {});
-            assert_eq!(found, read(&mut whole, problem, x), "{options:?}");
+    let ways = [
+        (options(None, None, "lm"), 8),
+        (options(Some("sparse-cholesky"), None, "lm"), 4),
+        (options(Some("assembled-pcg"), None, "dogleg"), 4),
+        (options(Some("pcg"), Some("two-level"), "lm"), 12),
+        (options(Some("pcg"), Some("block-jacobi"), "newton"), 1),
+        (options(None, None, "lbfgs"), 1),
+    ];
+    for (options, least) in ways {
+        let mut session = cpu(Precision::F64);
+        let (problem, x, solver) = self::solver(&mut session, &options);
+        let task = session.solve(solver, SolveMode::Solve).unwrap();
+        let (buffers, mut slices) = (session.counters().buffers_created, 0);
+        // Buffers are made at the end of the set-up, all at once.
+        while session.counters().buffers_created == buffers {
+            assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+            slices += 1;
         }
-    });
+        assert!(slices >= least, "{options:?}: {slices} slices");
+        while !matches!(session.resume(task, 0.0).unwrap(), Progress::Report(_)) {}
+        let found = read(&mut session, problem, x);
+
+        let mut whole = cpu(Precision::F64);
+        let (problem, x, solver) = self::solver(&mut whole, &options);
+        let task = whole.solve(solver, SolveMode::Solve).unwrap();
+        finish(&mut whole, task, |_| {});
+        assert_eq!(found, read(&mut whole, problem, x), "{options:?}");
+    }
 }
 
 #[test]
 fn a_set_up_that_is_stopped_makes_no_step_and_can_begin_again() {
-    on_one_thread(|| {
-        let mut session = cpu(Precision::F64);
-        let (problem, x, solver) = self::solver(&mut session, &options(Some("sparse-cholesky"), None, "lm"));
-        let live = session.counters().bytes_live;
-        let task = session.solve(solver, SolveMode::Solve).unwrap();
-        for _ in 0..4 {
-            assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
-        }
-        session.stop(task, "aborted");
-        let stopped = session.resume(task, 0.0).map(|_| ()).unwrap_err();
-        assert_eq!(stopped.code(), "stopped");
-        assert!(stopped.to_string().starts_with("aborted before the problem was laid out"), "{stopped}");
-        let task = session.solve(solver, SolveMode::Step).unwrap();
+    let mut session = cpu(Precision::F64);
+    let (problem, x, solver) = self::solver(&mut session, &options(Some("sparse-cholesky"), None, "lm"));
+    let live = session.counters().bytes_live;
+    let task = session.solve(solver, SolveMode::Solve).unwrap();
+    for _ in 0..2 {
         assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
-        session.cancel(task);
-        assert_eq!(session.counters().bytes_live, live);
-        // Terms that come meanwhile are the next set-up's.
-        links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
-            session.term(problem, spec).unwrap();
-        });
-        let task = session.solve(solver, SolveMode::Step).unwrap();
-        finish(&mut session, task, |_| {});
-        let found = read(&mut session, problem, x);
-        session.free_problem(problem);
-        assert_eq!(session.counters().bytes_live, 0);
-
-        let mut whole = cpu(Precision::F64);
-        let (problem, x, _) = chain(&mut whole);
-        links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
-            whole.term(problem, spec).unwrap();
-        });
-        let solver = whole.solver(problem, &options(Some("sparse-cholesky"), None, "lm")).unwrap();
-        let task = whole.solve(solver, SolveMode::Step).unwrap();
-        finish(&mut whole, task, |_| {});
-        assert_eq!(found, read(&mut whole, problem, x));
+    }
+    session.stop(task, "aborted");
+    let stopped = session.resume(task, 0.0).map(|_| ()).unwrap_err();
+    assert_eq!(stopped.code(), "stopped");
+    assert!(stopped.to_string().starts_with("aborted before the problem was laid out"), "{stopped}");
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+    session.cancel(task);
+    assert_eq!(session.counters().bytes_live, live);
+    // Terms that come meanwhile are the next set-up's.
+    links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
+        session.term(problem, spec).unwrap();
     });
+    let task = session.solve(solver, SolveMode::Step).unwrap();
+    finish(&mut session, task, |_| {});
+    let found = read(&mut session, problem, x);
+    session.free_problem(problem);
+    assert_eq!(session.counters().bytes_live, 0);
+
+    let mut whole = cpu(Precision::F64);
+    let (problem, x, _) = chain(&mut whole);
+    links(x, "three", &varied(COUNT - 1, 17), &varied(COUNT - 1, 19), |spec| {
+        whole.term(problem, spec).unwrap();
+    });
+    let solver = whole.solver(problem, &options(Some("sparse-cholesky"), None, "lm")).unwrap();
+    let task = whole.solve(solver, SolveMode::Step).unwrap();
+    finish(&mut whole, task, |_| {});
+    assert_eq!(found, read(&mut whole, problem, x));
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub struct DeclaredTable {
     pub count: u32,
     pub moving: bool,
     pub values: Vec<f64>,
-    /// What is fixed: rows, of which all components are or those that are named.
+    /// Rows that are fixed: all of their components, or those that are named.
     pub fixed: Vec<(Vec<u32>, Option<Vec<u32>>)>,
     /// Lower and upper limits of all rows.
     pub limits: Option<[Vec<f64>; 2]>,
