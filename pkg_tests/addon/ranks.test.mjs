@@ -134,7 +134,7 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   await rejects(problem.solver(PCG).step(), "invalid-option", refused);
   await rejects(handles.evaluate(), "invalid-option", refused);
   await rejects(problem.covariance(x), "invalid-option", refused);
-  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" alone');
+  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
   await rejects(problem.solve({ timeLimitMs: 5 }), "invalid-option", /^timeLimitMs: ranks have no limit of time/);
   const report = await problem.solve({ maxIterations: 3 });
   assert.deepEqual([report.linear, report.preconditioner], ["pcg", "block-jacobi"]);

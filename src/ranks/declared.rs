@@ -6,12 +6,15 @@ use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_problem::{Column, Loss, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use leastwise_program::Objective;
+use leastwise_solve::linear::reduced::{Candidate, choose_tables, in_two_slots};
 
 /// A table as it was declared, with the values that were written last or read last.
 pub struct DeclaredTable {
     pub name: String,
     pub shapes: Vec<Shape>,
+    /// Scalars of a row, and its degrees of freedom.
     pub width: u32,
+    pub tangent: u32,
     pub count: u32,
     pub moving: bool,
     pub values: Vec<f64>,
@@ -95,12 +98,12 @@ impl Declared {
         self.terms.get(term as usize).ok_or(Error::Disposed("term"))
     }
 
-    /// Adds a table of rows of so many scalars.
-    pub fn add_table(&mut self, name: &str, shapes: Vec<Shape>, width: u32, values: &[f64], moving: bool) -> u32 {
+    /// Adds a table of rows of so many scalars and degrees of freedom.
+    pub fn add_table(&mut self, name: &str, shapes: Vec<Shape>, [width, tangent]: [u32; 2], values: &[f64], moving: bool) -> u32 {
         self.note(&format!("table {name} {shapes:?}"), &[width, u32::from(moving)], values);
         let count = (values.len() / width as usize) as u32;
         let (name, values) = (name.into(), values.to_vec());
-        self.tables.push(DeclaredTable { name, shapes, width, count, moving, values, fixed: Vec::new(), limits: None });
+        self.tables.push(DeclaredTable { name, shapes, width, tangent, count, moving, values, fixed: Vec::new(), limits: None });
         self.tables.len() as u32 - 1
     }
 
@@ -188,6 +191,29 @@ impl Declared {
             all.push(Links { count: term.count, slots: slots.collect() });
         }
         all
+    }
+
+    /// Tables that a Schur complement eliminates, ascending, which all ranks find alike: those that were given, else the best.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] where residuals link them, and where nothing can be eliminated.
+    pub fn eliminated(&self, given: Option<&[u32]>) -> Result<Vec<u32>, Error> {
+        let links = self.links();
+        let mut linked = Vec::new();
+        for slots in links.iter().map(|term| &term.slots) {
+            for (place, &(a, left)) in slots.iter().enumerate() {
+                let others = slots[..place].iter().filter(|(b, right)| a != *b || left != *right);
+                linked.extend(others.map(|&(b, _)| [a.min(b), a.max(b)]));
+            }
+        }
+        let moving = (0..).zip(&self.tables).filter(|(_, table)| table.moving);
+        let candidates = moving.map(|(number, table)| Candidate { number, name: &table.name, unknowns: table.tangent * table.count });
+        let tables = choose_tables(&candidates.collect::<Vec<_>>(), &linked, given)?;
+        let is_twice = |term: &&Links| term.slots.iter().filter(|(table, _)| tables.contains(table)).count() > 1;
+        match links.iter().position(|term| is_twice(&term)) {
+            Some(term) => Err(in_two_slots(&self.terms[term].name)),
+            None => Ok(tables),
+        }
     }
 }
 

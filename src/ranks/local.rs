@@ -6,7 +6,7 @@ use leastwise_base::task::Task;
 use leastwise_collective::Communicator;
 use leastwise_device::{ABSENT, Device, Precision};
 use leastwise_error::Error;
-use leastwise_problem::{Column, Problem, Reals, Registry, Shares, Slot, TermSpec, Weight};
+use leastwise_problem::{Column, Problem, Reals, Registry, Shares, Slot, TermSpec, Weight, distinct};
 use leastwise_program::Rows;
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ pub struct Local {
     pub tables: Vec<LocalTable>,
     /// By declared number; none where this rank has no instance.
     pub terms: Vec<Option<LocalTerm>>,
-    /// Variables that several ranks touch, and instances here.
+    /// Variables that several ranks touch, their tables, and instances here.
     pub cut: u32,
+    pub cut_tables: Vec<u32>,
     pub instances: u32,
 }
 
@@ -120,7 +121,8 @@ impl Local {
         let names = declared.terms.iter().map(|term| term.name.clone()).collect();
         problem.set_shares(Shares { communicator, owned, shared, unknowns, terms: numbers, names, partials: 0 });
         let instances = terms.iter().flatten().map(|term| term.instances.len() as u32).sum();
-        Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, instances })
+        let cut_tables = distinct(partition.cut.iter().map(|(table, _)| *table));
+        Ok(Self { problem, tables, terms, cut: partition.cut.len() as u32, cut_tables, instances })
     }
 
     /// The problem and a declared term's part, to be edited; none where this rank has no instance. The edit counts there, too: a solve

@@ -6,6 +6,9 @@
 //! incidences. Variables at the border then move where most of their neighbours are, while the balance allows it. An instance goes to
 //! the rank of most of its variables, of several to the one with the fewest instances. No coordinates are used, nothing is drawn at
 //! random, and ties go to the lowest number: every rank finds the same partition.
+//!
+//! Rows of some tables may have to be whole, as a Schur complement wants of those that it eliminates: their instances go with them, and
+//! parts are weighed by these.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,15 +52,21 @@ struct Graph {
     instances: Vec<u32>,
     /// Neighbours of each variable, once for each instance.
     degrees: Vec<i64>,
+    /// Of each instance, the variable that it goes with, or [`NOBODY`].
+    leaders: Vec<u32>,
+    /// Instances that count for each variable: its own, or those that go with it and with nothing else.
+    weights: Vec<u64>,
 }
 
 impl Graph {
-    fn new(counts: &[u32], terms: &[Links]) -> Self {
+    fn new(counts: &[u32], terms: &[Links], whole: &[u32]) -> Self {
         let mut first = vec![0];
         counts.iter().for_each(|count| first.push(first[first.len() - 1] + count));
-        let (mut ends, mut variables) = (vec![0], Vec::new());
+        let (mut ends, mut variables, mut leaders) = (vec![0], Vec::new(), Vec::new());
         for term in terms {
+            let leading = term.slots.iter().find(|(table, _)| whole.contains(table));
             for instance in 0..term.count as usize {
+                leaders.push(leading.map_or(NOBODY, |&(table, rows)| first[table as usize] + rows[instance]));
                 let begin = variables.len();
                 for &(table, rows) in &term.slots {
                     let variable = first[table as usize] + rows[instance];
@@ -73,15 +82,17 @@ impl Graph {
         (1..touching.len()).for_each(|place| touching[place] += touching[place - 1]);
         let (mut next, mut instances) = (touching.clone(), vec![0; variables.len()]);
         let mut degrees = vec![0; touching.len() - 1];
+        let mut weights = vec![0; touching.len() - 1];
         for instance in 0..ends.len() - 1 {
             let own = &variables[ends[instance] as usize..ends[instance + 1] as usize];
             for variable in own {
                 instances[next[*variable as usize] as usize] = instance as u32;
                 next[*variable as usize] += 1;
                 degrees[*variable as usize] += own.len() as i64 - 1;
+                weights[*variable as usize] += u64::from([NOBODY, *variable].contains(&leaders[instance]));
             }
         }
-        Self { first, ends, variables, touching, instances, degrees }
+        Self { first, ends, variables, touching, instances, degrees, leaders, weights }
     }
 
     fn of_instance(&self, instance: u32) -> &[u32] {
@@ -98,7 +109,11 @@ impl Graph {
     }
 
     fn weight(&self, variable: u32) -> u64 {
-        self.of_variable(variable).len() as u64
+        self.weights[variable as usize]
+    }
+
+    fn is_touched(&self, variable: u32) -> bool {
+        !self.of_variable(variable).is_empty()
     }
 
     /// Gives the variables of `rank_of` = `ranks.0` to the ranks from there on, so many.
@@ -152,7 +167,7 @@ impl Graph {
     /// Moves variables at borders to the rank of most of their neighbours.
     fn refine(&self, ranks: u32, rank_of: &mut [u32]) {
         let mut weights = vec![0; ranks as usize];
-        let touched: Vec<u32> = (0..rank_of.len() as u32).filter(|variable| self.weight(*variable) > 0).collect();
+        let touched: Vec<u32> = (0..rank_of.len() as u32).filter(|variable| self.is_touched(*variable)).collect();
         touched.iter().for_each(|variable| weights[rank_of[*variable as usize] as usize] += self.weight(*variable));
         let most = (weights.iter().sum::<u64>() as f64 / f64::from(ranks) * (1.0 + SLACK)) as u64;
         for _ in 0..PASSES {
@@ -177,27 +192,30 @@ impl Graph {
 }
 
 impl Partition {
-    /// The partition of terms over tables of so many variables; tables of constants have none.
-    pub fn new(ranks: u32, counts: &[u32], terms: &[Links]) -> Self {
-        let graph = Graph::new(counts, terms);
+    /// The partition of terms over tables of so many variables; tables of constants have none. Rows of the tables in `whole`, of which an
+    /// instance has one at most, are not cut.
+    pub fn new(ranks: u32, counts: &[u32], terms: &[Links], whole: &[u32]) -> Self {
+        let graph = Graph::new(counts, terms, whole);
         let mut rank_of = vec![0; graph.first[counts.len()] as usize];
-        let touched = (0..rank_of.len() as u32).filter(|variable| graph.weight(*variable) > 0).collect();
+        let touched = (0..rank_of.len() as u32).filter(|variable| graph.is_touched(*variable)).collect();
         graph.bisect(touched, (0, ranks), &mut rank_of);
         graph.refine(ranks, &mut rank_of);
         // Instances go where most of their variables are; then ranks that have too many give some to others that their variables touch.
         let mut loads = vec![0u32; ranks as usize];
         let all = graph.ends.len() as u32 - 1;
+        let follows = |instance: u32| graph.leaders[instance as usize] != NOBODY;
         let mut flat: Vec<u32> = (0..all)
             .map(|instance| {
                 let mut votes = vec![0u32; ranks as usize];
                 graph.of_instance(instance).iter().for_each(|variable| votes[rank_of[*variable as usize] as usize] += 1);
-                let best = (0..ranks as usize).max_by_key(|rank| (votes[*rank], Reverse((loads[*rank], *rank)))).unwrap_or(0);
+                let voted = || (0..ranks as usize).max_by_key(|rank| (votes[*rank], Reverse((loads[*rank], *rank)))).unwrap_or(0);
+                let best = if follows(instance) { rank_of[graph.leaders[instance as usize] as usize] as usize } else { voted() };
                 loads[best] += 1;
                 best as u32
             })
             .collect();
         let average = f64::from(all) / f64::from(ranks);
-        for (instance, rank) in (0..).zip(&mut flat).filter(|_| ranks > 1) {
+        for (instance, rank) in (0..).zip(&mut flat).filter(|(instance, _)| ranks > 1 && !follows(*instance)) {
             let near = graph.of_instance(instance).iter().map(|variable| rank_of[*variable as usize]);
             let Some(other) = near.min_by_key(|rank| (loads[*rank as usize], *rank)) else { continue };
             if f64::from(loads[*rank as usize]) > average * (1.0 + SLACK) && f64::from(loads[other as usize]) < average {
@@ -257,8 +275,8 @@ mod tests {
         let [starts, ends] = grid(width, height);
         for ranks in 1..=4 {
             let links = || [Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] }];
-            let partition = Partition::new(ranks, &[width * height], &links());
-            assert_eq!(partition, Partition::new(ranks, &[width * height], &links()), "it is always the same");
+            let partition = Partition::new(ranks, &[width * height], &links(), &[]);
+            assert_eq!(partition, Partition::new(ranks, &[width * height], &links(), &[]), "it is always the same");
             let loads = partition.loads(ranks);
             let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
             assert!(f64::from(*most) < 1.1 * f64::from(*least), "{loads:?}");
@@ -282,8 +300,36 @@ mod tests {
         let starts: Vec<u32> = (0..40).filter(|i| i % 10 != 9).collect();
         let ends: Vec<u32> = starts.iter().map(|i| i + 1).collect();
         let links = [Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] }];
-        let partition = Partition::new(4, &[41], &links);
+        let partition = Partition::new(4, &[41], &links, &[]);
         assert_eq!((partition.cut.len(), partition.loads(4)), (0, vec![9; 4]));
         assert_eq!(partition.owners[0][40], NOBODY);
+    }
+
+    #[test]
+    fn rows_that_are_whole_are_not_cut_and_parts_stay_balanced() {
+        // Points, each seen by three cameras in a row of twelve; a focal length that all views share; springs between cameras.
+        let (cameras, points) = (12, 500);
+        let views = (0..points).flat_map(|point| (0..3).map(move |next| ((point * 10 / points + next), point)));
+        let (by, of): (Vec<u32>, Vec<u32>) = views.unzip();
+        let (all, starts) = (vec![0; by.len()], (0..cameras - 1).collect::<Vec<u32>>());
+        let ends: Vec<u32> = starts.iter().map(|camera| camera + 1).collect();
+        for ranks in 1..=4 {
+            let links = [
+                Links { count: by.len() as u32, slots: vec![(0, &by[..]), (1, &of[..]), (2, &all[..])] },
+                Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] },
+            ];
+            let partition = Partition::new(ranks, &[cameras, points, 1], &links, &[1]);
+            assert!(partition.cut.iter().all(|(table, _)| *table != 1), "{ranks} ranks cut {:?}", partition.cut);
+            for (view, point) in of.iter().enumerate() {
+                assert_eq!(partition.instances[0][view], partition.owners[1][*point as usize], "a view is where its point is");
+            }
+            let loads = partition.loads(ranks);
+            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
+            assert!(f64::from(*most) < 1.1 * f64::from(*least), "{loads:?}");
+            // Neighbours share the cameras at their border, and all share the focal length.
+            let cut = |table: u32| partition.cut.iter().filter(|cut| cut.0 == table).count() as u32;
+            assert!(cut(0) <= 4 * (ranks - 1), "{ranks} ranks share {} cameras", cut(0));
+            assert_eq!(cut(2), u32::from(ranks > 1));
+        }
     }
 }

@@ -61,8 +61,8 @@ impl RankedParts {
         // A table by itself finds what is wrong with it.
         let mut trial = Problem::new();
         let number = trial.add_table(device, registry, name, shapes.clone(), values, moving)?;
-        let width = trial.table(number)?.width;
-        Ok(self.declared.add_table(name, shapes, width, &in_f64(values), moving))
+        let made = trial.table(number)?;
+        Ok(self.declared.add_table(name, shapes, [made.width, made.tangent], &in_f64(values), moving))
     }
 
     /// A term; gives its number.
@@ -319,10 +319,17 @@ impl RankedParts {
         // Kernels of other backends and precisions have other bits.
         of_options.add(format!("{} {:?}", device.backend(), device.precision()).as_bytes());
         self.communicator.agree("terms, data or options", of_options.0)?;
-        let settings = super::solve::supported(options)?.settings()?;
-        self.divide(device, registry)?;
+        let mut settings = super::solve::supported(options)?.settings()?;
+        let gone = match settings.linear.linear {
+            Some(linear) if linear.eliminates() => self.declared.eliminated(settings.linear.eliminate.as_deref())?,
+            _ => Vec::new(),
+        };
+        self.divide(device, registry, &gone)?;
         let Self { communicator, local, .. } = self;
         let local = local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
+        if !gone.is_empty() {
+            settings.linear.eliminate = Some(gone.iter().filter_map(|table| local.tables[*table as usize].number).collect());
+        }
         let laid_out = local.problem.lay_out(device, registry);
         everybody(&**communicator, laid_out)?;
         agree_on_partials(device, &mut local.problem)?;
@@ -343,17 +350,25 @@ impl RankedParts {
         }
     }
 
-    /// Makes this rank's part, unless it is there.
-    fn divide(&mut self, device: &Device, registry: &mut Registry) -> Result<(), Error> {
-        if self.local.is_some() {
-            return Ok(());
+    /// Makes this rank's part, in which each row of some tables has all of its instances or none; unless it is there.
+    fn divide(&mut self, device: &mut Device, registry: &mut Registry, whole: &[u32]) -> Result<(), Error> {
+        if let Some(local) = &self.local {
+            if whole.iter().all(|table| !local.cut_tables.contains(table)) {
+                return Ok(());
+            }
+            // What is divided anew begins with the values of all ranks.
+            for table in 0..self.declared.tables.len() as u32 {
+                self.read(device, table)?;
+            }
+            self.dispose(device);
+            self.local = None;
         }
         if self.declared.terms.is_empty() {
             return Err(Error::EmptyProblem("enabled residual terms"));
         }
         let (links, ranks) = (self.declared.links(), self.communicator.size());
         let counts: Vec<u32> = self.declared.tables.iter().map(|table| if table.moving { table.count } else { 0 }).collect();
-        let partition = Partition::new(ranks, &counts, &links);
+        let partition = Partition::new(ranks, &counts, &links, whole);
         if let Some(rank) = partition.loads(ranks).iter().position(|load| *load == 0) {
             let instances = links.iter().map(|term| term.count).sum::<u32>();
             let message =

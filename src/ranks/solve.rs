@@ -4,6 +4,7 @@ use super::parts::RankedParts;
 use leastwise_collective::{Count, Fault};
 use leastwise_device::{Device, DeviceError, Precision};
 use leastwise_error::Error;
+use leastwise_solve::linear::{Linear, Preconditioner};
 use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver};
 
 /// Report of a solve, and of what ranks had to do with it. Costs, iterations and the end are the same on all ranks; counters and
@@ -76,7 +77,7 @@ impl RankedSolve {
 
     /// The report of ranks.
     pub fn finish(&self, parts: &mut RankedParts, device: &Device, report: Report) -> RankedReport {
-        let exchanged = self.solver.workspace().exchanged().unwrap_or_default();
+        let exchanged = self.solver.exchanged().unwrap_or_default();
         // A part of a problem is freer than the whole.
         let report = Report { gauge: Vec::new(), ..report };
         let (before, after) = (self.before, parts.communicator.traffic().total());
@@ -108,19 +109,23 @@ impl RankedSolve {
 /// Options that ranks have, with what is left open filled in.
 pub fn supported(options: &Options) -> Result<Options, Error> {
     let refuse = |what: &str, instead: &str| Err(Error::InvalidOption(format!("{what}: ranks have {instead}")));
+    let given = |given: &Option<String>| given.clone().filter(|name| name != "auto");
+    let (linear, preconditioner) = (given(&options.linear), given(&options.preconditioner));
     let is = |given: &Option<String>, names: &[&str]| given.as_deref().is_none_or(|given| names.contains(&given));
+    let [pcg, reduced] = [Linear::Pcg, Linear::SchurPcg].map(Linear::name);
+    let [blocks, of_reduced] = [Preconditioner::BlockJacobi, Preconditioner::SchurJacobi].map(Preconditioner::name);
+    let eliminates = options.eliminate.is_some() || preconditioner.as_deref() == Some(of_reduced);
     match options {
         _ if !is(&options.method, &["lm"]) => refuse("method", "\"lm\" alone"),
-        _ if !is(&options.linear, &["auto", "pcg"]) => refuse("linear", "\"pcg\" alone"),
-        _ if !is(&options.preconditioner, &["auto", "block-jacobi"]) => refuse("preconditioner", "\"block-jacobi\" alone"),
+        _ if !is(&linear, &[pcg, reduced]) => refuse("linear", "\"pcg\" and \"schur-pcg\" alone"),
+        _ if !is(&preconditioner, &[blocks, of_reduced]) => refuse("preconditioner", "\"block-jacobi\" and \"schur-jacobi\" alone"),
         _ if options.time_limit_ms.is_some() => {
             refuse("timeLimitMs", "no limit of time, which each would reach at another step: use maxIterations")
         }
-        _ => Ok(Options {
-            method: Some("lm".into()),
-            linear: Some("pcg".into()),
-            preconditioner: Some("block-jacobi".into()),
-            ..options.clone()
-        }),
+        _ => {
+            let linear = linear.unwrap_or_else(|| if eliminates { reduced.into() } else { pcg.into() });
+            let preconditioner = preconditioner.unwrap_or_else(|| if linear == reduced { of_reduced.into() } else { blocks.into() });
+            Ok(Options { method: Some("lm".into()), linear: Some(linear), preconditioner: Some(preconditioner), ..options.clone() })
+        }
     }
 }

@@ -34,6 +34,18 @@ impl Workspace {
     }
 
     #[inline(always)]
+    pub(super) fn complete_vector(&self, _: Slice, _: &mut Vec<Command>) {}
+
+    #[inline(always)]
+    pub(super) fn complete_blocks(&self, _: Slice, _: &mut Vec<Command>) {}
+
+    #[inline(always)]
+    pub(super) fn clear_copies(&self, _: &Problem, _: Slice, _: &mut Vec<Command>) {}
+
+    #[inline(always)]
+    pub(super) fn clear_copied_blocks(&self, _: &Problem, _: Slice, _: &mut Vec<Command>) {}
+
+    #[inline(always)]
     pub(super) fn product_scale(&self) -> Slice {
         self.scale
     }

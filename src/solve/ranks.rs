@@ -16,6 +16,7 @@
 //! | an iteration | shared part of q with partial sums of pᵀq; partial sums of rᵀz |
 //! | trial point | partial sums of five kinds |
 //! | the first step | partial sums of two kinds |
+//! | with a Schur complement, a step besides | shared part of g + E y, partial sums of rᵀz and maxima again, shared blocks of S |
 //! | with limits, the clipped step and its model | partial sums of two kinds and maxima of the projected gradient; partial sums of sᵀ(JᵀWJ)s |
 //! | with limits, the start of a solve | partial sums of how many components were moved |
 
@@ -90,6 +91,10 @@ pub struct Exchanged {
     pub partials: u64,
     /// True if variables have limits.
     pub limited: bool,
+    /// True if conjugate gradients are on a Schur complement.
+    pub reduced: bool,
+    /// True if they are preconditioned by its diagonal blocks.
+    pub reduced_blocks: bool,
 }
 
 impl Exchanged {
@@ -101,7 +106,9 @@ impl Exchanged {
     /// Elements that a rank gives in a step besides: one that goes on from a rejected step differentiates nothing.
     pub fn step(self, differentiates: bool) -> u64 {
         let derivatives = if differentiates { 2 * self.partials + self.unknowns + self.blocks } else { 0 };
-        derivatives + (if self.limited { 13 } else { 9 }) * self.partials
+        let reduced = if self.reduced { self.unknowns + 2 * self.partials } else { 0 };
+        let blocks = if self.reduced_blocks { self.blocks } else { 0 };
+        derivatives + reduced + blocks + (if self.limited { 13 } else { 9 }) * self.partials
     }
 
     /// Elements that a rank gives to move the point into its limits, when a solve starts.
@@ -115,11 +122,11 @@ fn exchange(label: &'static str, parts: Vec<Exchange>) -> Command {
 }
 
 impl Workspace {
-    /// Sizes of what ranks exchange; none where there are no ranks.
-    pub fn exchanged(&self) -> Option<Exchanged> {
+    /// Sizes of what ranks exchange, with or without a Schur complement; none where there are no ranks.
+    pub(super) fn exchanged(&self, [reduced, reduced_blocks]: [bool; 2]) -> Option<Exchanged> {
         let ranked = self.ranked.as_ref()?;
         let [unknowns, blocks] = [&ranked.in_vectors, &ranked.in_blocks].map(|places| places.len() as u64);
-        Some(Exchanged { unknowns, blocks, partials: ranked.each.into(), limited: self.bounds().is_some() })
+        Some(Exchanged { unknowns, blocks, partials: ranked.each.into(), limited: self.bounds().is_some(), reduced, reduced_blocks })
     }
 
     fn partials_of(&self, ranked: &Ranked, buffer: Slice, folds: &'static [Fold], first: u32, count: u32) -> Exchange {
@@ -157,6 +164,30 @@ impl Workspace {
         ranked.each
     }
 
+    /// Completes a vector of which shared variables have this rank's part.
+    pub(super) fn complete_vector(&self, vector: Slice, commands: &mut Vec<Command>) {
+        let Some(ranked) = &self.ranked else { return };
+        commands.push(exchange("vector", vec![Exchange::Elements { buffer: vector.buffer, places: ranked.in_vectors.clone() }]));
+    }
+
+    /// The same of packed diagonal blocks.
+    pub(super) fn complete_blocks(&self, blocks: Slice, commands: &mut Vec<Command>) {
+        let Some(ranked) = &self.ranked else { return };
+        commands.push(exchange("diagonal blocks", vec![Exchange::Elements { buffer: blocks.buffer, places: ranked.in_blocks.clone() }]));
+    }
+
+    /// Clears a vector's copies, whose values their owner gives to a sum over ranks.
+    pub(super) fn clear_copies(&self, problem: &Problem, vector: Slice, commands: &mut Vec<Command>) {
+        let copies = problem.copies().map(|table| Slice { offset: table.vector, len: table.unknowns(), ..vector });
+        commands.extend(copies.map(|slice| Command::Clear { slice }));
+    }
+
+    /// The same of packed diagonal blocks.
+    pub(super) fn clear_copied_blocks(&self, problem: &Problem, blocks: Slice, commands: &mut Vec<Command>) {
+        let copies = problem.copies().map(|table| Slice { offset: table.block, len: table.count * table.packed(), ..blocks });
+        commands.extend(copies.map(|slice| Command::Clear { slice }));
+    }
+
     /// D as products take it.
     pub(super) fn product_scale(&self) -> Slice {
         self.ranked.as_ref().map_or(self.scale, |ranked| ranked.owned_scale)
@@ -166,8 +197,7 @@ impl Workspace {
     pub(super) fn own_scale(&self, problem: &Problem, commands: &mut Vec<Command>) {
         let Some(ranked) = &self.ranked else { return };
         commands.push(Command::Copy { from: self.scale, to: ranked.owned_scale });
-        let copies = problem.copies().map(|table| Slice { offset: table.vector, len: table.unknowns(), ..ranked.owned_scale });
-        commands.extend(copies.map(|slice| Command::Clear { slice }));
+        self.clear_copies(problem, ranked.owned_scale, commands);
     }
 }
 

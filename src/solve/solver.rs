@@ -43,8 +43,12 @@ pub use stepping::Next;
 pub use succession::Spent;
 
 use super::linear::direct::DampingState;
+#[cfg(not(target_arch = "wasm32"))]
+use super::linear::{Choice, Linear, Preconditioner};
 use super::method::FIRST_FLOOR;
 use super::options::Settings;
+#[cfg(not(target_arch = "wasm32"))]
+use super::ranks::Exchanged;
 use super::term_costs::TermCosts;
 use super::{Needs, Workspace};
 use cache::StepCache;
@@ -128,6 +132,14 @@ impl Solver {
     /// The solver's buffers, for measuring its parts.
     pub fn workspace(&self) -> &Workspace {
         &self.resources.work
+    }
+
+    /// Sizes of what ranks exchange; none where there are no ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn exchanged(&self) -> Option<Exchanged> {
+        let Choice { linear, preconditioner, .. } = &self.resources.choice;
+        let has_blocks = preconditioner.as_ref().is_some_and(|(preconditioner, _)| *preconditioner == Preconditioner::SchurJacobi);
+        self.resources.work.exchanged([*linear == Linear::SchurPcg, has_blocks])
     }
 
     /// The assembly of JᵀWJ, where the linear solver has one: what prepares it once, and itself.

@@ -32,7 +32,7 @@ fn active(values: &[f64], lower: &[f64], upper: &[f64]) -> Vec<usize> {
 fn every_rank_has_the_active_set_of_one_device_with_the_bits_of_the_limits() {
     let (lower, upper) = boxes();
     for precision in [Precision::F64, Precision::F32] {
-        let (report, values) = alone(net, precision);
+        let (report, values) = alone(net, precision, &options());
         let expected = active(&values[0], &lower, &upper);
         assert!(expected.len() > values[0].len() / 10, "only {} limits bind", expected.len());
         assert!(report.moved_into_bounds > 2 * IDLE, "{} begin outside of their limits", report.moved_into_bounds);
@@ -74,7 +74,7 @@ fn every_rank_has_the_active_set_of_one_device_with_the_bits_of_the_limits() {
 /// Ranks with a partial sum for few elements: those of copies lie behind several that count.
 #[test]
 fn partial_sums_of_copies_are_left_out_where_there_are_many() {
-    let (report, values) = alone(net, Precision::F64);
+    let (report, values) = alone(net, Precision::F64, &options());
     let limits = Limits { elements_per_lane: 1, ..Limits::SMALL };
     for size in [2, 3] {
         let found = on_all(size, |ranks| {
@@ -97,7 +97,7 @@ fn partial_sums_of_copies_are_left_out_where_there_are_many() {
 /// The bytes of a solve with limits are those of the model in docs/internals/RANKS.md, to the byte.
 #[test]
 fn what_a_step_with_limits_exchanges_is_the_model() {
-    for exchanged in follows_the_model(net, 3).into_iter().chain(follows_the_model(limited_bundle, 2)) {
+    for exchanged in follows_the_model(net, 3, &options()).into_iter().chain(follows_the_model(limited_bundle, 2, &options())) {
         assert!(exchanged.limited && exchanged.start() == exchanged.partials, "{exchanged:?}");
     }
 }
@@ -167,7 +167,7 @@ fn other_limits_or_fixed_components_on_one_rank_are_told_to_all() {
 /// Limits and components are checked as on one device, by all ranks alike, before and after the problem is divided.
 #[test]
 fn limits_that_make_no_sense_are_refused_by_all_and_change_nothing() {
-    let expected = by_ranks(limited_bundle as Scene<RankedProblem>, Precision::F64, 2)[0].0.report.cost;
+    let expected = by_ranks(limited_bundle as Scene<RankedProblem>, Precision::F64, &options(), 2)[0].0.report.cost;
     let mut one = Alone::new(Precision::F64);
     let made = limited_bundle(&mut one);
     let constant = one.table("constant", vec![Shape::Euclidean(1)], &[1.0], false);

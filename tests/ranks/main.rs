@@ -4,6 +4,7 @@ mod clusters;
 mod faults;
 mod limits;
 mod scenes;
+mod schur;
 mod sessions;
 mod solves;
 

@@ -201,13 +201,36 @@ pub fn views(to: &mut impl Declare, [pose, point, focal]: [u32; 3], [cameras, po
 
 /// A small bundle: poses on a manifold, points, a focal length that is known, outliers under a loss.
 pub fn bundle(to: &mut impl Declare) -> Made {
-    let ([pose, point, _], edited, data) = bundle_of(to, false);
+    let ([pose, point, _], edited, data) = bundle_of(to, false, false);
     Made { tables: vec![pose, point], edited, data }
 }
 
+/// The bundle with its views in the order of their cameras, and shifts between cameras that are held to what they are at first.
+pub fn bundle_by_cameras(to: &mut impl Declare) -> Made {
+    let ([pose, point, _], edited, data) = bundle_of(to, false, true);
+    let mut tape = Tape::default();
+    let [a, b] = [0, 1].map(|source| tape.input(source));
+    let outputs = [4, 5, 6].map(|component| {
+        let [to_end, from] = [b, a].map(|pose| tape.op(Component, &[pose, component]));
+        tape.op(Sub, &[to_end, from])
+    });
+    let (starts, ends): (Vec<u32>, Vec<u32>) = (0..CAMERAS as u32 - 1).map(|camera| (camera, camera + 1)).unzip();
+    to.term(&TermSpec {
+        indices: vec![starts, ends],
+        slots: vec![at(pose, 0), at(pose, 1)],
+        weight: Weight::Shared(0.3),
+        tape: &tape.words,
+        outputs: &outputs,
+        ..plain("drift", CAMERAS as u32 - 1)
+    });
+    Made { tables: vec![pose, point], edited, data }
+}
+
+const CAMERAS: usize = 6;
+
 /// Tables of poses, points and the focal length, the term of views, and its pixels.
-fn bundle_of(to: &mut impl Declare, solves_focal: bool) -> ([u32; 3], u32, Vec<f64>) {
-    let (cameras, points) = (6usize, 90usize);
+fn bundle_of(to: &mut impl Declare, solves_focal: bool, by_cameras: bool) -> ([u32; 3], u32, Vec<f64>) {
+    let (cameras, points) = (CAMERAS, 90usize);
     let mut random = Random::new(7);
     let mut within = |spread: f64| random.between(-spread, spread);
     let places: Vec<f64> = (0..3 * points).map(|_| within(0.9)).collect();
@@ -223,6 +246,12 @@ fn bundle_of(to: &mut impl Declare, solves_focal: bool) -> ([u32; 3], u32, Vec<f
             views_of[0].push(camera as u32);
             views_of[1].push(number as u32);
         }
+    }
+    if by_cameras {
+        let mut order: Vec<usize> = (0..views_of[0].len()).collect();
+        order.sort_by_key(|view| views_of[0][*view]);
+        views_of = views_of.map(|column| order.iter().map(|view| column[*view]).collect());
+        pixels = order.iter().flat_map(|view| [pixels[2 * view], pixels[2 * view + 1]]).collect();
     }
     let poses: Vec<f64> = (0..cameras)
         .flat_map(|camera| {
@@ -256,7 +285,7 @@ fn bundle_of(to: &mut impl Declare, solves_focal: bool) -> ([u32; 3], u32, Vec<f
 /// The bundle with a focal length that all ranks share, below the best one, points within a box that some begin outside of, and fixed
 /// components of poses and points.
 pub fn limited_bundle(to: &mut impl Declare) -> Made {
-    let ([pose, point, focal], edited, data) = bundle_of(to, true);
+    let ([pose, point, focal], edited, data) = bundle_of(to, true, false);
     to.bound(point, Some(&[-0.6]), Some(&[0.6, 0.55, 0.6]));
     to.bound(focal, None, Some(&[1.08]));
     to.fix_components(pose, Some(&[0, 4]), &[5]);

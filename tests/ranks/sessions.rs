@@ -14,9 +14,17 @@ use leastwise::solve::{Options, Report};
 use std::sync::Arc;
 use std::time::Instant;
 
-type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made);
+/// A scene by a session and by a ranked problem, and a linear solver.
+type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made, &'static str);
 
-const SCENES: [Scene; 4] = [(mesh, mesh), (bundle, bundle), (net, net), (limited_bundle, limited_bundle)];
+const SCENES: [Scene; 6] = [
+    (mesh, mesh, "pcg"),
+    (bundle, bundle, "pcg"),
+    (net, net, "pcg"),
+    (limited_bundle, limited_bundle, "pcg"),
+    (bundle, bundle, "schur-pcg"),
+    (limited_bundle, limited_bundle, "schur-pcg"),
+];
 
 fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
     let device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
@@ -57,17 +65,19 @@ fn sessions_have_the_bits_of_ranked_problems() {
     for size in 1..=3 {
         for precision in [Precision::F64, Precision::F32] {
             for make in SCENES {
+                let options = Options { linear: Some(make.2.into()), preconditioner: None, ..options() };
                 let expected = on_all(size, |ranks| {
                     let mut problem = ranked(precision, ranks);
                     let made = make.1(&mut problem);
-                    let cost = problem.solve(&options()).unwrap().report.cost;
+                    let cost = problem.solve(&options).unwrap().report.cost;
                     (cost.to_bits(), made.tables.iter().map(|table| problem.read(*table).unwrap()).collect::<Vec<_>>())
                 });
                 let found = on_all(size, |ranks| {
                     let rank = ranks.rank();
                     let mut of = session(precision, ranks);
                     let made = make.0(&mut of);
-                    let report = solve(&mut of.session, of.problem, &options());
+                    let report = solve(&mut of.session, of.problem, &options);
+                    assert_eq!(report.linear, make.2);
                     // Reads ask nobody: only one rank makes them.
                     let values = if rank == 0 { values(&mut of, &made) } else { Vec::new() };
                     of.session.free_problem(of.problem);

@@ -11,19 +11,19 @@ use leastwise::solve::{Exchanged, Options, Report};
 
 pub type Scene<P> = fn(&mut P) -> Made;
 
-pub fn alone(make: Scene<Alone>, precision: Precision) -> (Report, Vec<Vec<f64>>) {
+pub fn alone(make: Scene<Alone>, precision: Precision, options: &Options) -> (Report, Vec<Vec<f64>>) {
     let mut problem = Alone::new(precision);
     let made = make(&mut problem);
-    let report = solve(&mut problem.session, problem.problem, &options());
+    let report = solve(&mut problem.session, problem.problem, options);
     let values = made.tables.iter().map(|table| read(&mut problem.session, problem.problem, *table)).collect();
     (report, values)
 }
 
-pub fn by_ranks(make: Scene<RankedProblem>, precision: Precision, size: u32) -> Vec<(RankedReport, Vec<Vec<f64>>)> {
+pub fn by_ranks(make: Scene<RankedProblem>, precision: Precision, options: &Options, size: u32) -> Vec<(RankedReport, Vec<Vec<f64>>)> {
     on_all(size, |ranks| {
         let mut problem = ranked(precision, ranks);
         let made = make(&mut problem);
-        let report = problem.solve(&options()).unwrap();
+        let report = problem.solve(options).unwrap();
         let values = made.tables.iter().map(|table| problem.read(*table).unwrap()).collect();
         (report, values)
     })
@@ -33,12 +33,22 @@ pub fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
     a.concat().iter().zip(b.concat()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-pub fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision: Precision, [of_cost, of_values, of_instances]: [f64; 3]) {
-    let (report, values) = alone(scene.0, precision);
+pub fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision: Precision, bounds: [f64; 3]) {
+    check_with(name, scene, (precision, &options()), bounds);
+}
+
+/// Holds solves by one to four ranks to one device: costs by a part of them, values by their distance, and the numbers of instances.
+pub fn check_with(
+    name: &str,
+    scene: (Scene<Alone>, Scene<RankedProblem>),
+    (precision, options): (Precision, &Options),
+    [of_cost, of_values, of_instances]: [f64; 3],
+) {
+    let (report, values) = alone(scene.0, precision, options);
     assert!(report.iterations.len() > 3, "{name}: {} steps", report.iterations.len());
     for size in 1..=4 {
-        let found = by_ranks(scene.1, precision, size);
-        let again = by_ranks(scene.1, precision, size);
+        let found = by_ranks(scene.1, precision, options, size);
+        let again = by_ranks(scene.1, precision, options, size);
         let name = format!("{name} by {size} ranks");
         for (own, values) in &found {
             let (first, of_first) = &found[0];
@@ -57,6 +67,7 @@ pub fn check(name: &str, scene: (Scene<Alone>, Scene<RankedProblem>), precision:
         assert!((own.report.initial_cost - report.initial_cost).abs() < of_cost * report.initial_cost, "{name}");
         let names = |report: &Report| report.cost_by_term.iter().map(|term| term.0.clone()).collect::<Vec<_>>();
         assert_eq!(names(&own.report), names(&report));
+        assert_eq!(own.report.linear, report.linear);
         let distance = farthest(of_ranks, &values);
         assert!(distance < of_values, "{name}: values are {distance} apart");
         assert_eq!((own.ranks, own.cut_variables > 0), (size, size > 1));
@@ -84,9 +95,9 @@ fn points_own_their_views_on_every_rank() {
         let views = report.products.iter().find(|product| product.term == "views").expect("a product of views");
         views.reason.contains("owner-computes")
     };
-    assert!(has_owners(&alone(bundle, Precision::F64).0));
+    assert!(has_owners(&alone(bundle, Precision::F64, &options()).0));
     for size in 2..=4 {
-        for (rank, (found, _)) in by_ranks(bundle, Precision::F64, size).iter().enumerate() {
+        for (rank, (found, _)) in by_ranks(bundle, Precision::F64, &options(), size).iter().enumerate() {
             assert!(found.exchanged.unknowns > 0, "ranks share nothing");
             assert!(has_owners(&found.report), "rank {rank} of {size}");
         }
@@ -96,7 +107,7 @@ fn points_own_their_views_on_every_rank() {
 /// The bytes of a solve are those of the model in docs/internals/RANKS.md, to the byte.
 #[test]
 fn what_a_step_exchanges_is_the_model() {
-    for exchanged in follows_the_model(mesh, 2) {
+    for exchanged in follows_the_model(mesh, 2, &options()) {
         // Far fewer than all unknowns go around: 162 vertices have 486.
         assert!(exchanged.unknowns > 0 && exchanged.unknowns < 486 / 2, "{exchanged:?}");
         assert_eq!(exchanged.blocks, 2 * exchanged.unknowns, "six of a block of three");
@@ -105,12 +116,12 @@ fn what_a_step_exchanges_is_the_model() {
 }
 
 /// Holds a solve by three ranks to the model of its bytes; gives the sizes of all ranks.
-pub fn follows_the_model(scene: Scene<RankedProblem>, terms: u64) -> Vec<Exchanged> {
+pub fn follows_the_model(scene: Scene<RankedProblem>, terms: u64, options: &Options) -> Vec<Exchanged> {
     let found = on_all(3, |ranks| {
         let mut problem = ranked(Precision::F64, ranks.clone());
         scene(&mut problem);
         let before = ranks.traffic().of(Kind::Reduce);
-        let report = problem.solve(&options()).unwrap();
+        let report = problem.solve(options).unwrap();
         (report, before, ranks.traffic().of(Kind::Reduce))
     });
     let of_rank = |(RankedReport { report, exchanged, bytes_per_inner_iteration, .. }, before, after): (RankedReport, Count, Count)| {
@@ -173,7 +184,7 @@ fn values_of_three_ranks_go_on_by_two() {
         made.tables.iter().zip(values).for_each(|(table, values)| problem.write(*table, values, None).unwrap());
         problem.solve(&options()).unwrap().report
     });
-    let (expected, _) = alone(bundle, Precision::F64);
+    let (expected, _) = alone(bundle, Precision::F64, &options());
     for report in ended {
         assert!((report.initial_cost - cost).abs() < 1e-9 * cost, "{} and {cost}", report.initial_cost);
         assert!((report.cost - expected.cost).abs() < 1e-7 * expected.cost, "{} and {}", report.cost, expected.cost);

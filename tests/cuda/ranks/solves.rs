@@ -1,6 +1,6 @@
 //! Solves and Lloyd's iterations over ranks, against the CPU's threads and against one GPU.
 
-use super::scenes::{Alone, Made, bundle, limited_bundle, mesh, net, options};
+use super::scenes::{Alone, Made, bundle, bundle_by_cameras, limited_bundle, mesh, net, options};
 use super::{Over, bits, on_all};
 use crate::support::*;
 use leastwise::anneal::cluster::{Mean, Method, Options, Outcome, over_ranks};
@@ -12,14 +12,19 @@ use std::sync::Arc;
 
 type Solved = (RankedReport, Vec<Vec<f64>>);
 
-fn by_ranks(over: Over, make: fn(&mut RankedProblem) -> Made, precision: Precision, size: u32) -> Vec<Solved> {
+fn by_ranks(over: Over, (make, linear): (fn(&mut RankedProblem) -> Made, &str), precision: Precision, size: u32) -> Vec<Solved> {
     on_all(over, size, precision, |device, ranks| {
         let mut problem = RankedProblem::new(device, ranks).unwrap();
         let made = make(&mut problem);
-        let report = problem.solve(&options()).unwrap();
+        let report = problem.solve(&by(linear)).unwrap();
         let values = made.tables.iter().map(|table| problem.read(*table).unwrap()).collect();
         (report, values)
     })
+}
+
+/// Options with a linear solver, and its usual preconditioner.
+fn by(linear: &str) -> leastwise::solve::Options {
+    leastwise::solve::Options { linear: Some(linear.into()), preconditioner: None, ..options() }
 }
 
 fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
@@ -28,25 +33,28 @@ fn farthest(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
 
 /// The same bits on all ranks and in two runs, the solution of the CPU's threads, and that of one GPU.
 pub fn solves_agree(over: Over, sizes: &[u32]) {
-    type Scene = (&'static str, fn(&mut RankedProblem) -> Made, fn(&mut Alone) -> Made);
-    let scenes: [Scene; 4] = [
-        ("mesh", mesh, mesh),
-        ("bundle", bundle, bundle),
-        ("net with limits", net, net),
-        ("bundle with limits", limited_bundle, limited_bundle),
+    type Scene = (&'static str, &'static str, fn(&mut RankedProblem) -> Made, fn(&mut Alone) -> Made);
+    let scenes: [Scene; 7] = [
+        ("mesh", "pcg", mesh, mesh),
+        ("bundle", "pcg", bundle, bundle),
+        ("net with limits", "pcg", net, net),
+        ("bundle with limits", "pcg", limited_bundle, limited_bundle),
+        ("bundle", "schur-pcg", bundle, bundle),
+        ("bundle by cameras", "schur-pcg", bundle_by_cameras, bundle_by_cameras),
+        ("bundle with limits", "schur-pcg", limited_bundle, limited_bundle),
     ];
-    for (name, make, alone) in scenes {
+    for (name, linear, make, alone) in scenes {
         for (precision, of_cost, of_values) in [(Precision::F64, 1e-8, 1e-4), (Precision::F32, 1e-3, 2e-2)] {
             let mut one = Alone { session: crate::session(precision), problem: 0 };
             one.problem = one.session.problem();
             let made = alone(&mut one);
-            let of_one = solve(&mut one.session, one.problem, &options());
+            let of_one = solve(&mut one.session, one.problem, &by(linear));
             let values_of_one: Vec<_> = made.tables.iter().map(|table| read(&mut one.session, one.problem, *table)).collect();
             for &size in sizes {
-                let name = format!("{name} in {precision:?} by {size} ranks, {over:?}");
-                let found = by_ranks(over, make, precision, size);
-                let again = by_ranks(over, make, precision, size);
-                let expected = by_ranks(Over::Cpu, make, precision, size);
+                let name = format!("{name} in {precision:?} by {size} ranks, {over:?}, {linear}");
+                let found = by_ranks(over, (make, linear), precision, size);
+                let again = by_ranks(over, (make, linear), precision, size);
+                let expected = by_ranks(Over::Cpu, (make, linear), precision, size);
                 let (first, of_first) = &found[0];
                 for ((own, values), (other, values_again)) in found.iter().zip(&again) {
                     assert_eq!(bits(&values.concat()), bits(&of_first.concat()), "{name}: values of all ranks");

@@ -80,8 +80,10 @@ struct Seen {
     shared: u64,
 }
 
-fn bundle(size: u32, points: usize) -> Vec<Seen> {
+fn bundle(size: u32, points: usize, linear: &str) -> Vec<Seen> {
     let options = Options {
+        linear: Some(linear.into()),
+        preconditioner: None,
         max_iterations: Some(6.0),
         cost_tolerance: Some(0.0),
         step_tolerance: Some(0.0),
@@ -147,10 +149,14 @@ pub fn path(to: &mut impl Declare, points: usize) {
 #[test]
 #[ignore = "a measurement: needs two GPUs and NCCL"]
 fn bundle_by_one_and_two() {
+    ["pcg", "schur-pcg"].into_iter().for_each(bundle_by);
+}
+
+fn bundle_by(linear: &str) {
     let points = (1e6 * share()) as usize;
     let mut each = Vec::new();
     for size in [1, 2] {
-        let found = bundle(size, points);
+        let found = bundle(size, points, linear);
         let ms = found.iter().map(|seen| seen.ms).fold(0.0, f64::max);
         let first = &found[0];
         each.push((ms, first.inner));
@@ -158,7 +164,7 @@ fn bundle_by_one_and_two() {
         // compared in f64, before that (`solves.rs`).
         assert!(found.iter().all(|seen| seen.cost < seen.initial && seen.cost.to_bits() == first.cost.to_bits()), "{found:?}");
         println!(
-            "bundle, {} views, {size} GPU: {ms:.1} ms, {} inner iterations, {:.1} us each; cost {:.6e}; {} shared unknowns, {} bytes given; \
+            "bundle by {linear}, {} views, {size} GPU: {ms:.1} ms, {} inner iterations, {:.1} us each; cost {:.6e}; {} shared unknowns, {} bytes given; \
              set-up {:.0} ms; views by rank {:?}",
             5 * points,
             first.inner,
@@ -171,6 +177,10 @@ fn bundle_by_one_and_two() {
         );
     }
     let rate = |(ms, inner): (f64, u32)| ms / f64::from(inner);
-    println!("bundle: {:.2} x by two, an inner iteration; {:.2} x a solve", rate(each[0]) / rate(each[1]), each[0].0 / each[1].0);
+    println!(
+        "bundle by {linear}: {:.2} x by two, an inner iteration; {:.2} x a solve",
+        rate(each[0]) / rate(each[1]),
+        each[0].0 / each[1].0
+    );
     assert!(each.iter().all(|(ms, inner)| *ms > 0.0 && *inner > 0));
 }

@@ -1,5 +1,6 @@
 //! Elimination of variables on the device, for all that does it: which tables go, C⁻¹, and the way back to what was eliminated.
 
+use super::super::super::ranks::Fold;
 use super::super::super::{Workspace, state};
 use super::part;
 use leastwise_device::{Arguments, Command, Device, Dispatch, KernelId, KernelSource, Slice, StaticKernel};
@@ -33,6 +34,22 @@ impl Eliminated {
     /// The tables that are eliminated, or those that are kept.
     pub fn tables<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
         problem.tables().iter().zip(&self.tables).filter(move |(table, is_gone)| table.moving && **is_gone == gone).map(|(table, _)| table)
+    }
+
+    /// The same without the copies of variables that other ranks own.
+    pub fn counted<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
+        problem.counted().filter(move |part| self.has(problem, part) == gone)
+    }
+
+    /// Copies of variables that other ranks own.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn copies<'a>(&'a self, problem: &'a Problem, gone: bool) -> impl Iterator<Item = &'a Table> {
+        problem.copies().filter(move |part| self.has(problem, part) == gone)
+    }
+
+    /// Whether a table is eliminated that this one is a part of.
+    fn has(&self, problem: &Problem, part: &Table) -> bool {
+        self.tables(problem, true).any(|table| (table.vector..table.vector + table.unknowns()).contains(&part.vector))
     }
 
     /// The parts of a vector that belong to these tables, as few as they are: tables next to each other are one.
@@ -84,8 +101,33 @@ impl Eliminated {
         }
     }
 
+    /// s = 0, r = −gradient and z = M⁻¹r of what is kept, with rᵀz and the greatest |gradient|; of what is eliminated, too, where there is a
+    /// vector for its z.
+    pub fn begin(&self, work: &Workspace, problem: &Problem, (gradient, of_gone): (Slice, Option<Slice>), commands: &mut Vec<Command>) {
+        let parts = [(true, of_gone), (false, Some(work.z))];
+        let parts = parts.into_iter().filter_map(|(gone, z)| Some((gone, z?)));
+        let mut partials = 0;
+        for (gone, z) in parts.clone() {
+            for table in self.counted(problem, gone) {
+                partials += self.start(work, table, [gradient, z], partials, commands);
+            }
+        }
+        // Partial sums of copies lie behind, where nobody looks at them.
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            let mut behind = partials;
+            for (gone, z) in parts {
+                for table in self.copies(problem, gone) {
+                    behind += self.start(work, table, [gradient, z], behind, commands);
+                }
+            }
+        }
+        let partials = work.combine_inner("start of conjugate gradients", &[Fold::Sum, Fold::Largest], partials, commands);
+        commands.push(work.reduce_inner(kernels::Begin { partial_count: partials, distance: work.partial_distance }));
+    }
+
     /// s = 0, r = −gradient and z = M⁻¹r of a table; gives the number of partial sums.
-    pub fn start(&self, work: &Workspace, table: &Table, [gradient, z]: [Slice; 2], partial: u32, commands: &mut Vec<Command>) -> u32 {
+    fn start(&self, work: &Workspace, table: &Table, [gradient, z]: [Slice; 2], partial: u32, commands: &mut Vec<Command>) -> u32 {
         let Table { vector, tangent: width, block, count: variables, .. } = *table;
         let args = kernels::Start { vector, width, block, partial, distance: work.partial_distance, variables };
         let bindings = kernels::StartBindings {
@@ -106,12 +148,14 @@ impl Eliminated {
         Command::Clear { slice: Slice { offset: state::SOLVED, len: 1, ..work.state } }
     }
 
-    /// q = g + E y on the rows of what is kept, for y = −C⁻¹g_c, which is in p: with the right-hand side's sign turned.
+    /// q = g + E y on the rows of what is kept, for y = −C⁻¹g_c, which is in p: with the right-hand side's sign turned. g is in q before.
     pub fn reduce_gradient(&self, work: &Workspace, problem: &Problem, commands: &mut Vec<Command>) {
+        work.clear_copies(problem, work.q, commands);
         for &batch in &self.batches {
             work.multiply_batch(&problem.batches()[batch], work.q, commands);
         }
         work.mask(work.q, state::SOLVED, problem, commands);
+        work.complete_vector(work.q, commands);
     }
 
     /// s_c = −C⁻¹(g_c + Eᵀ s_b), the part of the step that what is kept leads to.

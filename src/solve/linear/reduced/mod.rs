@@ -14,11 +14,15 @@
 mod eliminated;
 pub mod formed;
 mod plan;
+mod tables;
 pub mod worth;
 
 pub use eliminated::Eliminated;
 pub use plan::{Plan, plan};
+#[cfg(not(target_arch = "wasm32"))]
+pub use tables::{Candidate, choose_tables, in_two_slots};
 
+use super::super::ranks::Fold;
 use super::super::workspace::{Gathered, launch};
 use super::super::{Workspace, state};
 use super::{DeviceSolver, pcg};
@@ -216,6 +220,7 @@ impl SchurComplement {
         let point = problem.arenas()?.0;
         let len = blocks.len.min(work.blocks.len);
         commands.push(Command::Copy { from: Slice { len, ..work.blocks }, to: Slice { len, ..*blocks } });
+        work.clear_copied_blocks(problem, *blocks, commands);
         let columns = columns.unwrap_or(work.scratch);
         for pass in passes {
             let chunk = &problem.batches()[pass.batch].chunks[pass.chunk];
@@ -225,6 +230,7 @@ impl SchurComplement {
             commands.push(Command::Dispatch(launch(pass.kernel, chunk.count, &bindings)));
             work.gather_lists(&pass.lists, chunk.count, Gathered::BlocksIn { blocks: *blocks, columns }, state::ALWAYS, commands);
         }
+        work.complete_blocks(*blocks, commands);
         self.gone.invert(work, problem, false, *blocks, commands);
         Ok(())
     }
@@ -281,8 +287,13 @@ impl SchurComplement {
         let (kept, mut body) = (self.gone.ranges(problem, false), Vec::new());
         for &range in &kept {
             let of = |vector: Slice| part(vector, range);
-            let bindings =
-                kernels::DirectionBindings { scale: of(work.scale), z: of(work.z), p: of(work.p), q: of(work.q), state: work.state };
+            let bindings = kernels::DirectionBindings {
+                scale: of(work.product_scale()),
+                z: of(work.z),
+                p: of(work.p),
+                q: of(work.q),
+                state: work.state,
+            };
             body.push(work.fixed(kernels::Direction, range.1, bindings));
         }
         self.multiply(work, problem, &kept, &mut body);
@@ -297,8 +308,11 @@ impl SchurComplement {
             body.push(curvature);
             alongs += more;
         }
-        let tables: Vec<&Table> = self.gone.tables(problem, false).collect();
-        let partials = pcg::update(work, &tables, (0, alongs), &mut body);
+        let alongs = work.complete_product(work.partial_distance, alongs, &mut body);
+        let partials = pcg::update(work, &self.gone.counted(problem, false).collect::<Vec<_>>(), (0, alongs), &mut body);
+        #[cfg(not(target_arch = "wasm32"))]
+        pcg::update(work, &self.gone.copies(problem, false).collect::<Vec<_>>(), (partials, alongs), &mut body);
+        let partials = work.combine_inner("residual", &[Fold::Sum], partials, &mut body);
         body.push(work.reduce_inner(kernels::Beta { partial_count: partials, curvature: work.partial_distance, curvature_count: alongs }));
         body
     }
@@ -323,25 +337,14 @@ impl DeviceSolver for SchurComplement {
         commands.push(Eliminated::unsolved(work));
         gone.clear(work.p, &kept, commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
-        let mut first = 0;
-        for (table, z) in
-            gone.tables(problem, true).map(|table| (table, work.p)).chain(gone.tables(problem, false).map(|table| (table, work.z)))
-        {
-            first += gone.start(work, table, [work.gradient, z], first, commands);
-        }
+        gone.begin(work, problem, (work.gradient, Some(work.p)), commands);
         // The forcing term is a part of what the whole system's residual is at first: rᵀz with M⁻¹ and C⁻¹.
-        commands.push(work.reduce_inner(kernels::Begin { partial_count: first, distance: work.partial_distance }));
-        let (begun, kept_aside) = (part(work.state, (state::RZ_START, 1)), part(work.inner_partials, (2 * work.partial_distance, 1)));
-        commands.push(Command::Copy { from: begun, to: kept_aside });
-        commands.push(Command::Clear { slice: part(work.inner_partials, (0, first)) });
+        let aside = |place: u32| part(work.inner_partials, (2 * work.partial_distance + place, 1));
+        let of_all = [state::RZ_START, state::GRADIENT_MAX].map(|element| part(work.state, (element, 1)));
+        commands.extend((0..).zip(of_all).map(|(place, of_all)| Command::Copy { from: of_all, to: aside(place) }));
         gone.reduce_gradient(work, problem, commands);
-        let mut last = first;
-        for table in gone.tables(problem, false) {
-            last += gone.start(work, table, [work.q, work.z], last, commands);
-        }
-        commands.push(Command::Clear { slice: part(work.inner_partials, (work.partial_distance + first, last - first)) });
-        commands.push(work.reduce_inner(kernels::Begin { partial_count: last, distance: work.partial_distance }));
-        commands.push(Command::Copy { from: kept_aside, to: begun });
+        gone.begin(work, problem, (work.q, None), commands);
+        commands.extend((0..).zip(of_all).map(|(place, of_all)| Command::Copy { from: aside(place), to: of_all }));
 
         commands.push(Command::Repeat { body: self.iteration(work, problem), max: most, until: (work.state.buffer, state::SOLVED) });
 

@@ -1,6 +1,7 @@
 //! What a Schur complement on the device is made of, without a device: the tables that go, programs, tiles and lists.
 
 use super::super::{self as linear, Planning, Preconditioner};
+use super::tables::{Candidate, choose_tables, in_two_slots};
 use super::{OF_SUMS, refused};
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Device, Reals};
@@ -100,47 +101,6 @@ async fn linked(links: &Links, pace: &Pace) -> Result<Vec<[u32; 2]>, Stopped> {
     Ok(distinct(pairs.into_iter()))
 }
 
-/// The tables to eliminate: those that were given, else the largest that no residual links with those before.
-fn chosen(links: &Links, linked: &[[u32; 2]], given: Option<&[u32]>) -> Result<Vec<u32>, Error> {
-    let links_any = |tables: &[u32]| linked.iter().find(|pair| pair.iter().all(|table| tables.contains(table))).copied();
-    let name = |table: u32| &links.tables[table as usize].name;
-    let all: Vec<u32> = links.moving().map(|(number, _)| number).collect();
-    let tables = match given {
-        Some(given) => distinct(given.iter().copied()),
-        None => {
-            let unknowns = |table: u32| links.tables[table as usize].site.unknowns();
-            let mut order: Vec<(u32, u32)> = all.iter().map(|&table| (u32::MAX - unknowns(table), table)).collect();
-            order.sort_unstable();
-            let mut tables: Vec<u32> = Vec::new();
-            for (_, table) in order {
-                tables.push(table);
-                if links_any(&tables).is_some() {
-                    tables.pop();
-                }
-            }
-            // Something is to be left: the smallest, where nothing is linked at all.
-            if tables.len() == all.len() {
-                tables.pop();
-            }
-            tables
-        }
-    };
-    if all.len() < 2 {
-        return Err(refused("nothing would be left: fewer than two variables move, of which one is eliminated and one kept"));
-    }
-    if tables.is_empty() {
-        return Err(refused("nothing can be eliminated: residuals touch two instances of every variable"));
-    }
-    if tables.len() == all.len() || tables.iter().any(|table| !all.contains(table)) {
-        return Err(Error::InvalidOption("eliminate: name some of the problem's variables, but not all".into()));
-    }
-    match links_any(&tables) {
-        Some([a, b]) if a == b => Err(refused(&format!("\"{}\" can't be eliminated: a residual touches two instances of it", name(a)))),
-        Some([a, b]) => Err(refused(&format!("\"{}\" and \"{}\" can't be eliminated together: a residual touches both", name(a), name(b)))),
-        None => Ok(tables),
-    }
-}
-
 impl Plan {
     async fn new(
         links: &Links,
@@ -152,7 +112,8 @@ impl Plan {
             return Ok(Err(refused(OF_SUMS)));
         }
         let linked = linked(links, pace).await?;
-        let tables = match chosen(links, &linked, given) {
+        let candidates = links.moving().map(|(number, table)| Candidate { number, name: &table.name, unknowns: table.site.unknowns() });
+        let tables = match choose_tables(&candidates.collect::<Vec<_>>(), &linked, given) {
             Ok(tables) => tables,
             Err(error) => return Ok(Err(error)),
         };
@@ -165,10 +126,7 @@ impl Plan {
             match (&gone[..], &kept[..]) {
                 ([], _) | (_, []) => {}
                 ([(slot, table, _)], _) => linking.push((batch, signature, *slot, *table)),
-                _ => {
-                    let what = "has an eliminated variable in two of its slots";
-                    return Ok(Err(refused(&format!("term \"{}\" {what}", batch.name))));
-                }
+                _ => return Ok(Err(in_two_slots(&batch.name))),
             }
         }
         let mut tiled = Some(Vec::new());

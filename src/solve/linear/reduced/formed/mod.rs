@@ -18,7 +18,7 @@ use super::{Eliminated, Making, part};
 use leastwise_base::task::Pace;
 use leastwise_device::{Arguments, BufferId, Command, Device, Dispatch, KernelId, KernelSource, Kind, Slice};
 use leastwise_error::Error;
-use leastwise_kernels::{pcg, reduced};
+use leastwise_kernels::reduced;
 use leastwise_linear::matrix::{BlockMatrix, System, Unsolved};
 use leastwise_linear::schur::Reduced;
 use leastwise_problem::{Pattern, Problem};
@@ -186,13 +186,7 @@ impl Formed {
         [true, false].into_iter().for_each(|is_gone| gone.invert(work, problem, is_gone, work.blocks, commands));
         gone.clear(work.p, &gone.ranges(problem, false), commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
-        let mut partials = 0;
-        for (is_gone, z) in [(true, work.p), (false, work.z)] {
-            for table in gone.tables(problem, is_gone) {
-                partials += gone.start(work, table, [work.gradient, z], partials, commands);
-            }
-        }
-        commands.push(work.reduce_inner(pcg::Begin { partial_count: partials, distance: work.partial_distance }));
+        gone.begin(work, problem, (work.gradient, Some(work.p)), commands);
         commands.push(Eliminated::unsolved(work));
         gone.reduce_gradient(work, problem, commands);
 
