@@ -426,11 +426,12 @@ impl Problem {
         for (number, edits) in numbers.into_iter().zip(edits.terms) {
             self.restore_term(number, edits)?;
         }
-        self.revision += 1;
         Ok(())
     }
 
-    fn restore_values(&mut self, values: &[f64]) {
+    /// Takes over the values of all tables, which were found to be good, to the bit.
+    pub fn restore_values(&mut self, values: &[f64]) {
+        self.revision += 1;
         let mut rest = values;
         for table in &mut self.tables {
             let (own, others) = rest.split_at(table.elements() as usize);

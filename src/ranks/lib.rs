@@ -18,6 +18,7 @@
 //! # Ok::<(), leastwise_error::Error>(())
 //! ```
 
+mod checkpoint;
 mod declared;
 mod local;
 mod partition;
@@ -25,6 +26,7 @@ mod parts;
 mod problem;
 mod solve;
 
+pub use checkpoint::Restored;
 pub use partition::{Links, NOBODY, Partition};
 pub use parts::RankedParts;
 pub use problem::RankedProblem;

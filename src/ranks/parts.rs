@@ -1,5 +1,6 @@
 //! A declared problem, and this rank's part of it, on a device that somebody else has.
 
+use super::checkpoint::Restored;
 use super::declared::{Declared, in_f64, rows};
 use super::local::{Local, LocalTable};
 use super::partition::Partition;
@@ -307,17 +308,23 @@ impl RankedParts {
         Ok((rows, device.run(Recording { commands })?))
     }
 
-    /// Begins a solve by all ranks together.
+    /// Begins a solve by all ranks together, or goes on with one that was saved.
     ///
     /// # Errors
     /// Those of [`RankedProblem::solve`](super::RankedProblem::solve).
-    pub fn begin(&mut self, device: &mut Device, registry: &mut Registry, options: &Options) -> Result<RankedSolve, Error> {
+    pub fn begin(
+        &mut self,
+        (device, registry): (&mut Device, &mut Registry),
+        options: &Options,
+        restored: Option<&Restored>,
+    ) -> Result<RankedSolve, Error> {
         let before = self.communicator.traffic().total();
         // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
         // Kernels of other backends and precisions have other bits.
         of_options.add(format!("{} {:?}", device.backend(), device.precision()).as_bytes());
+        restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
         let mut settings = super::solve::supported(options)?.settings()?;
         let gone = match settings.linear.linear {
@@ -340,7 +347,15 @@ impl RankedParts {
             solver.buffers().into_iter().for_each(|buffer| device.free(buffer));
             return Err(fault.into());
         }
-        Ok(RankedSolve::new(solver, before))
+        let mut solve = RankedSolve::new(solver, before);
+        if let Some(restored) = restored {
+            let taken = self.restore(device, &mut solve, restored);
+            if let Err(error) = everybody(&*self.communicator, taken) {
+                solve.free(device);
+                return Err(error);
+            }
+        }
+        Ok(solve)
     }
 
     /// Frees what it has on the device. No other rank is asked.

@@ -4,6 +4,7 @@ use super::parts::RankedParts;
 use leastwise_collective::{Count, Fault};
 use leastwise_device::{Device, DeviceError, Precision};
 use leastwise_error::Error;
+use leastwise_problem::file::bytes::Writer;
 use leastwise_solve::linear::{Linear, Preconditioner};
 use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver};
 
@@ -29,7 +30,7 @@ pub struct RankedReport {
 
 /// A solve that was begun. It is freed whether it came to its end or not.
 pub struct RankedSolve {
-    solver: Solver,
+    pub(super) solver: Solver,
     readback: Vec<f64>,
     before: Count,
 }
@@ -42,6 +43,11 @@ impl RankedSolve {
     /// Has it end after the iteration that is being played. All ranks must do so before the same call of [`advance`](Self::advance).
     pub fn stop(&mut self, reason: &str) {
         self.solver.stop(reason);
+    }
+
+    /// Writes what steps are made with, where the tables to eliminate have these numbers.
+    pub fn write_ways(&self, eliminate: Option<Vec<u32>>, to: &mut Writer) {
+        self.solver.write_ways_of(eliminate, to);
     }
 
     /// Goes on to the next iteration; none at the end, when [`finish`](Self::finish) has the report.

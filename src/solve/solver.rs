@@ -38,7 +38,7 @@ mod succession;
 mod systems;
 mod upkeep;
 
-pub use checkpoint::{Part, Saved};
+pub use checkpoint::{Over, Part, Saved};
 pub use stepping::Next;
 pub use succession::Spent;
 

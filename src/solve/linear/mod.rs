@@ -89,6 +89,30 @@ pub struct Choice {
     pub preconditioner: Option<(Preconditioner, String)>,
 }
 
+impl Choice {
+    /// Its names, in the words of options.
+    pub fn named(&self) -> String {
+        let linear = format!("linear: \"{}\"", self.linear.name());
+        match &self.preconditioner {
+            Some((preconditioner, _)) => format!("{linear}, preconditioner: \"{}\"", preconditioner.name()),
+            None => linear,
+        }
+    }
+
+    /// Refuses a checkpoint whose systems were solved by another one, which has these names.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] with both.
+    pub fn compare(&self, name: &str) -> Result<(), Error> {
+        let own = self.named();
+        if name == own {
+            return Ok(());
+        }
+        let message = format!("its linear systems were solved by {name}, and here they are by {own}: make the solver with {name}");
+        Err(Error::Checkpoint(message))
+    }
+}
+
 impl Linear {
     /// Those that can be asked for.
     pub const ALL: [Self; 6] = [Self::Dense, Self::SparseCholesky, Self::Pcg, Self::AssembledPcg, Self::Schur, Self::SchurPcg];

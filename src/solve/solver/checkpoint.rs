@@ -21,10 +21,13 @@ use leastwise_problem::{Problem, Table};
 use std::borrow::Cow;
 
 /// Part of each table that a section has values of.
-#[derive(Clone, Copy)]
-enum Over {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Over {
     /// The scalars of all tables, or of those that move.
-    Scalars { moving: bool },
+    Scalars {
+        /// True for the latter.
+        moving: bool,
+    },
     /// Degrees of freedom.
     Unknowns,
     /// Elements of the state.
@@ -39,6 +42,8 @@ pub struct Part {
     pub section: u32,
     /// Slice that the values are read from and written to.
     pub slice: Slice,
+    /// Part of each table.
+    pub over: Over,
     /// Places of its values in the buffer: first elements and lengths.
     pieces: Vec<(u32, u32)>,
 }
@@ -55,7 +60,7 @@ impl Part {
             Over::Scalars { moving: false } => problem.tables().iter().map(of).collect(),
             Over::Scalars { moving: true } | Over::Unknowns => problem.moving().map(of).collect(),
         };
-        Self { section, slice, pieces }
+        Self { section, slice, over, pieces }
     }
 
     /// The section of what the buffer was found to hold.
@@ -126,15 +131,6 @@ impl Solver {
         }
     }
 
-    /// Its linear solver, in the words of options.
-    fn linear_solver(&self) -> String {
-        let linear = format!("linear: \"{}\"", self.resources.choice.linear.name());
-        match &self.resources.choice.preconditioner {
-            Some((preconditioner, _)) => format!("{linear}, preconditioner: \"{}\"", preconditioner.name()),
-            None => linear,
-        }
-    }
-
     /// Refuses to save what a file does not have: a factor of an earlier step, with which the next one is solved.
     pub fn may_save(&self) -> Result<(), Error> {
         if !matches!(self.resources.choice.preconditioner, Some((Preconditioner::FrozenFactor, _))) {
@@ -146,7 +142,12 @@ impl Solver {
 
     /// Writes what steps are made with.
     pub fn write_ways(&self, to: &mut Writer) {
-        let Ways { method, manner, nonmonotone, max_inner_iterations, forcing, eliminate } = self.ways();
+        self.write_ways_of(self.settings.linear.eliminate.clone(), to);
+    }
+
+    /// The same where the tables to eliminate were asked for by other numbers.
+    pub fn write_ways_of(&self, eliminate: Option<Vec<u32>>, to: &mut Writer) {
+        let Ways { method, manner, nonmonotone, max_inner_iterations, forcing, .. } = self.ways();
         to.text(method);
         to.text(&manner);
         to.u32(nonmonotone);
@@ -156,7 +157,7 @@ impl Solver {
             to.u32(tables.len() as u32);
             tables.into_iter().for_each(|table| to.u32(table));
         });
-        to.text(&self.linear_solver());
+        to.text(&self.resources.choice.named());
     }
 
     /// Refuses steps that are made otherwise than this solver's; gives the name of the linear solver, to be
@@ -201,12 +202,7 @@ impl Solver {
 
     /// Refuses another linear solver.
     pub fn compare_linear(&self, name: &str) -> Result<(), Error> {
-        let own = self.linear_solver();
-        if name == own {
-            return Ok(());
-        }
-        let message = format!("its linear systems were solved by {name}, and here they are by {own}: make the solver with {name}");
-        Err(Error::Checkpoint(message))
+        self.resources.choice.compare(name)
     }
 
     /// The parts of buffers that the next step reads: after a rejected one of a solve that goes on, the kept solution, too.
@@ -271,6 +267,17 @@ impl Solver {
         let begun_solve = self.has_start(problem) || running && self.stopping.is_later;
         let extent = Extent { begun_state: self.iterate.state_uploaded, reused, begun_solve, bounded: self.has_limits() };
         Ok((Section { kind: section::HOST, bytes: Cow::Owned(to.bytes) }, self.parts(problem, extent)?))
+    }
+
+    /// Sections of values in a file, with what each has of tables.
+    ///
+    /// # Errors
+    /// [`Error`] for a file that is damaged.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn sections_of(&self, problem: &Problem, sections: &[Section]) -> Result<Vec<(u32, Over)>, Error> {
+        let known = Known::read(&mut Reader::new(find(sections, section::HOST)?))?;
+        let parts = self.parts(problem, known.extent(|kind| sections.iter().any(|section| section.kind == kind)))?;
+        Ok(parts.into_iter().map(|part| (part.section, part.over)).collect())
     }
 
     /// Reads sections, and the values of all tables, which are the problem's to check.
