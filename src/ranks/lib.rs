@@ -25,6 +25,7 @@ mod parts;
 mod problem;
 mod solve;
 
+pub use declared::in_f64;
 pub use partition::{Links, NOBODY, Partition};
 pub use parts::RankedParts;
 pub use problem::RankedProblem;
