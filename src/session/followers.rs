@@ -17,6 +17,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Longest wait for what followers have after a fault, of which one may hang.
+const AFTER_A_FAULT: Duration = Duration::from_secs(10);
+
+/// A table, some of its rows, and their values.
+pub(super) type Present = (u32, Vec<u32>, Vec<f64>);
 
 /// Work that all followers do, with data that they share.
 type Order = Arc<dyn Fn(&mut Follower) -> Result<(), Error> + Send + Sync>;
@@ -108,15 +115,13 @@ impl Orders {
     }
 }
 
-/// Answers of followers, in the order in which they come.
+/// Answers of followers, in the order in which they come: all of them, or those that come in time.
 struct Answers<T>(Receiver<T>);
 
-impl<T> Iterator for Answers<T> {
-    type Item = T;
-
-    /// The next one; none once all followers have answered, or after the deadline.
-    fn next(&mut self) -> Option<T> {
-        self.0.recv_timeout(DEADLINE).ok()
+impl<T> Answers<T> {
+    fn within(&self, patience: Duration) -> impl Iterator<Item = T> {
+        let begun = Instant::now();
+        std::iter::from_fn(move || self.0.recv_timeout(patience.saturating_sub(begun.elapsed())).ok())
     }
 }
 
@@ -160,8 +165,8 @@ impl Followers {
     }
 
     /// Counters of their devices, once they have done all that they were told.
-    pub fn counters(&self) -> impl Iterator<Item = Counters> {
-        self.orders.ask(|follower| Some(follower.device.counters()))
+    pub fn counters(&self) -> Vec<Counters> {
+        self.orders.ask(|follower| Some(follower.device.counters())).within(DEADLINE).collect()
     }
 
     /// Sets the schedules of products, and the evaluators of programs.
@@ -233,9 +238,17 @@ impl Following {
         });
     }
 
-    /// Rows of a table that followers have, and their values as of the last accepted step.
-    pub fn present(&self, table: u32) -> impl Iterator<Item = (Vec<u32>, Vec<f64>)> {
-        self.ask(move |followed, device, _| followed.parts.read_present(device, table).ok())
+    /// Rows that followers have of all tables that move, and their values as of the last accepted step, after a fault.
+    pub fn present(&self) -> Vec<Present> {
+        let present = self.ask(|followed, device, _| {
+            let Followed { parts, moving, .. } = followed;
+            moving
+                .iter()
+                .map(|table| parts.read_present(device, *table).map(|(rows, values)| (*table, rows, values)))
+                .collect::<Result<_, _>>()
+                .ok()
+        });
+        present.within(AFTER_A_FAULT).collect::<Vec<Vec<Present>>>().concat()
     }
 
     /// Has all followers free what they have of the problem.
@@ -259,11 +272,12 @@ pub(super) struct Iterating {
 
 impl Iterating {
     /// The reason of a failure: that of the follower whose own it is, where this rank knows only that another one failed.
-    pub fn reason(&mut self, error: Error) -> Error {
+    pub fn reason(&self, error: Error) -> Error {
         if !matches!(error, Error::Device(DeviceError::Ranks(Fault::Refused(_)))) {
             return error;
         }
-        self.failures.find(|failure| !matches!(failure, Error::Device(DeviceError::Ranks(_)))).unwrap_or(error)
+        let mut failures = self.failures.within(DEADLINE);
+        failures.find(|failure| !matches!(failure, Error::Device(DeviceError::Ranks(_)))).unwrap_or(error)
     }
 }
 

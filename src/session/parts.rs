@@ -2,7 +2,7 @@
 //!
 //! What is done here is told to followers once it has succeeded. All ranks check alike, so it succeeds there, too.
 
-use super::followers::{Followers, Following, Iterating};
+use super::followers::{Followers, Following, Iterating, Present};
 use leastwise_collective::Communicator;
 use leastwise_device::Device;
 use leastwise_error::Error;
@@ -138,9 +138,9 @@ impl Parts {
         self.followers.iter().for_each(Following::leave_solve);
     }
 
-    /// Rows of a table that followers have, and their values as of the last accepted step.
-    pub fn present_elsewhere(&self, table: u32) -> Vec<(Vec<u32>, Vec<f64>)> {
-        self.followers.iter().flat_map(|followers| followers.present(table)).collect()
+    /// Rows that followers have of tables that move, and their values as of the last accepted step.
+    pub(super) fn present_elsewhere(&self) -> Vec<Present> {
+        self.followers.iter().flat_map(Following::present).collect()
     }
 
     /// Frees what ranks of this process have on devices.

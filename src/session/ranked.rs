@@ -121,14 +121,12 @@ impl Entry {
     fn take_present(&mut self, device: &mut Device) -> Result<(), Error> {
         let tables = self.moving();
         let Some(parts) = &mut self.ranked else { return Ok(()) };
+        let mut present = parts.present_elsewhere();
         for table in tables {
-            let mut present = parts.present_elsewhere(table);
-            present.push(parts.own().read_present(device, table)?);
-            for (rows, values) in present {
-                self.problem.write_table(table, Reals::F64(&values), Some(&rows))?;
-            }
+            let (rows, values) = parts.own().read_present(device, table)?;
+            present.push((table, rows, values));
         }
-        Ok(())
+        present.iter().try_for_each(|(table, rows, values)| self.problem.write_table(*table, Reals::F64(values), Some(rows)))
     }
 
     /// Tables whose values a solve changes.
@@ -176,7 +174,7 @@ impl Job for RankedJob {
         let Session { problems, devices: Devices { main: device, registry, .. }, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
-        let mut elsewhere = parts.go_on(&self.options);
+        let elsewhere = parts.go_on(&self.options);
         let outcome = match iterate(parts.own(), (device, registry), &mut self.solve, &self.options, self.stop.as_deref()) {
             Ok(Ok(iteration)) => return Ok(Progress::Iteration(iteration).into()),
             Ok(Err(report)) => entry.take_values(device).map(|()| report),
@@ -190,7 +188,7 @@ impl Job for RankedJob {
                     // The fault says more than what may go wrong now: then values stay as they were before the solve.
                     let _ = entry.take_present(device);
                 }
-                Err(match &mut elsewhere {
+                Err(match elsewhere {
                     Some(elsewhere) => elsewhere.reason(error),
                     None => error,
                 })

@@ -14,23 +14,23 @@ use leastwise::solve::{Options, Report};
 use std::sync::Arc;
 use std::time::Instant;
 
-type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made);
+pub(super) type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made);
 
-const SCENES: [Scene; 4] = [(mesh, mesh), (bundle, bundle), (net, net), (limited_bundle, limited_bundle)];
+pub(super) const SCENES: [Scene; 4] = [(mesh, mesh), (bundle, bundle), (net, net), (limited_bundle, limited_bundle)];
 
-fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
+pub(super) fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
     let device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
     let mut session = Session::over_ranks(device, ranks).unwrap();
     let problem = session.problem();
     Alone { session, problem }
 }
 
-fn values(of: &mut Alone, made: &Made) -> Vec<Vec<f64>> {
+pub(super) fn values(of: &mut Alone, made: &Made) -> Vec<Vec<f64>> {
     made.tables.iter().map(|table| read(&mut of.session, of.problem, *table)).collect()
 }
 
 /// Solves; `each` is told every iteration and may have the task stopped.
-fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, u32, u32)) -> Result<Box<Report>, Error> {
+pub(super) fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, u32, u32)) -> Result<Box<Report>, Error> {
     let solver = of.session.solver(of.problem, options)?;
     let task = of.session.solve(solver, SolveMode::Solve)?;
     let report = loop {
@@ -45,7 +45,7 @@ fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, 
     report
 }
 
-fn fault(error: Error) -> Fault {
+pub(super) fn fault(error: Error) -> Fault {
     match error {
         Error::Device(DeviceError::Ranks(fault)) => fault,
         other => panic!("{other}"),
