@@ -14,7 +14,7 @@ export interface Found {
 }
 
 export interface Gpu {
-  /** What `init({ backend: "cuda", cudaDevice })` takes. */
+  /** What `init({ backend: "cuda", cudaDevice })` and `devices` take. */
   readonly index: number;
   readonly name: string;
   /** Compute capability: major and minor number. */
@@ -46,6 +46,6 @@ export declare function world(): World | undefined;
 export declare function worldId(): Uint8Array;
 
 /** For `leastwise`, which wraps what it gives: `init({ backend: "cuda" })`. */
-export declare function openCuda(precision: "f32" | "f64", limits: object | undefined, device: number | undefined, world: World | undefined): Promise<object>;
+export declare function openCuda(precision: "f32" | "f64", limits: object | undefined, device: number | undefined, world: World | undefined, devices: readonly number[] | undefined): Promise<object>;
 /** The same engine on the CPU: for tests. */
-export declare function openCpu(precision: "f32" | "f64", limits: object | undefined, world: World | undefined): Promise<object>;
+export declare function openCpu(precision: "f32" | "f64", limits: object | undefined, world: World | undefined, devices: readonly number[] | undefined): Promise<object>;

@@ -129,7 +129,7 @@ test("a rank that is disposed of ends the others' solves with device-lost, and t
 test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   const [lw] = await ranks(t, 1);
   const { problem, x, handles } = arap(lw, mesh);
-  const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` for it$/;
+  const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` or `devices` for it$/;
   assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && refused.test(message));
   await rejects(problem.solver(PCG).step(), "invalid-option", refused);
   await rejects(handles.evaluate(), "invalid-option", refused);
@@ -148,6 +148,74 @@ test("a world that is none is refused", async () => {
   }
   await rejects(init({ backend: "cuda", world: 3 }), "invalid-option", /^init\(options\): world must be an object/);
   for (const backend of ["auto", "cpu", "webgpu"]) await rejects(init({ backend, world: { rank: 0, size: 1, id } }), "invalid-option", `world: ranks are on backend "cuda", not on "${backend}"`);
+});
+
+test("one engine of several devices has the bits of as many ranks, edits included", onCpu, async (t) => {
+  for (const count of [2, 3]) {
+    const engines = await ranks(t, count), lw = await init({ backend: "cuda", devices: Array.from({ length: count }, (_, k) => k) });
+    t.after(() => lw.dispose());
+    const problems = [lw, ...engines].map((engine) => arap(engine, mesh));
+    const solve = async (options) => {
+      const reports = await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, ...options })));
+      const values = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * x.count))));
+      assert.deepEqual([iterationsOf(reports[0]), reports[0].costByTerm, values[0]], [iterationsOf(reports[1]), reports[1].costByTerm, values[1]]);
+      return reports[0].cost;
+    };
+    const costs = [await solve({ maxIterations: 8 })];
+    const targets = mesh.targets.map((value) => 0.9 * value);
+    for (const { x, handles } of problems) {
+      handles.set({ target: targets, weight: 4 });
+      x.write(mesh.rest.slice(0, 6), { at: Uint32Array.of(1, 0) });
+    }
+    costs.push(await solve({ maxIterations: 20 }));
+    assert.notEqual(costs[0], costs[1]);
+    const limit = Math.fround(Math.max(...mesh.rest.filter((_, k) => k % 3 === 0)) - 0.05);
+    problems.forEach(({ x }) => x.bound({ upper: [limit, Infinity, Infinity] }));
+    costs.push(await solve({ maxIterations: 10 }));
+    assert.notEqual(costs[1], costs[2]);
+  }
+});
+
+test("an engine of several devices stops, refuses and is freed as one of a device", onCpu, async () => {
+  const lw = await init({ backend: "cuda", devices: [0, 1] });
+  assert.equal(lw.adapter, "cpu, cpu");
+  const { problem, x } = arap(lw, mesh);
+  const told = [], stopped = await problem.solve({ ...PCG, maxIterations: 50, costTolerance: 0, onIteration: ({ index }) => { told.push(index); return index < 2 ? undefined : "stop"; } });
+  assert.ok(stopped.iterations.length < 10, `${stopped.iterations.length} iterations after ${told.length}`);
+  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" alone');
+  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
+  // What is no solve works on the first device.
+  const sum = lw.tensor([1, 2, 3]).sum();
+  assert.equal(Number(await sum.read()), 6);
+  sum.dispose();
+  assert.ok((await problem.solve({ ...PCG, maxIterations: 20 })).cost <= stopped.cost);
+  // In the midst of a solve, which the engine does not wait for.
+  const solving = problem.solve({ ...PCG, maxIterations: 1000, costTolerance: 0, onIteration: ({ index }) => { if (index === 1) queueMicrotask(() => lw.dispose()); } });
+  await rejects(solving, "disposed", /disposed/);
+});
+
+test("an engine of one device in a list is that device by itself", onCpu, async (t) => {
+  const [lw, alone] = await Promise.all([init({ backend: "cuda", devices: [0] }), init({ backend: "cuda" })]);
+  t.after(() => [lw, alone].forEach((engine) => engine.dispose()));
+  const [of, expected] = await Promise.all([lw, alone].map((engine) => arap(engine, mesh).problem.solve({ linear: "sparse-cholesky", maxIterations: 4 })));
+  assert.equal(of.cost, expected.cost);
+});
+
+test("devices that are none are refused", async () => {
+  const list = /^devices must be a list of GPUs, by the driver's indices, such as \[0, 1\], not /;
+  for (const devices of [[], 2, "0, 1", null, {}, new Set([0, 1])]) await rejects(init({ backend: "cuda", devices }), "invalid-option", list);
+  for (const devices of [[-1], [0, 1.5], [0, "1"], [0, undefined]]) await rejects(init({ backend: "cuda", devices }), "invalid-option", /^devices\[[01]\]: .* is not an integer from 0 to /);
+  await rejects(init({ backend: "cuda", devices: [0, 1, 0] }), "invalid-option", "devices has GPU 0 twice: each GPU is one rank, so name it once");
+  await rejects(init({ backend: "cuda", devices: [0, 1], world: { rank: 0, size: 1, id: new Uint8Array(128) } }), "invalid-option", /^devices and world: /);
+  await rejects(init({ backend: "cuda", devices: [0, 1], cudaDevice: 0 }), "invalid-option", /^devices and cudaDevice: /);
+  for (const backend of ["auto", "cpu", "webgpu"]) await rejects(init({ backend, devices: [0, 1] }), "invalid-option", `devices: several GPUs are on backend "cuda", not on "${backend}"`);
+});
+
+test("devices that are not there, and several without NCCL, are errors that say so", { skip: process.env.LEASTWISE_ADDON === "cpu" }, async () => {
+  const { gpus, missing, nccl } = probe();
+  if (missing) return rejects(init({ backend: "cuda", devices: [0, 1] }), "no-adapter", /^CUDA can't be used: /);
+  await rejects(init({ backend: "cuda", devices: [0, gpus.length] }), "invalid-option", new RegExp(`^devices: there is no GPU ${gpus.length}: name some of those that the driver finds \\(0`));
+  if (nccl === null && gpus.length > 1) await rejects(init({ backend: "cuda", devices: [0, 1] }), "invalid-option", /libnccl\.so\.2|2\.18 or newer/);
 });
 
 test("two engines that are the same rank are refused", onCpu, async (t) => {
@@ -215,4 +283,16 @@ test("two GPUs: solves over NCCL, other data on a rank, a rank that dies", { ski
   assert.equal(first.lost, "device-lost");
   assert.ok(first.lostMs < 45_000, `${first.lostMs} ms`);
   assert.ok(first.finite && first.goesOn);
+});
+
+test("two GPUs of one engine solve over NCCL as one GPU does, and are left in order", { skip: few && "needs two GPUs and NCCL" }, async () => {
+  const alone = await init({ backend: "cuda" }), expected = await arap(alone, mesh).problem.solve(PCG);
+  alone.dispose();
+  for (let time = 0; time < 2; time++) {
+    const lw = await init({ backend: "cuda", devices: [0, 1] });
+    const { problem, x } = arap(lw, mesh), { cost } = await problem.solve(PCG);
+    assert.ok(Math.abs(cost - expected.cost) < 1e-6 * expected.cost, `${cost} and ${expected.cost}`);
+    assert.ok((await x.read(new Float64Array(3 * x.count))).every(Number.isFinite));
+    lw.dispose();
+  }
 });

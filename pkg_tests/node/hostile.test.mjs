@@ -356,7 +356,7 @@ const OPTIONS_OF_NUMBERS = {
   "threshold": (v) => problem.solveGraduated({ suspects: [{ term: pull, threshold: v }] }), "muStep": (v) => problem.solveGraduated({ suspects: [{ term: pull, threshold: 1 }], muStep: v }), "rankTolerance": (v) => problem.marginals({ rankTolerance: v }),
   "worst": (v) => pull.worst(v), "clusters": (v) => lw.cluster(new Float32Array(4), { dim: 2, clusters: v }), "dim": (v) => lw.compress(new Float32Array(4), { dim: v }), "k": (v) => index.search(new Float32Array(2), { k: v }),
   "seed": (v) => lw.random([2], { seed: v }), "poolBytes": (v) => lw.tensors({ poolBytes: v }), "bindingBytes": (v) => init({ limits: { bindingBytes: v } }), "groupSize": (v) => init({ limits: { groupSize: v } }),
-  "groupsPerDimension": (v) => init({ limits: { groupsPerDimension: v } }), "cudaDevice": (v) => init({ cudaDevice: v }), "weight": (v) => problem.residuals("w", { of: [x], weight: v }, ([a]) => a), "set({ weight })": (v) => pull.set({ weight: v }),
+  "groupsPerDimension": (v) => init({ limits: { groupsPerDimension: v } }), "cudaDevice": (v) => init({ cudaDevice: v }), "devices": (v) => init({ devices: v }), "devices[0]": (v) => init({ devices: [v] }), "weight": (v) => problem.residuals("w", { of: [x], weight: v }, ([a]) => a), "set({ weight })": (v) => pull.set({ weight: v }),
   "window size": (v) => tensor.window(0, v), "transpose": (v) => tensor.transpose(v, 0), "axis": (v) => tensor.sum(v), "shape": (v) => lw.zeros([v]), "full": (v) => lw.full([2], v), "multiStart count": (v) => problem.multiStart({ starts: { count: v, sample: () => [] } }),
 };
 const FLAGS = ["yes", 1, 0, null, {}, Symbol("s"), revoked({})];

@@ -286,6 +286,9 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   void init({ backend: "metal" });
   void init({ backend: "cuda", precision: "f32", cudaDevice: 1 });
   void init({ backend: "cuda", world: { rank: 0, size: 2, id: new Uint8Array(128) } });
+  void init({ backend: "cuda", devices: [0, 1] });
+  // @ts-expect-error GPUs are named by their indices
+  void init({ backend: "cuda", devices: ["0"] });
   // @ts-expect-error a world needs an id
   void init({ backend: "cuda", world: { rank: 0, size: 2 } });
   is<Same<typeof lw.backend, "webgpu" | "cuda" | "cpu">>();

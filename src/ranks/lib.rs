@@ -26,7 +26,11 @@ mod parts;
 mod problem;
 mod solve;
 
+<<<<<<< HEAD
 pub use checkpoint::Restored;
+=======
+pub use declared::in_f64;
+>>>>>>> devices
 pub use partition::{Links, NOBODY, Partition};
 pub use parts::RankedParts;
 pub use problem::RankedProblem;

@@ -1,10 +1,10 @@
 //! A problem of a session, and what several ranks have of it besides.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::parts::Parts;
 use leastwise_error::Error;
 use leastwise_outer::Devices;
 use leastwise_problem::{Loss, Problem, Reals, Shape, TermSpec, Weight};
-#[cfg(not(target_arch = "wasm32"))]
-use leastwise_ranks::RankedParts;
 
 /// A problem, and the tasks that work on it.
 pub struct Entry {
@@ -17,7 +17,7 @@ pub struct Entry {
     pub moves: u64,
     /// The same problem as ranks have it, where there are several.
     #[cfg(not(target_arch = "wasm32"))]
-    pub ranked: Option<Box<RankedParts>>,
+    pub ranked: Option<Box<Parts>>,
 }
 
 impl Entry {

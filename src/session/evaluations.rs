@@ -179,6 +179,8 @@ impl Session {
         for problem in self.problems.handles() {
             self.idle(problem)?;
         }
+        #[cfg(not(target_arch = "wasm32"))]
+        self.followers.iter().for_each(|followers| followers.set_tuning(&tuning));
         let Self { problems, devices, .. } = self;
         devices.main.set_evaluators(tuning.evaluators());
         devices.registry.tuning = tuning;

@@ -29,12 +29,16 @@ mod entry;
 mod evaluations;
 mod fetched;
 mod fits;
+#[cfg(not(target_arch = "wasm32"))]
+mod followers;
 mod graphs;
 mod indices;
 mod job;
 mod lending;
 mod merging;
 mod normals;
+#[cfg(not(target_arch = "wasm32"))]
+mod parts;
 #[cfg(not(target_arch = "wasm32"))]
 mod ranked;
 mod reach;
@@ -62,6 +66,8 @@ pub use tensors::{TensorSettings, TensorStatistics};
 pub use threaded::{Failure, Outcome, Threaded};
 
 use entry::Entry;
+#[cfg(not(target_arch = "wasm32"))]
+use followers::Followers;
 use indices::Indices;
 use job::Job;
 use leastwise_base::slab::Slab;
@@ -112,6 +118,9 @@ pub struct Session {
     /// The ranks, of which it is one.
     #[cfg(not(target_arch = "wasm32"))]
     ranks: Option<std::sync::Arc<dyn leastwise_collective::Communicator>>,
+    /// Ranks of this process that do what it does. They are waited for once its own device is gone.
+    #[cfg(not(target_arch = "wasm32"))]
+    followers: Option<Followers>,
 }
 
 /// Statistics of a term's kernels.
@@ -154,6 +163,8 @@ impl Session {
             tensor_contexts: [None, None],
             #[cfg(not(target_arch = "wasm32"))]
             ranks: None,
+            #[cfg(not(target_arch = "wasm32"))]
+            followers: None,
         }
     }
 
@@ -164,7 +175,10 @@ impl Session {
 
     /// Counters of all its devices.
     pub fn counters(&self) -> Counters {
-        self.devices.counters()
+        let counters = self.devices.counters();
+        #[cfg(not(target_arch = "wasm32"))]
+        let counters = self.followers.iter().flat_map(Followers::counters).fold(counters, |all, other| all.with(&other));
+        counters
     }
 
     /// The device that problems are on, to be used directly.
@@ -181,7 +195,7 @@ impl Session {
     pub fn problem(&mut self) -> u32 {
         let entry = Entry {
             #[cfg(not(target_arch = "wasm32"))]
-            ranked: self.ranks.clone().map(|ranks| Box::new(leastwise_ranks::RankedParts::new(ranks))),
+            ranked: self.ranks.clone().map(|ranks| Box::new(parts::Parts::new(ranks, self.followers.as_mut()))),
             ..Entry::new()
         };
         self.problems.insert(Box::new(entry))
@@ -459,7 +473,18 @@ impl Session {
         self.indices = Indices::default();
         self.tensor_contexts = [None, None];
         #[cfg(not(target_arch = "wasm32"))]
-        self.ranks.take();
+        {
+            self.ranks.take();
+            self.followers.iter().for_each(Followers::end);
+        }
         self.devices.dispose();
+    }
+}
+
+/// Ranks leave together: followers end before the session's device does.
+#[cfg(not(target_arch = "wasm32"))]
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.followers.iter().for_each(Followers::end);
     }
 }

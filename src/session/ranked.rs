@@ -1,24 +1,25 @@
 //! Problems of a session that is one of several ranks: every rank declares them whole, and solves them by its part.
 //!
 //! A problem is kept twice on the host: as that of one device, which checks what it is given and has the values that are read, and as
-//! [`leastwise_ranks::RankedParts`]. On the device there is the latter alone. Ranks talk to each other in solves, and in nothing else: a
+//! [`Parts`](super::parts::Parts). On the device there is the latter alone. Ranks talk to each other in solves, and in nothing else: a
 //! solve ends with the values of all ranks on every one of them.
 
+use super::followers::Followers;
 use super::job::{Ended, Job, Progress, Step};
 use super::{Entry, Session, SolverEntry};
 use leastwise_collective::{Communicator, Fault};
 use leastwise_device::{Device, DeviceError};
 use leastwise_error::Error;
 use leastwise_outer::{Devices, Driven, SolveMode};
-use leastwise_problem::Reals;
-use leastwise_ranks::{RankedSolve, supported};
+use leastwise_problem::{Reals, Registry};
+use leastwise_ranks::{RankedParts, RankedSolve, supported};
 use leastwise_solve::{Iteration, Options, Report};
 use std::sync::Arc;
 
 /// Refusal of what one device has, and ranks have not.
 pub(super) fn refused(what: &str) -> Error {
     let message = format!(
-        "{what}: not with several ranks, which have solve(), read(), write() and term.set(): make an engine without `world` for it"
+        "{what}: not with several ranks, which have solve(), read(), write() and term.set(): make an engine without `world` or `devices` for it"
     );
     Fault::Refused(message).into()
 }
@@ -32,6 +33,22 @@ impl Session {
         device.join(Some(communicator.clone()))?;
         let mut session = Self::new(device);
         session.ranks = Some(communicator);
+        Ok(session)
+    }
+
+    /// A session over several devices of this process: it is the first rank, on the first device, and has a thread for each of the others.
+    /// Communicators are in the order of ranks. A device by itself needs none: [`Session::new`].
+    ///
+    /// # Errors
+    /// Those of [`Device::join`], and [`Error::InvalidOption`] without devices.
+    pub fn over_devices(devices: Vec<Device>, communicators: Vec<Arc<dyn Communicator>>) -> Result<Self, Error> {
+        if devices.len() != communicators.len() {
+            return Err(Error::Internal("devices and communicators are not equally many"));
+        }
+        let mut ranks = devices.into_iter().zip(communicators);
+        let (device, communicator) = ranks.next().ok_or_else(|| Error::InvalidOption("devices: name one or more".into()))?;
+        let mut session = Self::over_ranks(device, communicator)?;
+        session.followers = Some(Followers::start(ranks)?);
         Ok(session)
     }
 
@@ -73,24 +90,71 @@ impl Session {
         let options = options.map(|options| *options).ok_or(Error::Internal("a solver of ranks has no options"))?;
         self.start_task(problem, RankedJob { problem, solver, options, solve: None, stop: None, is_over: false })
     }
+
+    /// Leaves a solve that has not come to its end, and may not have begun.
+    fn leave_ranked(&mut self, problem: u32, has_begun: bool) {
+        if self.followers.is_some() {
+            // No rank is waiting: it ends for all as a solve does. Of a problem that is gone, followers are told so.
+            if let Some(entry) = self.problems.get_mut(problem).filter(|_| has_begun) {
+                entry.ranked.iter().for_each(|parts| parts.leave_solve());
+                // Values that can't be had stay as they were.
+                let _ = entry.take_values(&mut self.devices.main);
+            }
+        } else if let Some(ranks) = &self.ranks {
+            let message = "its solve was given up".into();
+            ranks.give_up(Fault::Broken { rank: ranks.rank(), size: ranks.size(), message });
+        }
+    }
 }
 
 impl Entry {
     /// Takes the values that ranks came to into the problem, from which they are read.
-    fn take_values(&mut self, device: &mut Device, at_end: bool) -> Result<(), Error> {
+    fn take_values(&mut self, device: &mut Device) -> Result<(), Error> {
+        let tables = self.moving();
         let Some(parts) = &mut self.ranked else { return Ok(()) };
-        let moving = (0..).zip(self.problem.tables()).filter(|(_, table)| table.moving).map(|(number, _)| number);
-        for table in moving.collect::<Vec<u32>>() {
-            if at_end {
-                let values = parts.read(device, table)?;
-                self.problem.write_table(table, Reals::F64(&values), None)?;
-            } else {
-                let (rows, values) = parts.read_present(device, table)?;
-                self.problem.write_table(table, Reals::F64(&values), Some(&rows))?;
-            }
-        }
-        Ok(())
+        // Ranks read all tables before any values are taken: whatever fails here alone, all have made the same calls.
+        let read = tables.iter().map(|table| parts.own().read(device, *table)).collect::<Result<Vec<_>, _>>()?;
+        tables.iter().zip(read).try_for_each(|(table, values)| self.problem.write_table(*table, Reals::F64(&values), None))
     }
+
+    /// Takes the values of rows that this rank has, and that others of this process have, as of the last accepted step.
+    fn take_present(&mut self, device: &mut Device) -> Result<(), Error> {
+        let tables = self.moving();
+        let Some(parts) = &mut self.ranked else { return Ok(()) };
+        let mut present = parts.present_elsewhere();
+        for table in tables {
+            let (rows, values) = parts.own().read_present(device, table)?;
+            present.push((table, rows, values));
+        }
+        present.iter().try_for_each(|(table, rows, values)| self.problem.write_table(*table, Reals::F64(values), Some(rows)))
+    }
+
+    /// Tables whose values a solve changes.
+    fn moving(&self) -> Vec<u32> {
+        (0..).zip(self.problem.tables()).filter(|(_, table)| table.moving).map(|(number, _)| number).collect()
+    }
+}
+
+/// An iteration of a solve that all ranks make, of which the first one begins the solve; the report at its end. A rank may have a reason to
+/// stop.
+pub(super) fn iterate(
+    parts: &mut RankedParts,
+    (device, registry): (&mut Device, &mut Registry),
+    solve: &mut Option<RankedSolve>,
+    options: &Options,
+    stop: Option<&str>,
+) -> Result<Result<Iteration, Box<Report>>, Error> {
+    let solve = match solve {
+        Some(solve) => solve,
+        none => none.insert(parts.begin(device, registry, options)?),
+    };
+    // Whoever is to end it, all do, after the same step.
+    let wish = if stop.is_some() { 1.0 } else { 0.0 };
+    if parts.communicator().largest("wishes to stop", &[wish])?[0] > 0.0 {
+        solve.stop(stop.unwrap_or("another rank was told to stop"));
+    }
+    let outcome = solve.advance(parts, device)?;
+    Ok(outcome.map_err(|report| Box::new(solve.finish(parts, device, *report).report)))
 }
 
 /// A solve by all ranks. All resume it equally often: an iteration each time.
@@ -105,47 +169,29 @@ struct RankedJob {
     is_over: bool,
 }
 
-impl RankedJob {
-    fn next(&mut self, entry: &mut Entry, devices: &mut Devices) -> Result<Result<Iteration, Box<Report>>, Error> {
-        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
-        let Devices { main: device, registry, .. } = devices;
-        let solve = match &mut self.solve {
-            Some(solve) => solve,
-            none => none.insert(parts.begin(device, registry, &self.options)?),
-        };
-        // Whoever is to end it, all do, after the same step.
-        let wish = if self.stop.is_some() { 1.0 } else { 0.0 };
-        if parts.communicator().largest("wishes to stop", &[wish])?[0] > 0.0 {
-            solve.stop(self.stop.as_deref().unwrap_or("another rank was told to stop"));
-        }
-        match solve.advance(parts, device)? {
-            Ok(iteration) => Ok(Ok(iteration)),
-            Err(report) => {
-                let report = solve.finish(parts, device, *report).report;
-                entry.take_values(device, true)?;
-                Ok(Err(Box::new(report)))
-            }
-        }
-    }
-}
-
 impl Job for RankedJob {
     fn resume(&mut self, session: &mut Session, _: u32, _: f64) -> Result<Step, Error> {
-        let Session { problems, devices, .. } = session;
+        let Session { problems, devices: Devices { main: device, registry, .. }, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
-        match self.next(entry, devices) {
-            Ok(Ok(iteration)) => Ok(Progress::Iteration(iteration).into()),
-            Ok(Err(report)) => {
-                self.is_over = true;
-                Ok(Progress::Report(report).into())
-            }
+        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        let elsewhere = parts.go_on(&self.options);
+        let outcome = match iterate(parts.own(), (device, registry), &mut self.solve, &self.options, self.stop.as_deref()) {
+            Ok(Ok(iteration)) => return Ok(Progress::Iteration(iteration).into()),
+            Ok(Err(report)) => entry.take_values(device).map(|()| report),
+            Err(error) => Err(error),
+        };
+        self.is_over = true;
+        match outcome {
+            Ok(report) => Ok(Progress::Report(report).into()),
             Err(error) => {
-                self.is_over = true;
                 if self.solve.is_some() && matches!(error, Error::Device(DeviceError::Ranks(_))) {
                     // The fault says more than what may go wrong now: then values stay as they were before the solve.
-                    let _ = entry.take_values(&mut devices.main, false);
+                    let _ = entry.take_present(device);
                 }
-                Err(error)
+                Err(match elsewhere {
+                    Some(elsewhere) => elsewhere.reason(error),
+                    None => error,
+                })
             }
         }
     }
@@ -157,9 +203,8 @@ impl Job for RankedJob {
     fn cancel(&mut self, _: &mut Session) {}
 
     fn free(self: Box<Self>, session: &mut Session, _: u32) {
-        if let Some(ranks) = session.ranks.as_ref().filter(|_| !self.is_over) {
-            let message = "its solve was given up".into();
-            ranks.give_up(Fault::Broken { rank: ranks.rank(), size: ranks.size(), message });
+        if !self.is_over {
+            session.leave_ranked(self.problem, self.solve.is_some());
         }
         self.solve.into_iter().for_each(|solve| solve.free(&mut session.devices.main));
     }

@@ -29,9 +29,14 @@ pub enum Failure {
 impl Failure {
     /// Message of a panic.
     pub fn panicked(panic: &(dyn Any + Send)) -> Self {
-        let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
-        Self::Dead(text.unwrap_or_else(|| "a panic that says nothing".into()))
+        Self::Dead(words_of(panic))
     }
+}
+
+/// Words of a panic.
+pub(super) fn words_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic that says nothing".into())
 }
 
 /// Outcome of a task.

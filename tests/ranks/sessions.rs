@@ -15,9 +15,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// A scene by a session and by a ranked problem, and a linear solver.
-type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made, &'static str);
+pub(super) type Scene = (fn(&mut Alone) -> Made, fn(&mut RankedProblem) -> Made, &'static str);
 
-const SCENES: [Scene; 6] = [
+pub(super) const SCENES: [Scene; 6] = [
     (mesh, mesh, "pcg"),
     (bundle, bundle, "pcg"),
     (net, net, "pcg"),
@@ -26,19 +26,20 @@ const SCENES: [Scene; 6] = [
     (limited_bundle, limited_bundle, "schur-pcg"),
 ];
 
-fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
+
+pub(super) fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
     let device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
     let mut session = Session::over_ranks(device, ranks).unwrap();
     let problem = session.problem();
     Alone { session, problem }
 }
 
-fn values(of: &mut Alone, made: &Made) -> Vec<Vec<f64>> {
+pub(super) fn values(of: &mut Alone, made: &Made) -> Vec<Vec<f64>> {
     made.tables.iter().map(|table| read(&mut of.session, of.problem, *table)).collect()
 }
 
 /// Solves; `each` is told every iteration and may have the task stopped.
-fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, u32, u32)) -> Result<Box<Report>, Error> {
+pub(super) fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, u32, u32)) -> Result<Box<Report>, Error> {
     let solver = of.session.solver(of.problem, options)?;
     let task = of.session.solve(solver, SolveMode::Solve)?;
     let report = loop {
@@ -53,7 +54,7 @@ fn solved(of: &mut Alone, options: &Options, mut each: impl FnMut(&mut Session, 
     report
 }
 
-fn fault(error: Error) -> Fault {
+pub(super) fn fault(error: Error) -> Fault {
     match error {
         Error::Device(DeviceError::Ranks(fault)) => fault,
         other => panic!("{other}"),

@@ -25,7 +25,10 @@ export async function loadAddon(): Promise<NativeAddon | undefined> {
  */
 export const standsIn = (): boolean => process?.env?.LEASTWISE_ADDON === "cpu";
 
+/** GPUs of an engine: one by its index, a rank of a world, or several. @internal */
+export interface Gpus { readonly cudaDevice?: number; readonly world?: NativeWorld; readonly devices?: readonly number[] }
+
 /** @internal */
-export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined): Promise<NativeEngine> {
-  return standsIn() ? addon.openCpu(precision, limits, world) : addon.openCuda(precision, limits, device, world);
+export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, { cudaDevice, world, devices }: Gpus): Promise<NativeEngine> {
+  return standsIn() ? addon.openCpu(precision, limits, world, devices) : addon.openCuda(precision, limits, cudaDevice, world, devices);
 }

@@ -47,6 +47,15 @@ export interface InitOptions<P extends Precision = Precision> {
   device?: Device;
   /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0, or by rank in a `world` */
   cudaDevice?: number;
+  /**
+   * Several GPUs of this process, by the driver's indices, for one engine with `backend: "cuda"`: solves are divided among them, and what
+   * else there is works on the first one. They exchange numbers over NCCL: `docs/RANKS.md`. A list of one is that GPU by itself.
+   *
+   * `init` rejects with `invalid-option` for a GPU that is not there, and where NCCL is missing.
+   *
+   * @defaultValue one GPU: `cudaDevice`
+   */
+  devices?: readonly number[];
   /** Has the engine be one of several ranks, with `backend: "cuda"`: {@link World}. @defaultValue one GPU by itself */
   world?: World;
   /**
@@ -89,6 +98,16 @@ const world: Kind<World> = (name, value, place) => {
   return { rank, size, id: bytes };
 };
 
+const gpu = whole(0);
+const devices: Kind<readonly number[]> = (name, value, place) => {
+  const list = reading(name, () => (Array.isArray(value) ? [...value as readonly unknown[]] : undefined), place);
+  if (!list?.length) throw new LeastwiseError("invalid-option", `${name} must be a list of GPUs, by the driver's indices, such as [0, 1], not ${list ? "an empty one" : describe(value)}`, place);
+  const indices = list.map((index, k) => gpu(`${name}[${k}]`, index, place));
+  const again = indices.find((index, k) => indices.indexOf(index) < k);
+  if (again !== undefined) throw new LeastwiseError("invalid-option", `${name} has GPU ${again} twice: each GPU is one rank, so name it once`, place);
+  return indices;
+};
+
 const tuning: Kind<ReturnType<typeof checkedTuning>> = (_, value) => checkedTuning(value as Tuning);
 
 /** A `GPUDevice`, or what wraps one with all that the engine asks of it. */
@@ -104,7 +123,7 @@ const device: Kind<Device> = (name, value, place) => {
 
 /** @internal */
 export const INIT = {
-  backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: whole(0),
+  backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: gpu, devices,
   wasm: wasmSource, tuning, limits, world,
 } as const;
 
@@ -183,10 +202,13 @@ export async function initOn(options: Asked, host: () => Promise<CpuHost>): Prom
   return openCpu(because(webgpu.software ? webgpu.why : `WebGPU can't be had: ${webgpu.why}`));
 }
 
-function mustGoTogether({ backend = "auto", precision, device, world }: Asked): void {
+function mustGoTogether({ backend = "auto", precision, device, world, devices, cudaDevice }: Asked): void {
   const refuse = (message: string) => { throw new LeastwiseError("invalid-option", message); };
   if ((backend === "cuda" || backend === "cpu") && isOfDoubles(precision)) refuse(`precision: "${precision}" is for WebGPU, which has no f64; backend "${backend}" has "f64"`);
   if (world && backend !== "cuda") refuse(`world: ranks are on backend "cuda", not on "${backend}"`);
+  if (devices && backend !== "cuda") refuse(`devices: several GPUs are on backend "cuda", not on "${backend}"`);
+  if (devices && world) refuse("devices and world: the ranks of a world are processes with one GPU each, which cudaDevice names; leave one of the two out");
+  if (devices && cudaDevice !== undefined) refuse("devices and cudaDevice: devices names all GPUs of the engine; leave cudaDevice out");
   if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32x2\", or backend \"cuda\" or \"cpu\"");
   if ((backend === "cuda" || backend === "cpu") && device) refuse(`a device was given, but backend "${backend}" uses none`);
 }
@@ -244,7 +266,7 @@ async function openCuda(options: Asked, reason: string): Promise<EngineOf | { wh
   try {
     const addon = await loadAddon();
     if (!addon) return { why: "CUDA can't be used: it needs Node and the package leastwise-cuda (`npm install leastwise-cuda`)", installed: false };
-    const open = () => openAddon(addon, precision, limitsOf(options), options.cudaDevice, options.world);
+    const open = () => openAddon(addon, precision, limitsOf(options), options);
     const origin: Origin = { backend: "cuda", precision, reason: standsIn() ? "LEASTWISE_ADDON=cpu: the addon's engine on the CPU stands in for CUDA's" : reason };
     // A panic of the addon's is the error itself.
     return await opened(open, () => undefined, options, origin);

@@ -745,7 +745,8 @@ export interface NativeWorld { readonly rank: number; readonly size: number; rea
 
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
-  openCpu(precision: Precision, limits: NativeLimits | undefined, world: NativeWorld | undefined): Promise<NativeEngine>;
-  /** On the GPU with this index, or with that of the rank. Rejects with the code `no-adapter` where CUDA can't be used. */
-  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined): Promise<NativeEngine>;
+  /** On one CPU, or on as many as there are devices, which are ranks. */
+  openCpu(precision: Precision, limits: NativeLimits | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined): Promise<NativeEngine>;
+  /** On the GPU with this index, or with that of the rank; or on several GPUs, which are ranks. Rejects with the code `no-adapter` where CUDA can't be used. */
+  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined): Promise<NativeEngine>;
 }

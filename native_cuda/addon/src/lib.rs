@@ -11,16 +11,17 @@ mod objects;
 mod values;
 
 use engine::Engine;
-use leastwise::collective::{DEADLINE, Fault, threads_of};
+use leastwise::collective::{Communicator, DEADLINE, Fault, threads, threads_of};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::cuda::{self, CudaDevice, WorldId};
-use leastwise::device::{Device, Precision};
+use leastwise::device::{Device, DeviceError, Precision};
 use leastwise::session::wire::{self, ForcedLimits};
 use leastwise::session::{Failure, Session, Threaded};
 use napi::Task;
 use napi::bindgen_prelude::{AsyncTask, Env, Result, Uint8Array, Unknown};
 use napi_derive::napi;
-use std::panic::catch_unwind;
+use std::panic::{catch_unwind, resume_unwind};
+use std::sync::Arc;
 use values::{fail, refuse};
 
 /// One of several ranks, as JavaScript gives it.
@@ -49,53 +50,117 @@ impl Rank {
     }
 }
 
+/// Ranks of one session: their devices, and their ends of the group.
+type Ranks = (Vec<Device>, Vec<Arc<dyn Communicator>>);
+
 /// An engine that is being opened, on a thread that may wait for a driver.
 pub struct Opening {
-    /// The GPU, or none for the CPU.
-    gpu: Option<Gpu>,
+    on: On,
     precision: Precision,
     limits: ForcedLimits,
     rank: Option<Rank>,
 }
 
-/// The choice of a GPU: the driver's index, or none for the one of the rank.
-struct Gpu(Option<u32>);
+/// The choice of devices.
+enum On {
+    /// So many CPUs.
+    Cpu(u32),
+    /// A GPU by the driver's index, or that of the rank.
+    Gpu(Option<u32>),
+    /// Several GPUs by the driver's indices.
+    Gpus(Vec<u32>),
+}
 
 impl Opening {
-    fn new(env: &Env, gpu: Option<Gpu>, precision: &str, limits: Option<Unknown>, world: Option<World>) -> Result<AsyncTask<Self>> {
+    fn new(env: &Env, on: On, precision: &str, limits: Option<Unknown>, world: Option<World>) -> Result<AsyncTask<Self>> {
         let precision = wire::precision(precision).map_err(|error| refuse(env, error))?;
         let limits = limits.map(objects::from_js).transpose()?.unwrap_or_default();
         let rank = world.map(Rank::of).transpose().map_err(|error| refuse(env, error))?;
-        Ok(AsyncTask::new(Self { gpu, precision, limits, rank }))
+        Ok(AsyncTask::new(Self { on, precision, limits, rank }))
     }
 
     fn open(&self) -> std::result::Result<(Threaded, String), leastwise::Error> {
-        let (device, ranks) = match &self.gpu {
-            Some(gpu) => {
-                let device = CudaDevice::open_within(self.index(gpu), self.precision, |own| self.limits.over(own))?;
+        let cpu = || Device::Cpu(CpuDevice::new(self.precision, self.limits.over(CpuDevice::default_limits())));
+        let (devices, ranks) = match &self.on {
+            On::Gpus(gpus) => self.join_gpus(gpus)?,
+            On::Cpu(count) if *count > 1 => ((0..*count).map(|_| cpu()).collect(), threads(*count, DEADLINE)),
+            On::Cpu(_) => {
+                let rank = self.rank.map(|rank| threads_of(&rank.id, rank.rank, rank.size, DEADLINE)).transpose()?;
+                return alone(cpu(), rank);
+            }
+            On::Gpu(gpu) => {
+                let device = self.gpu(self.index(*gpu))?;
                 let joined = |rank: Rank| device.over_nccl(&WorldId::from_bytes(rank.id), rank.rank, rank.size, DEADLINE);
-                let ranks = self.rank.map(joined).transpose()?;
-                (Device::Cuda(Box::new(device)), ranks)
-            }
-            None => {
-                let device = CpuDevice::new(self.precision, self.limits.over(CpuDevice::default_limits()));
-                let ranks = self.rank.map(|rank| threads_of(&rank.id, rank.rank, rank.size, DEADLINE)).transpose()?;
-                (Device::Cpu(device), ranks)
+                let rank = self.rank.map(joined).transpose()?;
+                return alone(Device::Cuda(Box::new(device)), rank);
             }
         };
-        let adapter = device.adapter().to_string();
-        let session = match ranks {
-            Some(ranks) => Session::over_ranks(device, ranks)?,
-            None => Session::new(device),
-        };
-        Ok((Threaded::new(session)?, adapter))
+        let adapters = devices.iter().map(Device::adapter).collect::<Vec<_>>().join(", ");
+        Ok((Threaded::new(Session::over_devices(devices, ranks)?)?, adapters))
+    }
+
+    fn gpu(&self, index: u32) -> std::result::Result<CudaDevice, DeviceError> {
+        CudaDevice::open_within(index, self.precision, |own| self.limits.over(own))
+    }
+
+    /// Several GPUs, each a rank. All are there before they look for each other, so that one that is not keeps nobody waiting.
+    fn join_gpus(&self, gpus: &[u32]) -> std::result::Result<Ranks, leastwise::Error> {
+        check(gpus)?;
+        let id = WorldId::new()?;
+        let size = gpus.len() as u32;
+        let opened = at_once(gpus.iter().copied(), |index| self.gpu(index))?;
+        let joined = at_once((0..).zip(opened), |(rank, device)| {
+            let communicator = device.over_nccl(&id, rank, size, DEADLINE)?;
+            Ok((Device::Cuda(Box::new(device)), communicator))
+        })?;
+        Ok(joined.into_iter().unzip())
     }
 
     /// The GPU's index: ranks of one host take its GPUs in turn, unless they are told.
-    fn index(&self, gpu: &Gpu) -> u32 {
+    fn index(&self, gpu: Option<u32>) -> u32 {
         let by_rank = || self.rank.map_or(0, |rank| rank.rank % (cuda::found().gpus.len() as u32).max(1));
-        gpu.0.unwrap_or_else(by_rank)
+        gpu.unwrap_or_else(by_rank)
     }
+}
+
+/// A session on one device, which may be one of several ranks; and the device's name.
+fn alone(device: Device, rank: Option<Arc<dyn Communicator>>) -> std::result::Result<(Threaded, String), leastwise::Error> {
+    let adapter = device.adapter().to_string();
+    let session = match rank {
+        Some(rank) => Session::over_ranks(device, rank)?,
+        None => Session::new(device),
+    };
+    Ok((Threaded::new(session)?, adapter))
+}
+
+/// Refuses GPUs that are not there, where CUDA is.
+fn check(gpus: &[u32]) -> std::result::Result<(), leastwise::Error> {
+    let found = cuda::found();
+    if let Some(missing) = found.missing {
+        return Err(DeviceError::NoCuda(missing).into());
+    }
+    let known: Vec<u32> = found.gpus.iter().map(|gpu| gpu.index).collect();
+    match gpus.iter().find(|gpu| !known.contains(gpu)) {
+        None => Ok(()),
+        Some(gpu) => {
+            let list = known.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+            Err(leastwise::Error::InvalidOption(format!(
+                "devices: there is no GPU {gpu}: name some of those that the driver finds ({list})"
+            )))
+        }
+    }
+}
+
+/// Results of work that threads do at the same time.
+fn at_once<A: Send, T: Send>(
+    all: impl Iterator<Item = A>,
+    work: impl Fn(A) -> std::result::Result<T, DeviceError> + Sync,
+) -> std::result::Result<Vec<T>, DeviceError> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let started: Vec<_> = all.map(|one| scope.spawn(move || work(one))).collect();
+        started.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    })
 }
 
 impl Task for Opening {
@@ -113,13 +178,21 @@ impl Task for Opening {
     }
 }
 
-/// An engine on the CPU: all its cores, and all its memory. Ranks are engines of one process.
+/// An engine on the CPU: all its cores, and all its memory. Ranks are engines of one process, or as many CPUs of one engine as there are
+/// devices.
 #[napi]
-pub fn open_cpu(env: &Env, precision: String, limits: Option<Unknown>, world: Option<World>) -> Result<AsyncTask<Opening>> {
-    Opening::new(env, None, &precision, limits, world)
+pub fn open_cpu(
+    env: &Env,
+    precision: String,
+    limits: Option<Unknown>,
+    world: Option<World>,
+    devices: Option<Vec<u32>>,
+) -> Result<AsyncTask<Opening>> {
+    let count = devices.map_or(1, |devices| devices.len() as u32);
+    Opening::new(env, On::Cpu(count), &precision, limits, world)
 }
 
-/// An engine on a GPU, by the driver's index. One of several ranks comes once all are there.
+/// An engine on a GPU, by the driver's index, or on several. One of several ranks comes once all are there.
 #[napi]
 pub fn open_cuda(
     env: &Env,
@@ -127,8 +200,14 @@ pub fn open_cuda(
     limits: Option<Unknown>,
     device: Option<u32>,
     world: Option<World>,
+    devices: Option<Vec<u32>>,
 ) -> Result<AsyncTask<Opening>> {
-    Opening::new(env, Some(Gpu(device)), &precision, limits, world)
+    let on = match devices.as_deref() {
+        None => On::Gpu(device),
+        Some([one]) => On::Gpu(Some(*one)),
+        Some(several) => On::Gpus(several.to_vec()),
+    };
+    Opening::new(env, on, &precision, limits, world)
 }
 
 /// Bytes that all ranks of a group have in common. The process that makes them lives until all ranks are there.

@@ -4,11 +4,14 @@ use super::scenes::{Alone, Made, bundle, bundle_by_cameras, limited_bundle, mesh
 use super::{Over, bits, on_all};
 use crate::support::*;
 use leastwise::anneal::cluster::{Mean, Method, Options, Outcome, over_ranks};
-use leastwise::collective::{Communicator, Kind};
+use leastwise::collective::{Communicator, DEADLINE, Kind};
+use leastwise::device::cuda::{CudaDevice, WorldId};
 use leastwise::device::{Device, Precision};
 use leastwise::problem::Reals;
 use leastwise::ranks::{RankedProblem, RankedReport};
+use leastwise::session::{Progress, Session, SolveMode};
 use std::sync::Arc;
+use std::time::Instant;
 
 type Solved = (RankedReport, Vec<Vec<f64>>);
 
@@ -218,4 +221,53 @@ fn values_of_ranks_on_a_gpu_go_on_by_others() {
     }
     let report = solve(&mut alone.session, alone.problem, &options());
     assert!((report.initial_cost - cost).abs() < 1e-9 * cost, "{} and {cost}", report.initial_cost);
+}
+
+/// One session over two GPUs, whose threads look for each other at the same time.
+fn over_two_gpus(precision: Precision) -> Alone {
+    let id = WorldId::new().unwrap_or_else(|error| panic!("{error}"));
+    let joined = std::thread::scope(|scope| {
+        let join = |rank: u32| {
+            scope.spawn(move || {
+                let device = CudaDevice::open(rank, precision).unwrap_or_else(|error| panic!("{error}"));
+                let communicator = device.over_nccl(&id, rank, 2, DEADLINE).unwrap_or_else(|error| panic!("{error}"));
+                (Device::Cuda(Box::new(device)), communicator)
+            })
+        };
+        [0, 1].map(join).map(|thread| thread.join().unwrap())
+    });
+    let (devices, communicators) = joined.into_iter().unzip();
+    let mut session = Session::over_devices(devices, communicators).unwrap();
+    let problem = session.problem();
+    Alone { session, problem }
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn a_session_over_two_gpus_has_the_bits_of_two_ranks_over_nccl() {
+    for precision in [Precision::F64, Precision::F32] {
+        let expected = by_ranks(Over::Nccl, mesh, precision, 2).remove(0);
+        let mut of = over_two_gpus(precision);
+        let made = mesh(&mut of);
+        // One that is given up in its midst, from the values of the start.
+        let solver = of.session.solver(of.problem, &options()).unwrap();
+        let task = of.session.solve(solver, SolveMode::Solve).unwrap();
+        assert!(matches!(of.session.resume(task, 8.0).unwrap(), Progress::Iteration(_)));
+        of.session.cancel(task);
+        of.session.free_problem(of.problem);
+        assert_eq!(of.session.counters().bytes_live, 0, "memory is left");
+        of.problem = of.session.problem();
+        assert_eq!(mesh(&mut of).tables, made.tables);
+        let report = solve(&mut of.session, of.problem, &options());
+        assert_eq!(report.cost.to_bits(), expected.0.report.cost.to_bits());
+        let values = read(&mut of.session, of.problem, made.tables[0]);
+        assert_eq!(bits(&values), bits(&expected.1[0]));
+        // All threads end in the midst of a solve.
+        let begun = Instant::now();
+        let solver = of.session.solver(of.problem, &options()).unwrap();
+        let task = of.session.solve(solver, SolveMode::Solve).unwrap();
+        assert!(of.session.resume(task, 8.0).is_ok());
+        drop(of);
+        assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
+    }
 }
