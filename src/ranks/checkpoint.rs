@@ -22,6 +22,8 @@ pub struct Restored {
     pub sections: Vec<Section<'static>>,
     /// Linear solver and preconditioner ([`leastwise_solve::Choice::named`]).
     pub linear: String,
+    /// Fingerprint of what was declared when its values were taken ([`RankedParts::restore_values`]).
+    pub unedited: u64,
 }
 
 impl Restored {
@@ -102,11 +104,11 @@ impl RankedParts {
         Ok(all)
     }
 
-    /// Takes values of all tables, one after the other, to the bit.
+    /// Takes values of all tables, one after the other, to the bit; gives the fingerprint of what is declared then, which edits change.
     ///
     /// # Errors
     /// [`Error`] for values that a table can't have.
-    pub fn restore_values(&mut self, values: &[f64]) -> Result<(), Error> {
+    pub fn restore_values(&mut self, values: &[f64]) -> Result<u64, Error> {
         let mut rest = values;
         for table in &mut self.declared.tables {
             let (own, others) = rest.split_at(table.values.len());
@@ -114,14 +116,15 @@ impl RankedParts {
             rest = others;
         }
         self.declared.note("restored", &[], values);
-        let Some(local) = &mut self.local else { return Ok(()) };
+        let unedited = self.declared.fingerprint.0;
+        let Some(local) = &mut self.local else { return Ok(unedited) };
         let mut here = Vec::new();
         for (declared, table) in self.declared.tables.iter().zip(&local.tables).filter(|(_, table)| table.number.is_some()) {
             here.extend(rows(&declared.values, declared.width, &table.rows));
         }
         local.problem.check_restored(&here, false)?;
         local.problem.restore_values(&here);
-        Ok(())
+        Ok(unedited)
     }
 
     /// Has a solve that was just begun go on from a file.
@@ -142,9 +145,15 @@ impl RankedParts {
             sections.push(Section { kind: section.kind, bytes });
         }
         let (saved, values) = solve.solver.read_saved(&local.problem, &sections)?;
-        local.problem.check_restored(&values, false)?;
-        local.problem.restore_values(&values);
+        let is_edited = self.declared.fingerprint.0 != restored.unedited;
+        if !is_edited {
+            // A part that was made since has brought its values onto their manifolds.
+            local.problem.check_restored(&values, false)?;
+            local.problem.restore_values(&values);
+        }
         let uploads = solve.solver.restore(&mut local.problem, saved)?;
+        // What the state knows of the point is of before the edit.
+        local.problem.revision += u64::from(is_edited);
         let mut commands = local.problem.take_uploads();
         commands.extend(uploads);
         device.run(Recording { commands })?;

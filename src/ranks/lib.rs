@@ -26,11 +26,8 @@ mod parts;
 mod problem;
 mod solve;
 
-<<<<<<< HEAD
 pub use checkpoint::Restored;
-=======
 pub use declared::in_f64;
->>>>>>> devices
 pub use partition::{Links, NOBODY, Partition};
 pub use parts::RankedParts;
 pub use problem::RankedProblem;

@@ -3,14 +3,15 @@
 use super::Session;
 use super::indices::Answer;
 use super::job::{Job, Progress, Step};
+use leastwise_base::FileError;
 use leastwise_base::container::{self, Section};
 use leastwise_device::{Command, Device, Play, Playing, Precision, Recording};
 use leastwise_error::Error;
 use leastwise_outer::{Context, SavedOuter, SiblingRead, Turn};
 use leastwise_problem::file::bytes::{Reader, Writer};
 use leastwise_problem::file::{FORMAT, malformed, section};
-use leastwise_problem::{Edits, Marks};
-use leastwise_solve::Part;
+use leastwise_problem::{Edits, Marks, Problem};
+use leastwise_solve::{Part, Solver};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
@@ -67,10 +68,33 @@ impl Job for SaveJob {
     }
 }
 
+/// Bytes of a section.
+pub(super) fn find<'a>(sections: &'a [Section], kind: u32) -> Result<&'a [u8], FileError> {
+    let found = sections.iter().find(|section| section.kind == kind);
+    found.map(|section| &*section.bytes).ok_or_else(|| malformed(format!("section {kind} of it is missing")))
+}
+
+/// Refuses a file of another precision, problem or solver; gives the names of its linear solver, to be compared when the problem is as it
+/// was.
+pub(super) fn compare(marks: &mut Reader, device: &Device, of: &Problem, method: &Solver) -> Result<String, Error> {
+    let (known, own) = (marks.text()?, device.precision_name());
+    if known != own {
+        return Err(Error::Checkpoint(format!("it is in {known}, and this engine computes in {own}: init({{ precision: \"{known}\" }})")));
+    }
+    Marks::read(marks)?.compare(&of.marks())?;
+    let linear = method.compare_ways(marks)?;
+    marks.end()?;
+    Ok(linear)
+}
+
 impl Session {
     /// A task whose answer is a checkpoint of a solver and its problem. Also between two steps of a solve that goes on: then
     /// it is of that moment.
     pub fn save(&mut self, solver: u32) -> Result<u32, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.is_ranked() {
+            return self.save_ranked(solver);
+        }
         let problem = self.solver_entry(solver)?.problem;
         let running = self.entry(problem)?.0.running;
         let job = running.and_then(|task| self.tasks.get(&task));
@@ -126,29 +150,21 @@ impl Session {
     /// Brings a problem and one of its solvers back to where they were saved, be it in another process. A file that is
     /// refused changes nothing.
     pub fn restore(&mut self, solver: u32, file: &[u8]) -> Result<(), Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.is_ranked() {
+            return self.restore_ranked(solver, file);
+        }
         let problem = self.solver_entry(solver)?.problem;
         self.idle(problem)?;
         if self.entry(problem)?.0.problem.has_enabled_terms() {
             self.prepare(solver)?;
         }
         let sections = container::read(&FORMAT, file)?;
-        let find = |kind: u32| {
-            let found = sections.iter().find(|section| section.kind == kind);
-            found.map(|section| &*section.bytes).ok_or_else(|| malformed(format!("section {kind} of it is missing")))
-        };
-        let [mut marks, mut edits] = [Reader::new(find(section::MARKS)?), Reader::new(find(section::EDITS)?)];
+        let [mut marks, mut edits] = [Reader::new(find(&sections, section::MARKS)?), Reader::new(find(&sections, section::EDITS)?)];
         let Context { devices, problem: of, driven } = self.context(problem, solver)?;
         let (device, registry, method) = (&mut devices.main, &mut devices.registry, &mut driven.solver);
 
-        let (known, own) = (marks.text()?, device.precision_name());
-        if known != own {
-            return Err(Error::Checkpoint(format!(
-                "it is in {known}, and this engine computes in {own}: init({{ precision: \"{known}\" }})"
-            )));
-        }
-        Marks::read(&mut marks)?.compare(&of.marks())?;
-        let linear = method.compare_ways(&mut marks)?;
-        marks.end()?;
+        let linear = compare(&mut marks, device, of, method)?;
         let changes = Edits::read(&mut edits, of)?;
         edits.end()?;
         if changes.select_as(of) {

@@ -4,13 +4,13 @@
 //! that it has done to a problem, and a follower carries them out in turn. An iteration of a solve is an order, too: so edits stand
 //! between the same two iterations on all ranks, and between two iterations no rank waits for another.
 
-use super::ranked::iterate;
+use super::ranked::{Begun, iterate};
 use super::threaded::words_of;
 use leastwise_collective::{Communicator, DEADLINE, Fault};
 use leastwise_device::{Counters, Device, DeviceError};
 use leastwise_error::Error;
 use leastwise_problem::{Registry, Tuning};
-use leastwise_ranks::{RankedParts, RankedSolve};
+use leastwise_ranks::{RankedParts, RankedSolve, Restored};
 use leastwise_solve::Options;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -41,7 +41,9 @@ pub(super) struct Followed {
     pub parts: RankedParts,
     /// Tables whose values a solve ends with.
     pub moving: Vec<u32>,
+    /// The solve in its midst, and the last one.
     solve: Option<RankedSolve>,
+    ended: Option<RankedSolve>,
 }
 
 impl Follower {
@@ -69,14 +71,30 @@ impl Follower {
 
 impl Followed {
     /// The iteration of a solve that all ranks make, and after the last one the reads that all make.
-    fn next(&mut self, device: &mut Device, registry: &mut Registry, options: &Options) -> Result<(), Error> {
-        let outcome = match iterate(&mut self.parts, (device, registry), &mut self.solve, options, None) {
+    fn next(&mut self, (device, registry): (&mut Device, &mut Registry), begun: Begun) -> Result<(), Error> {
+        if self.solve.is_none() {
+            self.forget_solve(device);
+        }
+        let outcome = match iterate(&mut self.parts, (device, registry), &mut self.solve, begun, None) {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(_)) => self.read(device),
             Err(error) => Err(error),
         };
+        if outcome.is_ok() {
+            self.ended = self.solve.take();
+        }
         self.free_solve(device);
         outcome
+    }
+
+    fn save(&mut self, device: &mut Device, running: bool) -> Result<(), Error> {
+        let solve = if running { &self.solve } else { &self.ended };
+        let solve = solve.as_ref().ok_or(Error::Internal("a follower lacks a solve"))?;
+        self.parts.save(device, solve, running).map(drop)
+    }
+
+    fn forget_solve(&mut self, device: &mut Device) {
+        self.ended.take().into_iter().for_each(|solve| solve.free(device));
     }
 
     fn read(&mut self, device: &mut Device) -> Result<(), Error> {
@@ -158,7 +176,7 @@ impl Followers {
         self.problems += 1;
         self.orders.give(move |follower| {
             let parts = RankedParts::new(follower.communicator.clone());
-            follower.problems.insert(problem, Followed { parts, moving: Vec::new(), solve: None });
+            follower.problems.insert(problem, Followed { parts, moving: Vec::new(), solve: None, ended: None });
             Ok(())
         });
         Following { orders: self.orders.clone(), problem }
@@ -222,10 +240,25 @@ impl Following {
     }
 
     /// Has all followers make the iteration that this rank is about to make.
-    pub fn go_on(&self, own: &Arc<dyn Communicator>, options: &Options) -> Iterating {
-        let options = options.clone();
-        let failures = self.ask(move |followed, device, registry| followed.next(device, registry, &options).err());
+    pub fn go_on(&self, own: &Arc<dyn Communicator>, options: &Options, restored: Option<&Arc<Restored>>) -> Iterating {
+        let (options, restored) = (options.clone(), restored.cloned());
+        let failures = self.ask(move |followed, device, registry| {
+            followed.next((device, registry), Begun { options: &options, restored: restored.as_deref() }).err()
+        });
         Iterating { failures, own: own.clone() }
+    }
+
+    /// Has all followers make the checkpoint that this rank is about to make.
+    pub fn save(&self, running: bool) {
+        self.tell(move |followed, device, _| followed.save(device, running));
+    }
+
+    /// Has all followers free the last solve.
+    pub fn forget_solve(&self) {
+        self.tell(|followed, device, _| {
+            followed.forget_solve(device);
+            Ok(())
+        });
     }
 
     /// Has all followers end a solve between two iterations, with the reads of a solve's end.
@@ -257,6 +290,7 @@ impl Following {
         self.orders.give(move |Follower { device, problems, .. }| {
             if let Some(mut followed) = problems.remove(&problem) {
                 followed.free_solve(device);
+                followed.forget_solve(device);
                 followed.parts.dispose(device);
             }
             Ok(())

@@ -139,6 +139,12 @@ pub(super) trait Job: Portable {
         Ok(false)
     }
 
+    /// The solve by ranks that it is in the midst of.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn ranked(&self) -> Option<&leastwise_ranks::RankedSolve> {
+        None
+    }
+
     /// What a checkpoint in its midst has besides its solver's sections.
     fn outer(&self) -> Option<Vec<u8>> {
         None

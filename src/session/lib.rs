@@ -41,6 +41,8 @@ mod normals;
 mod parts;
 #[cfg(not(target_arch = "wasm32"))]
 mod ranked;
+#[cfg(not(target_arch = "wasm32"))]
+mod ranked_checkpoints;
 mod reach;
 mod reads;
 mod searches;
@@ -84,6 +86,9 @@ struct SolverEntry {
     /// Options of a solver of ranks.
     #[cfg(not(target_arch = "wasm32"))]
     options: Option<Box<leastwise_solve::Options>>,
+    /// File from which the next solve by ranks goes on.
+    #[cfg(not(target_arch = "wasm32"))]
+    restored: Option<std::sync::Arc<leastwise_ranks::Restored>>,
 }
 
 impl SolverEntry {
@@ -93,6 +98,8 @@ impl SolverEntry {
             driven,
             #[cfg(not(target_arch = "wasm32"))]
             options: None,
+            #[cfg(not(target_arch = "wasm32"))]
+            restored: None,
         }
     }
 }

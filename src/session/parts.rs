@@ -3,25 +3,29 @@
 //! What is done here is told to followers once it has succeeded. All ranks check alike, so it succeeds there, too.
 
 use super::followers::{Followers, Following, Iterating, Present};
+use super::ranked_checkpoints::nothing_to_save;
+use leastwise_base::container::Section;
 use leastwise_collective::Communicator;
 use leastwise_device::Device;
 use leastwise_error::Error;
 use leastwise_problem::{Column, Loss, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use leastwise_program::Objective;
-use leastwise_ranks::{RankedParts, in_f64};
+use leastwise_ranks::{RankedParts, RankedSolve, Restored, in_f64};
 use leastwise_solve::Options;
 use std::sync::Arc;
 
 /// This rank's parts of a problem, and the ranks that follow it.
 pub struct Parts {
     own: RankedParts,
+    /// The last solve, and the number of its solver.
+    ended: Option<(u32, RankedSolve)>,
     followers: Option<Following>,
 }
 
 impl Parts {
     /// A problem without tables and terms.
     pub(super) fn new(communicator: Arc<dyn Communicator>, followers: Option<&mut Followers>) -> Self {
-        Self { own: RankedParts::new(communicator), followers: followers.map(Followers::begin) }
+        Self { own: RankedParts::new(communicator), ended: None, followers: followers.map(Followers::begin) }
     }
 
     /// The parts of this rank.
@@ -129,8 +133,55 @@ impl Parts {
     }
 
     /// Has followers make the iteration of a solve that this rank is about to make.
-    pub(super) fn go_on(&self, options: &Options) -> Option<Iterating> {
-        self.followers.as_ref().map(|followers| followers.go_on(self.own.communicator(), options))
+    pub(super) fn go_on(&self, options: &Options, restored: Option<&Arc<Restored>>) -> Option<Iterating> {
+        self.followers.as_ref().map(|followers| followers.go_on(self.own.communicator(), options, restored))
+    }
+
+    /// Keeps a solve that has come to its end, as followers do.
+    pub(super) fn keep_solve(&mut self, device: &mut Device, solver: u32, solve: RankedSolve) {
+        self.ended.replace((solver, solve)).into_iter().for_each(|(_, solve)| solve.free(device));
+    }
+
+    /// Frees the last solve of this rank, before another one that followers begin, too.
+    pub(super) fn forget_own_solve(&mut self, device: &mut Device) {
+        self.ended.take().into_iter().for_each(|(_, solve)| solve.free(device));
+    }
+
+    /// True if the last solve was this solver's, and is kept.
+    pub(super) fn has_ended(&self, solver: u32) -> bool {
+        self.ended.as_ref().is_some_and(|(owner, _)| *owner == solver)
+    }
+
+    /// Frees the last solve, if there is one, of this solver or of any.
+    pub(super) fn forget_solve(&mut self, device: &mut Device, solver: Option<u32>) {
+        if let Some((_, solve)) = self.ended.take_if(|(owner, _)| solver.is_none_or(|solver| *owner == solver)) {
+            solve.free(device);
+            self.followers.iter().for_each(Following::forget_solve);
+        }
+    }
+
+    /// Sections of a checkpoint of a solve in its midst, or of the last one, which was the solver's; `told` is given the solve.
+    pub(super) fn save(
+        &mut self,
+        device: &mut Device,
+        (solver, running): (u32, Option<&RankedSolve>),
+        told: impl FnOnce(&RankedSolve),
+    ) -> Result<Vec<Section<'static>>, Error> {
+        let ended = self.ended.as_ref().filter(|(owner, _)| *owner == solver).map(|(_, solve)| solve);
+        let solve = running.or(ended).ok_or_else(nothing_to_save)?;
+        self.followers.iter().for_each(|followers| followers.save(running.is_some()));
+        told(solve);
+        self.own.save(device, solve, running.is_some())
+    }
+
+    /// [`RankedParts::restore_values`].
+    pub(super) fn restore_values(&mut self, values: &[f64]) -> Result<u64, Error> {
+        let unedited = self.own.restore_values(values)?;
+        if let Some(followers) = &self.followers {
+            let values = values.to_vec();
+            followers.tell(move |of, _, _| of.parts.restore_values(&values).map(drop));
+        }
+        Ok(unedited)
     }
 
     /// Has followers end a solve between two iterations. They read all tables that move, as this rank is to do now.
@@ -145,6 +196,7 @@ impl Parts {
 
     /// Frees what ranks of this process have on devices.
     pub fn dispose(&mut self, device: &mut Device) {
+        self.forget_solve(device, None);
         self.followers.iter().for_each(Following::dispose);
         self.own.dispose(device);
     }

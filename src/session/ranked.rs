@@ -12,7 +12,7 @@ use leastwise_device::{Device, DeviceError};
 use leastwise_error::Error;
 use leastwise_outer::{Devices, Driven, SolveMode};
 use leastwise_problem::{Reals, Registry};
-use leastwise_ranks::{RankedParts, RankedSolve, supported};
+use leastwise_ranks::{RankedParts, RankedSolve, Restored, supported};
 use leastwise_solve::{Iteration, Options, Report};
 use std::sync::Arc;
 
@@ -68,7 +68,8 @@ impl Session {
 
     /// A solver of ranks, which each of its solves sets up. Options that ranks do not have are refused by a solve, once all were told.
     pub(super) fn ranked_solver(&mut self, problem: u32, options: &Options) -> Result<u32, Error> {
-        let settings = supported(&Options::default())?.settings()?;
+        let usual = || supported(&Options::default())?.settings();
+        let settings = supported(options).and_then(|options| options.settings()).or_else(|_| usual())?;
         let (entry, devices) = self.idle(problem)?;
         let driven = Driven::unprepared(&devices.main, &mut entry.problem, settings)?;
         let options = Some(Box::new(options.clone()));
@@ -86,9 +87,10 @@ impl Session {
         if mode != SolveMode::Solve {
             return Err(refused("step()"));
         }
-        let options = self.solver_entry(solver)?.options.clone();
-        let options = options.map(|options| *options).ok_or(Error::Internal("a solver of ranks has no options"))?;
-        self.start_task(problem, RankedJob { problem, solver, options, solve: None, stop: None, is_over: false })
+        let SolverEntry { options, restored, .. } = self.solver_entry(solver)?;
+        let options = options.as_deref().cloned().ok_or(Error::Internal("a solver of ranks has no options"))?;
+        let restored = restored.clone();
+        self.start_task(problem, RankedJob { problem, solver, options, restored, solve: None, stop: None, is_over: false })
     }
 
     /// Leaves a solve that has not come to its end, and may not have begun.
@@ -135,18 +137,25 @@ impl Entry {
     }
 }
 
+/// How a solve begins: by options, and from a file if there is one.
+#[derive(Clone, Copy)]
+pub(super) struct Begun<'a> {
+    pub options: &'a Options,
+    pub restored: Option<&'a Restored>,
+}
+
 /// An iteration of a solve that all ranks make, of which the first one begins the solve; the report at its end. A rank may have a reason to
 /// stop.
 pub(super) fn iterate(
     parts: &mut RankedParts,
     (device, registry): (&mut Device, &mut Registry),
     solve: &mut Option<RankedSolve>,
-    options: &Options,
+    Begun { options, restored }: Begun,
     stop: Option<&str>,
 ) -> Result<Result<Iteration, Box<Report>>, Error> {
     let solve = match solve {
         Some(solve) => solve,
-        none => none.insert(parts.begin(device, registry, options)?),
+        none => none.insert(parts.begin((device, registry), options, restored)?),
     };
     // Whoever is to end it, all do, after the same step.
     let wish = if stop.is_some() { 1.0 } else { 0.0 };
@@ -162,6 +171,8 @@ struct RankedJob {
     problem: u32,
     solver: u32,
     options: Options,
+    /// File that it goes on from.
+    restored: Option<Arc<Restored>>,
     solve: Option<RankedSolve>,
     /// Reason to end it that this rank was given.
     stop: Option<String>,
@@ -171,18 +182,33 @@ struct RankedJob {
 
 impl Job for RankedJob {
     fn resume(&mut self, session: &mut Session, _: u32, _: f64) -> Result<Step, Error> {
-        let Session { problems, devices: Devices { main: device, registry, .. }, .. } = session;
+        let Session { problems, solvers, devices: Devices { main: device, registry, .. }, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
-        let elsewhere = parts.go_on(&self.options);
-        let outcome = match iterate(parts.own(), (device, registry), &mut self.solve, &self.options, self.stop.as_deref()) {
+        let elsewhere = parts.go_on(&self.options, self.restored.as_ref());
+        let begins = self.solve.is_none();
+        if begins {
+            parts.forget_own_solve(device);
+        }
+        let begun = Begun { options: &self.options, restored: self.restored.as_deref() };
+        let next = iterate(parts.own(), (device, registry), &mut self.solve, begun, self.stop.as_deref());
+        if let (true, Some(_), Some(solver)) = (begins, &self.solve, solvers.get_mut(self.solver)) {
+            // Later solves go on from what this one leaves.
+            solver.restored = None;
+        }
+        let outcome = match next {
             Ok(Ok(iteration)) => return Ok(Progress::Iteration(iteration).into()),
             Ok(Err(report)) => entry.take_values(device).map(|()| report),
             Err(error) => Err(error),
         };
         self.is_over = true;
         match outcome {
-            Ok(report) => Ok(Progress::Report(report).into()),
+            Ok(report) => {
+                if let (Some(parts), Some(solve)) = (&mut entry.ranked, self.solve.take()) {
+                    parts.keep_solve(device, self.solver, solve);
+                }
+                Ok(Progress::Report(report).into())
+            }
             Err(error) => {
                 if self.solve.is_some() && matches!(error, Error::Device(DeviceError::Ranks(_))) {
                     // The fault says more than what may go wrong now: then values stay as they were before the solve.
@@ -215,6 +241,10 @@ impl Job for RankedJob {
 
     fn solver(&self) -> Option<u32> {
         Some(self.solver)
+    }
+
+    fn ranked(&self) -> Option<&RankedSolve> {
+        self.solve.as_ref()
     }
 
     fn awaits_kernels(&self) -> bool {

@@ -191,6 +191,10 @@ impl Session {
             self.cancel(task);
         }
         if let Some(entry) = self.solvers.remove(solver) {
+            #[cfg(not(target_arch = "wasm32"))]
+            if let Some(parts) = self.problems.get_mut(entry.problem).and_then(|problem| problem.ranked.as_mut()) {
+                parts.forget_solve(&mut self.devices.main, Some(solver));
+            }
             entry.driven.free(&mut self.devices.main);
         }
     }

@@ -26,7 +26,6 @@ pub(super) const SCENES: [Scene; 6] = [
     (limited_bundle, limited_bundle, "schur-pcg"),
 ];
 
-
 pub(super) fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Alone {
     let device = Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits()));
     let mut session = Session::over_ranks(device, ranks).unwrap();
