@@ -172,6 +172,31 @@ fn problems_of_one_session_are_solved_by_turns() {
     let made_net = net(&mut of);
     let report = solve(&mut of.session, of.problem, &options());
     assert_eq!(found(&mut of, &made_net, &[report]), of_net);
+    // Two at a time, iteration by iteration.
+    let mut of = over(Precision::F64, 2);
+    let made = [mesh(&mut of), {
+        of.problem = of.session.problem();
+        net(&mut of)
+    }];
+    let problems = of.session.problems();
+    let tasks = [0, 1].map(|k| {
+        let solver = of.session.solver(problems[k], &options()).unwrap();
+        of.session.solve(solver, SolveMode::Solve).unwrap()
+    });
+    let mut reports = [None, None];
+    while reports.iter().any(Option::is_none) {
+        for (task, report) in tasks.iter().zip(&mut reports) {
+            if report.is_none()
+                && let Progress::Report(made) = of.session.resume(*task, 8.0).unwrap()
+            {
+                *report = Some(*made);
+            }
+        }
+    }
+    for (((made, report), problem), expected) in made.iter().zip(reports).zip(problems).zip([of_mesh, of_net]) {
+        of.problem = problem;
+        assert_eq!(found(&mut of, made, report.as_slice()), expected);
+    }
 }
 
 #[test]
