@@ -9,24 +9,13 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { init } from "leastwise";
 import { probe } from "leastwise-cuda";
-import { arap, arapMesh, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
+import { arap, arapMesh, asUsers, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
 const mesh = arapMesh(icosphere(2));
 const fresh = (name, args, options) => inFreshProcess(fileURLToPath(new URL(`fresh/${name}`, import.meta.url)), args, options);
 /** Steps until it is stopped. */
 const ENDLESS = { maxIterations: 1e6, costTolerance: 0, gradientTolerance: 0, stepTolerance: 0 };
-
-/** Runs `work` where the addon does as for users. */
-async function asUsers(work) {
-  const before = process.env.LEASTWISE_ADDON;
-  delete process.env.LEASTWISE_ADDON;
-  try {
-    return await work();
-  } finally {
-    if (before !== undefined) process.env.LEASTWISE_ADDON = before;
-  }
-}
 
 test("the package: a binary without the builder's paths, its types, its licences", () => {
   const files = readdirSync(root).sort();

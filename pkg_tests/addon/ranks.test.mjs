@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { init } from "leastwise";
 import { probe, world, worldId } from "leastwise-cuda";
-import { arap, arapMesh, icosphere, rejects } from "../node/support.mjs";
+import { arap, arapMesh, asUsers, icosphere, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
 const { asked, plan, Refused, visible } = await import(pathToFileURL(join(root, "run.js")).href);
@@ -211,12 +211,12 @@ test("devices that are none are refused", async () => {
   for (const backend of ["auto", "cpu", "webgpu"]) await rejects(init({ backend, devices: [0, 1] }), "invalid-option", `devices: several GPUs are on backend "cuda", not on "${backend}"`);
 });
 
-test("devices that are not there, and several without NCCL, are errors that say so", { skip: process.env.LEASTWISE_ADDON === "cpu" }, async () => {
+test("devices that are not there, and several without NCCL, are errors that say so", () => asUsers(async () => {
   const { gpus, missing, nccl } = probe();
   if (missing) return rejects(init({ backend: "cuda", devices: [0, 1] }), "no-adapter", /^CUDA can't be used: /);
   await rejects(init({ backend: "cuda", devices: [0, gpus.length] }), "invalid-option", new RegExp(`^devices: there is no GPU ${gpus.length}: name some of those that the driver finds \\(0`));
   if (nccl === null && gpus.length > 1) await rejects(init({ backend: "cuda", devices: [0, 1] }), "invalid-option", /libnccl\.so\.2|2\.18 or newer/);
-});
+}));
 
 test("two engines that are the same rank are refused", onCpu, async (t) => {
   const id = crypto.getRandomValues(new Uint8Array(128));

@@ -137,3 +137,14 @@ export async function deviceThatReads(rewritten) {
   device.createShaderModule = (descriptor) => createShaderModule({ ...descriptor, code: rewritten(descriptor.code) });
   return device;
 }
+
+/** Runs `work` where the addon does as for users. */
+export async function asUsers(work) {
+  const before = process.env.LEASTWISE_ADDON;
+  delete process.env.LEASTWISE_ADDON;
+  try {
+    return await work();
+  } finally {
+    if (before !== undefined) process.env.LEASTWISE_ADDON = before;
+  }
+}

@@ -182,10 +182,15 @@ impl Session {
 
     /// Counters of all its devices.
     pub fn counters(&self) -> Counters {
-        let counters = self.devices.counters();
+        let own = self.devices.counters();
         #[cfg(not(target_arch = "wasm32"))]
-        let counters = self.followers.iter().flat_map(Followers::counters).fold(counters, |all, other| all.with(&other));
-        counters
+        {
+            self.followers.iter().flat_map(Followers::counters).fold(own, |all, other| all.with(&other))
+        }
+        #[cfg(target_arch = "wasm32")]
+        {
+            own
+        }
     }
 
     /// The device that problems are on, to be used directly.
