@@ -1,7 +1,7 @@
 //! Problems of a session that is one of several ranks: every rank declares them whole, and solves them by its part.
 //!
 //! A problem is kept twice on the host: as that of one device, which checks what it is given and has the values that are read, and as
-//! [`leastwise_ranks::RankedParts`]. On the device there is the latter alone. Ranks talk to each other in solves, and in nothing else: a
+//! [`leastwise_ranks::RankedParts`]. On the device there is the latter alone. Of problems, ranks talk to each other in solves alone: a
 //! solve ends with the values of all ranks on every one of them.
 
 use super::job::{Ended, Job, Progress, Step};
@@ -130,7 +130,10 @@ impl RankedJob {
 }
 
 impl Job for RankedJob {
-    fn resume(&mut self, session: &mut Session, _: u32, _: f64) -> Result<Step, Error> {
+    fn resume(&mut self, session: &mut Session, task: u32, _: f64) -> Result<Step, Error> {
+        if session.is_behind(task) {
+            return Ok(Progress::Yielded.into());
+        }
         let Session { problems, devices, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         match self.next(entry, devices) {
@@ -174,5 +177,9 @@ impl Job for RankedJob {
 
     fn awaits_kernels(&self) -> bool {
         false
+    }
+
+    fn is_collective(&self) -> bool {
+        true
     }
 }
