@@ -185,7 +185,7 @@ test("one rank whose signal is aborted ends the clustering of all after the same
   assert.match(second.reason, /^aborted: .*enough/);
   // Before there is a codebook there is nothing to give.
   const never = await Promise.allSettled(engines.map((lw, rank) => lw.cluster(parts[rank], { ...endless, ...(rank === 0 && { signal: AbortSignal.abort(new Error("never")) }) })));
-  assert.deepEqual(never.map(({ reason }) => [reason?.code, reason?.message]), [[undefined, "never"], ["stopped", "another rank was told to stop"]]);
+  assert.deepEqual(never.map(({ reason }) => [reason?.code, reason?.message]), [[undefined, "never"], ["stopped", "stopped before there was a codebook: another rank was told to stop"]]);
   const again = await Promise.all(engines.map((lw, rank) => lw.cluster(parts[rank], { ...endless, maxIterations: 5 })));
   assert.deepEqual(again.map(({ termination, iterations }) => [termination, iterations.length]), Array(2).fill(["max-iterations", 5]));
 });
