@@ -1,11 +1,10 @@
 //! An engine, and those of its methods that are Node's own: promises of what a thread works on. The others are generated
 //! from `src/session/surface.idl`.
 
-use crate::values::{Values, fail, read_record, read_vectors};
-use leastwise::anneal::cluster::Options;
+use crate::values::{Values, fail};
 use leastwise::session::wire::{self, State};
 use leastwise::session::{Session, Threaded};
-use napi::bindgen_prelude::{Env, Float64ArraySlice, Result, ToNapiValue, Unknown};
+use napi::bindgen_prelude::{Env, Result, ToNapiValue, Unknown};
 use napi_derive::napi;
 
 /// An engine: what it is asked for is done on the calling thread, what it is given time for on a thread of its own.
@@ -53,21 +52,6 @@ impl Engine {
     /// Nothing that JavaScript could draw from lies here.
     #[napi]
     pub fn tensor_view(&self, _tensor: u32) {}
-
-    /// A task whose `done` carries the clustering of the points of all ranks, or of its own on an engine that is none.
-    #[napi]
-    pub fn cluster_by_ranks(
-        &self,
-        env: &Env,
-        points: Unknown,
-        start: Option<Float64ArraySlice>,
-        options: Unknown,
-        metric: String,
-    ) -> Result<u32> {
-        let points = read_vectors(env, points)?;
-        let options: Options = read_record(env, options)?;
-        self.call(env, |session| session.cluster_by_ranks(points, start.as_deref(), &options, &metric))
-    }
 
     /// Either what the task has come to since it was resumed last, or a promise of that.
     #[napi]
