@@ -136,11 +136,16 @@ pub(super) fn rounds(played: u32, left: u32) -> u32 {
 
 impl CudaDevice {
     /// Makes it one of several ranks: recordings may exchange numbers with the others. Without a communicator it is alone again.
-    /// Gives the communicator that it had.
+    /// Gives the communicator that it had; one that it has stays as it is.
     ///
     /// # Errors
     /// [`Fault::Refused`] for a communicator of another GPU's; [`DeviceError::Kernel`], and no memory for messages.
     pub fn join(&mut self, communicator: Option<Arc<dyn Communicator>>) -> Result<Option<Arc<dyn Communicator>>, DeviceError> {
+        if let (Some(ranked), Some(communicator)) = (&self.ranks, &communicator)
+            && Arc::ptr_eq(&ranked.communicator, communicator)
+        {
+            return Ok(Some(communicator.clone()));
+        }
         let joined = communicator.map(|communicator| self.joined(communicator)).transpose()?;
         let before = std::mem::replace(&mut self.ranks, joined);
         Ok(before.map(|before| self.part(before)))

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { init } from "leastwise";
 import { probe, world, worldId } from "leastwise-cuda";
+import { energyOf, inClusters, unitRows } from "../problems/vectors.mjs";
 import { arap, arapMesh, asUsers, icosphere, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
@@ -139,6 +140,84 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   const report = await problem.solve({ maxIterations: 3 });
   assert.deepEqual([report.linear, report.preconditioner], ["pcg", "block-jacobi"]);
   assert.throws(() => problem.variables("late", { shape: 1, values: [0] }), ({ code, message }) => code === "invalid-option" && /declared before the first solve/.test(message));
+});
+
+/** Vectors, and parts of them for two ranks. */
+function parted() {
+  const { points, dim } = inClusters(2001, 5, 8, { seed: 4 });
+  return { points, dim, parts: [points.subarray(0, 700 * dim), points.subarray(700 * dim)] };
+}
+
+for (const precision of ["f64", "f32"]) {
+  test(`${precision}: two ranks cluster their vectors together, and have the same bits`, onCpu, async (t) => {
+    const alone = await init({ backend: "cuda", precision });
+    t.after(() => alone.dispose());
+    const engines = await ranks(t, 2, { precision }), { points, dim, parts } = parted();
+    for (const options of [{}, { mean: { huber: 2 } }, { metric: "cosine" }, { start: "farthest", seed: 3 }]) {
+      const asked = { dim, clusters: 8, method: "lloyd", ranks: true, ...options };
+      // An engine that is no rank has its own vectors: here all.
+      const expected = await alone.cluster(points, asked);
+      const [first, second] = await Promise.all(engines.map((lw, rank) => lw.cluster(parts[rank], asked)));
+      for (const name of ["centroids", "counts", "clusters", "energy", "iterations", "termination", "reason"]) assert.deepEqual(second[name], first[name], name);
+      assert.deepEqual([first.labels.length, second.labels.length], [700, 1301]);
+      assert.equal(first.counts.reduce((sum, count) => sum + count), 2001);
+      assert.equal(first.termination, "converged");
+      assert.ok(Math.abs(first.energy - expected.energy) < 1e-3 * expected.energy, `${first.energy} and ${expected.energy}`);
+      if (options.mean) continue;
+      const rows = options.metric ? unitRows(points, dim) : points, energy = energyOf(rows, dim, first.centroids, [...first.labels, ...second.labels]);
+      assert.ok(Math.abs(energy - first.energy) < 1e-4 * energy, `${energy} and ${first.energy}`);
+    }
+    // Without the option each is by itself: the second one asks nobody.
+    const own = await engines[1].cluster(parts[1], { dim, clusters: 8, method: "lloyd" });
+    assert.deepEqual(own.centroids, (await alone.cluster(parts[1], { dim, clusters: 8, method: "lloyd" })).centroids);
+  });
+}
+
+test("one rank whose signal is aborted ends the clustering of all after the same iteration", onCpu, async (t) => {
+  const engines = await ranks(t, 2), { dim, parts } = parted();
+  const endless = { dim, clusters: 8, method: "lloyd", ranks: true, tolerance: 0, minChanges: 0, maxIterations: 2000 };
+  const controller = new AbortController(), onProgress = () => controller.abort(new Error("enough"));
+  const [first, second] = await Promise.all(engines.map((lw, rank) => lw.cluster(parts[rank], { ...endless, ...(rank === 1 && { signal: controller.signal, onProgress }) })));
+  assert.deepEqual([first.termination, second.termination], ["stopped", "stopped"]);
+  assert.deepEqual([first.iterations, first.centroids], [second.iterations, second.centroids]);
+  assert.ok(first.iterations.length < 500, `${first.iterations.length} iterations`);
+  assert.equal(first.reason, "another rank was told to stop");
+  assert.match(second.reason, /^aborted: .*enough/);
+  // Before there is a codebook there is nothing to give.
+  const never = await Promise.allSettled(engines.map((lw, rank) => lw.cluster(parts[rank], { ...endless, ...(rank === 0 && { signal: AbortSignal.abort(new Error("never")) }) })));
+  assert.deepEqual(never.map(({ reason }) => [reason?.code, reason?.message]), [[undefined, "never"], ["stopped", "stopped before there was a codebook: another rank was told to stop"]]);
+  const again = await Promise.all(engines.map((lw, rank) => lw.cluster(parts[rank], { ...endless, maxIterations: 5 })));
+  assert.deepEqual(again.map(({ termination, iterations }) => [termination, iterations.length]), Array(2).fill(["max-iterations", 5]));
+});
+
+test("clusterings that ranks can't make are refused by all, and all can go on", onCpu, async (t) => {
+  const engines = await ranks(t, 2), { dim, parts } = parted();
+  const fine = { dim, clusters: 8, method: "lloyd", ranks: true };
+  const differs = "rank 1 has other options than rank 0: all ranks must declare the same", none = "cluster(): rank 1 has no points that can be clustered";
+  const zero = parts[1].slice(), wild = parts[1].slice();
+  zero.fill(0, 2 * dim, 3 * dim);
+  wild[4] = NaN;
+  const cases = [
+    [{}, { seed: 1 }, parts[1], differs], [{}, { metric: "cosine" }, parts[1], differs], [{}, {}, [], none],
+    [{ method: "anneal" }, {}, parts[1], 'cluster(): ranks have method "lloyd" alone'], [{ method: "vlc" }, {}, parts[1], 'cluster(): ranks have method "lloyd" alone'],
+    [{ mean: { trim: 0.1 } }, {}, parts[1], "cluster(): ranks have no mean: { trim }, which sorts the points of all: use { huber }"],
+    [{ start: parts[0].slice(0, 8 * dim) }, {}, parts[1], "cluster(): ranks find a start of their own: leave out the centroids of `start`"],
+    [{ metric: "cosine" }, {}, zero, none, "invalid-option", /vector 2 is zero/], [{}, {}, wild, "points of another rank are not finite: it has the row", "non-finite", /component 4 of row 0/],
+    [{}, {}, parts[1].subarray(1), none, "data-length", /no whole number of vectors/],
+  ];
+  for (const [options, others, points, message, code = "invalid-option", own = message] of cases) {
+    const both = [{ ...fine, ...options }, { ...fine, ...options, ...others }];
+    const [first, second] = await Promise.allSettled(engines.map((lw, rank) => lw.cluster(rank ? points : parts[0], both[rank])));
+    assert.deepEqual([first.reason?.code, first.reason?.message], ["invalid-option", message]);
+    assert.equal(second.reason?.code, code);
+    if (typeof own === "string") assert.equal(second.reason.message, own);
+    else assert.match(second.reason.message, own);
+  }
+  const [first, second] = await Promise.all(engines.map((lw, rank) => lw.cluster(parts[rank], fine)));
+  assert.deepEqual(first.centroids, second.centroids);
+  // One that is gone.
+  engines[1].dispose();
+  await rejects(engines[0].cluster(parts[0], fine), "device-lost", "rank 1 of 2 left: what only it had is lost; the others can go on alone");
 });
 
 test("a world that is none is refused", async () => {
@@ -279,6 +358,7 @@ test("two GPUs: solves over NCCL, other data on a rank, a rank that dies", { ski
   const [first, second] = found;
   assert.deepEqual([first.hash, first.cost, first.again], [second.hash, second.cost, second.again]);
   assert.deepEqual([first.differs, second.differs], ["invalid-option", "invalid-option"]);
+  for (const { clusters } of found) assert.match(clusters, /^invalid-option: .* make the engine with precision: "f32"$/);
   assert.ok(Math.abs(first.cost - first.alone) < 1e-6 * first.alone, `${first.cost} and ${first.alone}`);
   assert.equal(first.lost, "device-lost");
   assert.ok(first.lostMs < 45_000, `${first.lostMs} ms`);

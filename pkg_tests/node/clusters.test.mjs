@@ -53,6 +53,14 @@ for (const backend of BACKENDS) {
     }
   });
 
+  test(`${backend}: an engine that is no rank clusters its own vectors`, async (t) => {
+    const lw = await open(t, { backend });
+    const { points, dim } = inClusters(200, 3, 4, { seed: 8 }), options = { dim, clusters: 4, method: "lloyd" };
+    const [plain, ranked] = [await lw.cluster(points, options), await lw.cluster(points, { ...options, ranks: true })];
+    assert.deepEqual([ranked.centroids, ranked.labels], [plain.centroids, plain.labels]);
+    await rejects(lw.cluster(points, { ...options, ranks: 2 }), "invalid-option", /^ranks must be true or false/);
+  });
+
   test(`${backend}: centroids of one's own are where it begins`, async (t) => {
     const lw = await open(t, { backend });
     const { points, dim } = inClusters(600, 3, 4, { seed: 8 });

@@ -26,6 +26,11 @@ export async function clusterings(lw: Engine, points: F32, doubles: F64, words: 
   await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", start: found.centroids });
   await lw.cluster(half(words), { dim: 2, clusters: 3, method: "lloyd", start: "farthest", mean: { huber: 2 }, minChanges: 1 });
   await lw.cluster(points, { dim: 2, clusters: 3, method: "vlc", mean: { trim: 0.1 }, temperature: 1, cooling: 0.05, learningRate: 0.2, momentum: 0, minChanges: 1, maintenanceInterval: 20 });
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "lloyd", ranks: true });
+  // @ts-expect-error ranks have Lloyd's iteration, which is not the default
+  await lw.cluster(points, { dim: 2, clusters: 3, ranks: true });
+  // @ts-expect-error nor is the published algorithm theirs
+  await lw.cluster(points, { dim: 2, clusters: 3, method: "vlc", ranks: true });
   const options: ClusterOptions = { dim: 2, clusters: 3, method: "vlc", start: "k-means++" };
   await lw.cluster(points, options);
   // @ts-expect-error the published compressor has starts of its own

@@ -1,5 +1,8 @@
 //! Clusterings as jobs.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod ranked;
+
 use super::Session;
 use super::job::{Job, Progress, Step};
 use leastwise_anneal::cluster::{Clustering, Next, Options, Outcome};

@@ -134,6 +134,12 @@ pub(super) trait Job: Portable {
         true
     }
 
+    /// True if it makes calls of all ranks.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn is_collective(&self) -> bool {
+        false
+    }
+
     /// True if a checkpoint can be made of its solver now, in its midst; or the reason that none ever can.
     fn may_save(&self) -> Result<bool, &'static str> {
         Ok(false)
@@ -242,6 +248,13 @@ impl Session {
     /// True if a task is there to be resumed.
     pub fn has_task(&self, task: u32) -> bool {
         self.tasks.contains_key(&task)
+    }
+
+    /// True if a task of all ranks that was begun before this one is not over: ranks begin tasks in the same order, and make the calls of
+    /// one after those of the other.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn is_behind(&self, task: u32) -> bool {
+        self.tasks.iter().any(|(other, job)| *other < task && job.is_collective())
     }
 
     /// Ends a running solve after the iteration that is being played, whose inner iterations end at once.

@@ -1,7 +1,7 @@
 //! Problems of a session that is one of several ranks: every rank declares them whole, and solves them by its part.
 //!
 //! A problem is kept twice on the host: as that of one device, which checks what it is given and has the values that are read, and as
-//! [`Parts`](super::parts::Parts). On the device there is the latter alone. Ranks talk to each other in solves, and in nothing else: a
+//! [`Parts`](super::parts::Parts). On the device there is the latter alone. Of problems, ranks talk to each other in solves alone: a
 //! solve ends with the values of all ranks on every one of them.
 
 use super::followers::Followers;
@@ -181,7 +181,10 @@ struct RankedJob {
 }
 
 impl Job for RankedJob {
-    fn resume(&mut self, session: &mut Session, _: u32, _: f64) -> Result<Step, Error> {
+    fn resume(&mut self, session: &mut Session, task: u32, _: f64) -> Result<Step, Error> {
+        if session.is_behind(task) {
+            return Ok(Progress::Yielded.into());
+        }
         let Session { problems, solvers, devices: Devices { main: device, registry, .. }, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
@@ -249,5 +252,9 @@ impl Job for RankedJob {
 
     fn awaits_kernels(&self) -> bool {
         false
+    }
+
+    fn is_collective(&self) -> bool {
+        true
     }
 }

@@ -47,7 +47,11 @@ impl RankedSave {
 }
 
 impl Job for RankedSave {
-    fn resume(&mut self, session: &mut Session, _: u32, _: f64) -> Result<Step, Error> {
+    fn resume(&mut self, session: &mut Session, task: u32, _: f64) -> Result<Step, Error> {
+        // In the midst of a solve it stands between two of its iterations.
+        if self.within.is_none() && session.is_behind(task) {
+            return Ok(Progress::Yielded.into());
+        }
         Ok(Progress::Answer(Answer::Bytes(self.file(session)?)).into())
     }
 
@@ -55,6 +59,10 @@ impl Job for RankedSave {
 
     fn problem(&self) -> Option<u32> {
         Some(self.problem).filter(|_| self.within.is_none())
+    }
+
+    fn is_collective(&self) -> bool {
+        true
     }
 }
 

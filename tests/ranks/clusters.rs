@@ -4,9 +4,12 @@ use super::on_all;
 use crate::support::Random;
 use leastwise::Error;
 use leastwise::anneal::cluster::{Clustering, Mean, Method, Next, Options, Outcome, Termination, over_ranks};
-use leastwise::collective::{Fault, Kind};
+use leastwise::collective::{Communicator, DEADLINE, Fault, Kind};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, DeviceError, Precision};
+use leastwise::session::{Progress, Session};
+use std::sync::Arc;
+use std::time::Instant;
 
 const DIM: usize = 6;
 
@@ -113,7 +116,7 @@ fn faults_of_a_rank_are_told_to_all() {
         assert!(device.join(None).unwrap().is_none(), "the device is alone again");
         message(error)
     });
-    assert_eq!(ranks_found, vec!["cluster(): rank 1 has no points"; 3]);
+    assert_eq!(ranks_found, vec!["cluster(): rank 1 has no points that can be clustered"; 3]);
     let found = on_all(2, |ranks| {
         let options = Options { clusters: 12 + ranks.rank(), ..lloyd() };
         over_ranks(&mut device(), ranks, all.clone(), &options).unwrap_err()
@@ -155,5 +158,246 @@ fn faults_of_a_rank_are_told_to_all() {
     {
         let found = on_all(1, |ranks| message(over_ranks(&mut device(), ranks, all.clone(), &options).unwrap_err()));
         assert!(found[0].contains(name), "{}", found[0]);
+    }
+}
+
+fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Session {
+    Session::over_ranks(Device::Cpu(CpuDevice::new(precision, CpuDevice::default_limits())), ranks).unwrap()
+}
+
+/// Goes on with a task to its end, in slices of a millisecond; `each` is called whenever it tells of progress, which it does once there is
+/// a codebook.
+fn ended(session: &mut Session, task: u32, mut each: impl FnMut(&mut Session)) -> Result<Outcome, Error> {
+    loop {
+        match session.resume(task, 1.0)? {
+            Progress::Clustering(outcome) => return Ok(*outcome),
+            Progress::Partly { .. } => each(session),
+            Progress::Yielded => {}
+            _ => panic!("it is no clustering"),
+        }
+    }
+}
+
+fn by_all(session: &mut Session, points: Vec<f32>, options: &Options) -> Result<Outcome, Error> {
+    let task = session.cluster_by_ranks(points, None, options, "l2")?;
+    ended(session, task, |_| {})
+}
+
+/// Mean squared distance of points to the centroids that their labels name.
+fn energy_of(points: &[f32], labels: &[u32], centroids: &[f32]) -> f64 {
+    let square = |(label, row): (&u32, &[f32])| {
+        let centroid = &centroids[*label as usize * DIM..][..DIM];
+        row.iter().zip(centroid).map(|(x, c)| f64::from(x - c).powi(2)).sum::<f64>()
+    };
+    labels.iter().zip(points.chunks(DIM)).map(square).sum::<f64>() / labels.len() as f64
+}
+
+/// Iterations that do not converge; they tell of progress once in 24.
+fn endless() -> Options {
+    Options { tolerance: Some(0.0), min_changes: Some(0), max_iterations: Some(2000), ..lloyd() }
+}
+
+fn fault(error: Error) -> Fault {
+    match error {
+        Error::Device(DeviceError::Ranks(fault)) => fault,
+        other => panic!("{other}"),
+    }
+}
+
+/// Sessions in f64 have another device for clusters.
+#[test]
+fn sessions_have_the_codebooks_of_ranks() {
+    let (points, options) = (points(3000), lloyd());
+    for size in 1..=4 {
+        let expected = by_ranks(&points, &options, size);
+        for precision in [Precision::F32, Precision::F64] {
+            let found = on_all(size, |ranks| {
+                let (rank, mut session) = (ranks.rank(), session(precision, ranks));
+                let own = part(&points, rank, size);
+                let outcome = by_all(&mut session, own.clone(), &options).unwrap();
+                assert_eq!(session.counters().bytes_live, 0, "memory is left");
+                let is_rank = session.device_mut().join(None).unwrap().is_some();
+                assert!(is_rank, "the engine's own device is still a rank");
+                // By itself it asks nobody: only the first rank makes this one.
+                if rank == 0 {
+                    let task = session.cluster(own.clone(), None, &options).unwrap();
+                    let by_itself = ended(&mut session, task, |_| {}).unwrap();
+                    assert_eq!(by_itself.centroids, alone(&own, &options).centroids);
+                }
+                outcome
+            });
+            for (found, (expected, _)) in found.iter().zip(&expected) {
+                assert_eq!((&found.centroids, &found.labels, &found.counts), (&expected.centroids, &expected.labels, &expected.counts));
+                assert_eq!((found.energy, &found.iterations), (expected.energy, &expected.iterations));
+            }
+        }
+    }
+    // A session that is no rank has its own points alone.
+    let mut alone_session = Session::new(device());
+    assert_eq!(by_all(&mut alone_session, points.clone(), &options).unwrap().centroids, alone(&points, &options).centroids);
+}
+
+/// A rank whose points all fit, and one that brings them in five chunks, in every iteration.
+#[test]
+fn ranks_that_stream_points_end_and_stop_together() {
+    let points = points(3000);
+    let expected = alone(&points, &lloyd());
+    let part = |rank: u32| if rank == 0 { points[..500 * DIM].to_vec() } else { points[500 * DIM..].to_vec() };
+    let streamed = Options { device_bytes: Some((4 * 700 * DIM) as f64), ..lloyd() };
+    let found = on_all(2, |ranks| by_all(&mut session(Precision::F32, ranks.clone()), part(ranks.rank()), &streamed).unwrap());
+    assert_eq!((&found[0].centroids, found[0].energy), (&found[1].centroids, found[1].energy));
+    assert!((found[0].energy - expected.energy).abs() < 1e-3 * expected.energy, "{} and {}", found[0].energy, expected.energy);
+    assert_eq!([found[0].labels.len(), found[1].labels.len()], [500, 2500]);
+    let endless = Options { device_bytes: streamed.device_bytes, ..endless() };
+    let found = on_all(2, |ranks| {
+        let (rank, mut session) = (ranks.rank(), session(Precision::F32, ranks));
+        let task = session.cluster_by_ranks(part(rank), None, &endless, "l2").unwrap();
+        ended(&mut session, task, |session| session.stop(task, "enough")).unwrap()
+    });
+    assert!(found.iter().all(|of_rank| of_rank.termination == Termination::Stopped && of_rank.reason == "enough"));
+    assert_eq!((&found[0].centroids, &found[0].iterations), (&found[1].centroids, &found[1].iterations));
+}
+
+#[test]
+fn one_rank_that_is_told_to_stop_ends_the_clustering_of_all() {
+    let all = points(3000);
+    let found = on_all(3, |ranks| {
+        let (rank, mut session) = (ranks.rank(), session(Precision::F64, ranks));
+        let own = part(&all, rank, 3);
+        let task = session.cluster_by_ranks(own.clone(), None, &endless(), "l2").unwrap();
+        let stopped = ended(&mut session, task, |session| {
+            if rank == 1 {
+                session.stop(task, "enough");
+            }
+        });
+        // All go on from there; before there is a codebook there is nothing to give.
+        let never = session.cluster_by_ranks(own.clone(), None, &endless(), "l2").unwrap();
+        if rank == 2 {
+            session.stop(never, "never");
+        }
+        let never = ended(&mut session, never, |_| {}).unwrap_err();
+        let again = by_all(&mut session, own, &lloyd()).unwrap();
+        assert_eq!(session.counters().bytes_live, 0, "memory is left");
+        (stopped, never, again)
+    });
+    let expected = by_ranks(&all, &lloyd(), 3);
+    let outcomes: Vec<&Outcome> = found.iter().map(|(stopped, ..)| stopped.as_ref().unwrap()).collect();
+    let first = outcomes[0];
+    for (rank, (outcome, (_, never, again))) in outcomes.iter().zip(&found).enumerate() {
+        assert_eq!(
+            (outcome.termination, &outcome.iterations, &outcome.centroids),
+            (Termination::Stopped, &first.iterations, &first.centroids)
+        );
+        assert_eq!(outcome.reason, if rank == 1 { "enough" } else { "another rank was told to stop" });
+        let reason = if rank == 2 { "never" } else { "another rank was told to stop" };
+        assert!(matches!(never, Error::Stopped(given) if given == reason), "{never}");
+        assert_eq!(again.centroids, expected[rank].0.centroids);
+    }
+    assert!(first.iterations.len() < 50, "{} iterations", first.iterations.len());
+    // Labels are those of the centroids.
+    let labels: Vec<u32> = outcomes.iter().flat_map(|outcome| outcome.labels.clone()).collect();
+    let energy = energy_of(&all, &labels, &first.centroids);
+    assert!((energy - first.energy).abs() < 1e-4 * energy, "{energy} and {}", first.energy);
+}
+
+/// The first rank gives its clustering up, before it began and in its midst, or its device fails.
+#[test]
+fn a_rank_that_does_not_go_on_tells_the_others_why() {
+    let all = points(3000);
+    for (begins, fails) in [(false, false), (true, false), (true, true)] {
+        let begun = Instant::now();
+        let found = on_all(3, |ranks| {
+            let (rank, mut session) = (ranks.rank(), session(Precision::F32, ranks));
+            let task = session.cluster_by_ranks(part(&all, rank, 3), None, &endless(), "l2").unwrap();
+            if rank == 0 {
+                while begins && !matches!(session.resume(task, 1.0).unwrap(), Progress::Partly { .. }) {}
+                if !fails {
+                    session.cancel(task);
+                    assert_eq!(session.counters().bytes_live, 0, "memory is left");
+                    return None;
+                }
+                let Device::Cpu(device) = session.device_mut() else { panic!("a CPU") };
+                device.dispose();
+            }
+            let error = ended(&mut session, task, |_| {}).unwrap_err();
+            if rank == 0 {
+                assert!(!matches!(error, Error::Device(DeviceError::Ranks(_))), "its own error: {error}");
+                return None;
+            }
+            assert_eq!(error.code(), "device-lost");
+            assert_eq!(session.counters().bytes_live, 0, "memory is left");
+            Some(fault(error))
+        });
+        assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline");
+        assert_eq!(found[1], found[2]);
+        let Some(Fault::Broken { rank: 0, size: 3, message }) = &found[1] else { panic!("{:?}", found[1]) };
+        assert_eq!(message == "its clustering was given up", !fails, "{message}");
+    }
+}
+
+#[test]
+fn what_ranks_do_not_agree_on_or_do_not_have_is_refused_and_all_go_on() {
+    let all = points(600);
+    let expected = by_ranks(&all, &lloyd(), 2);
+    let found = on_all(2, |ranks| {
+        let (rank, mut session) = (ranks.rank(), session(Precision::F64, ranks));
+        let own = part(&all, rank, 2);
+        let mut refused = |points: &[f32], start: Option<&[f64]>, options: Options, metric: &str| {
+            let task = session.cluster_by_ranks(points.to_vec(), start, &options, metric).unwrap();
+            let error = ended(&mut session, task, |_| {}).unwrap_err();
+            (error.code(), error.to_string())
+        };
+        let found = [
+            refused(&own, None, Options { seed: Some(rank), ..lloyd() }, "l2"),
+            refused(&own, None, lloyd(), if rank == 1 { "cosine" } else { "l2" }),
+            refused(if rank == 1 { &[] } else { &own[..] }, None, lloyd(), "l2"),
+            refused(&own, None, Options { method: None, ..lloyd() }, "l2"),
+            refused(&own, None, Options { method: Some(Method::Vlc), ..lloyd() }, "l2"),
+            refused(&own, None, Options { mean: Some(Mean::Trim(0.1)), ..lloyd() }, "l2"),
+            refused(&own, Some(&[0.5; 12 * DIM]), lloyd(), "l2"),
+        ];
+        (found, by_all(&mut session, own, &lloyd()).unwrap().centroids)
+    });
+    assert_eq!(found[0], found[1]);
+    let (refused, centroids) = &found[0];
+    assert_eq!(*centroids, expected[0].0.centroids);
+    let differs = "rank 1 has other options than rank 0: all ranks must declare the same";
+    for ((code, message), expected) in refused.iter().zip([
+        differs,
+        differs,
+        "cluster(): rank 1 has no points that can be clustered",
+        "cluster(): ranks have method \"lloyd\" alone",
+        "cluster(): ranks have method \"lloyd\" alone",
+        "cluster(): ranks have no mean: { trim }, which sorts the points of all: use { huber }",
+        "cluster(): ranks find a start of their own: leave out the centroids of `start`",
+    ]) {
+        assert_eq!((*code, message.as_str()), ("invalid-option", expected));
+    }
+}
+
+/// Ranks go on with two clusterings, each in an order of its own.
+#[test]
+fn tasks_of_all_ranks_take_turns_in_the_order_in_which_they_were_begun() {
+    let (one, two) = (points(600), points(1000));
+    let expected = [&one, &two].map(|points| by_ranks(points, &lloyd(), 3));
+    let found = on_all(3, |ranks| {
+        let (rank, mut session) = (ranks.rank(), session(Precision::F64, ranks));
+        let tasks = [&one, &two].map(|points| session.cluster_by_ranks(part(points, rank, 3), None, &lloyd(), "l2").unwrap());
+        let mut outcomes = [None, None];
+        for turn in rank as usize.. {
+            let which = turn % 2;
+            if outcomes[which].is_none()
+                && let Progress::Clustering(outcome) = session.resume(tasks[which], 1.0).unwrap()
+            {
+                outcomes[which] = Some(outcome.centroids);
+            }
+            if outcomes.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        outcomes.map(Option::unwrap)
+    });
+    for (rank, found) in found.iter().enumerate() {
+        assert_eq!(*found, [0, 1].map(|which: usize| expected[which][rank].0.centroids.clone()));
     }
 }

@@ -2,10 +2,10 @@
 import type { F32, Floats } from "./arrays.js";
 import { LeastwiseError, reading } from "./errors.js";
 import { shownValue } from "./instruction.js";
-import type { NativeClustering, NativeClusterOptions } from "./native.js";
+import type { NativeClustering, NativeClusterOptions, NativeEngine, RankedNative } from "./native.js";
 import { NEEDS } from "./parts.js";
 import { dimension, pointsOf, type Points } from "./points.js";
-import { checked, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Reporting } from "./options.js";
+import { checked, flag, mustBePlain, oneOf, real, REPORTING, whole, type Kind, type Reporting } from "./options.js";
 import type { Tasks } from "./tasks.js";
 import { normalised } from "./vectors/metric.js";
 
@@ -73,7 +73,7 @@ type Without<Names extends string> = { readonly [Name in Names]?: never };
  * const options: AnnealOptions = { dim: 2, clusters: 16, seed: 7 };
  * const { centroids, labels } = await lw.cluster(points, options);
  */
-export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
+export interface AnnealOptions extends ClusterBase, Without<"start" | "mean" | "minChanges" | "ranks" | "temperature" | "learningRate" | "momentum" | "maintenanceInterval"> {
   /** Name of the method. @defaultValue `"anneal"` */
   readonly method?: "anneal";
   /** Share of the temperature that every step takes away, at least 0.01. @defaultValue 0.1 */
@@ -101,6 +101,14 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
   readonly mean?: Mean;
   /** Converged only where fewer assignments than these change, too. @defaultValue no limit */
   readonly minChanges?: number;
+  /**
+   * True to cluster the vectors of all ranks together, on engines with a `world`: each gives its own vectors, all of them make the call with
+   * the same options, and get the same centroids, counts and numbers; `labels` are those of their own vectors. Without centroids to start
+   * from, and without `mean: { trim }`. On CUDA the engine has `precision: "f32"`. An engine that is no rank clusters its own vectors.
+   *
+   * @defaultValue false: each rank by itself
+   */
+  readonly ranks?: boolean;
 }
 
 /**
@@ -204,7 +212,9 @@ const metric: Kind<"l2" | "cosine"> = (name, value, place) => {
   return oneOf("l2", "cosine")(name, value, place);
 };
 const BASE = {
-  dim: dimension, clusters: whole(), method, metric, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1), ...REPORTING,
+  dim: dimension, clusters: whole(), method, metric, maxIterations: whole(), tolerance: real(0), seed: whole(0), deviceBytes: real(1),
+  // Ranks have one method: another is refused by all of them, once all were told.
+  ranks: flag, ...REPORTING,
 } as const;
 const cooling = real(0, 0.999);
 const METHODS = {
@@ -214,16 +224,16 @@ const METHODS = {
 } as const;
 
 /** Options as the engine takes them, checked, and what reports on the work. @internal */
-export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions; centroids?: Floats } & Pick<ClusterBase, "signal" | "onProgress" | "metric"> {
+export function nativeClusterOptions(options: ClusterOptions): { native: NativeClusterOptions; centroids?: Floats } & Pick<LloydOptions, "signal" | "onProgress" | "metric" | "ranks"> {
   const what = "cluster(points, options): options";
   // The method first: it says what the others may be.
   const asked = reading(what, () => (mustBePlain(what, options), options.method)) ?? "anneal";
   method("method", asked, {});
-  const { signal, onProgress, metric, start: from, ...rest } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.lloyd);
+  const { signal, onProgress, metric, ranks, start: from, ...rest } = checked(`cluster({ method: "${asked}" }): options`, options, METHODS[asked] as typeof METHODS.lloyd);
   const native = { ...rest, ...(typeof from === "string" && { start: from }) };
   if (native.clusters === undefined) throw new LeastwiseError("invalid-option", "clusters: say how many centroids are wanted");
   const centroids = from === undefined || typeof from === "string" ? undefined : startingCentroids(from, native.clusters, native.dim, metric);
-  return { native: { ...native, method: asked } as NativeClusterOptions, ...(centroids && { centroids }), ...(metric && { metric }), ...(signal && { signal }), ...(onProgress && { onProgress }) };
+  return { native: { ...native, method: asked } as NativeClusterOptions, ...(centroids && { centroids }), ...(metric && { metric }), ...(ranks && { ranks }), ...(signal && { signal }), ...(onProgress && { onProgress }) };
 }
 
 /** Centroids to begin with, checked. */
@@ -233,13 +243,29 @@ function startingCentroids(given: Points, clusters: number, dim: number | undefi
   return metric === "cosine" ? normalised(what, floats, dim!) : floats;
 }
 
+/** True for engines that may be ranks. */
+const mayBeRank = (engine: NativeEngine): engine is RankedNative => "clusterByRanks" in engine;
+
+/** Vectors as the engine takes them. */
+function vectorsOf(points: Points, dim: number, metric: "l2" | "cosine" | undefined): Floats {
+  const given = pointsOf("cluster(points): points", points, dim);
+  return metric === "cosine" ? normalised("cluster(points)", given, dim) : given;
+}
+
 /** @internal */
 export async function cluster(tasks: Tasks, points: Points, options: ClusterOptions): Promise<Clustering> {
-  const { native, centroids, metric, signal, onProgress } = nativeClusterOptions(options);
+  const { native, centroids, metric, ranks, signal, onProgress } = nativeClusterOptions(options);
   const start = centroids && Float64Array.from(centroids);
-  const given = pointsOf("cluster(points): points", points, native.dim);
-  const floats = metric === "cosine" ? normalised("cluster(points)", given, native.dim) : given;
-  const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, (engine, vectors) => engine.cluster(vectors, start, native), { signal, onProgress });
+  const begin = (engine: NativeEngine, vectors: Floats) => ranks && mayBeRank(engine) ? engine.clusterByRanks(vectors, start, native, metric ?? "l2") : engine.cluster(vectors, start, native);
+  let floats: Floats;
+  try {
+    floats = vectorsOf(points, native.dim, metric);
+  } catch (thrown) {
+    // Other ranks wait for this one: they hear that it has no vectors.
+    if (ranks && mayBeRank(tasks.native)) await tasks.beginWith(NEEDS.vectors, new Float32Array(0), begin).catch(() => undefined);
+    throw thrown;
+  }
+  const { clustering } = await tasks.beginWith(NEEDS.vectors, floats, begin, { signal, onProgress });
   if (!clustering) throw new LeastwiseError("internal", "the engine gave no clustering; this is a bug of Leastwise, please report it");
   return clusteringOf(clustering, native.dim);
 }

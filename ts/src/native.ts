@@ -743,6 +743,12 @@ export interface ThreadedNative extends NativeEngine { setThreads(count: number)
 /** One of several ranks. */
 export interface NativeWorld { readonly rank: number; readonly size: number; readonly id: Uint8Array }
 
+/** An engine of the addon, which may be one of several ranks. */
+export interface RankedNative extends NativeEngine {
+  /** Clustering of the points of all ranks, which were prepared for `metric`: labels are those of the engine's own points. An engine that is no rank clusters its own. */
+  clusterByRanks(points: Float64Array | Float32Array, start: Float64Array | undefined, options: NativeClusterOptions, metric: string): number;
+}
+
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
   /** On one CPU, or on as many as there are devices, which are ranks. */

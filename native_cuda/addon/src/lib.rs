@@ -8,6 +8,7 @@ mod generated;
 #[cfg(target_os = "linux")]
 mod libc;
 mod objects;
+mod ranks;
 mod values;
 
 use engine::Engine;

@@ -4,20 +4,29 @@
 //! before an iteration ends, so are the partial sums of the energy and of the labels that changed. Centre and scale of the points are
 //! those of all. Anchors start by k-means++ or at farthest points, among the points of a sample that every rank gets: of all points
 //! where there are few, else of some 64 an anchor, which are the same however points are split.
+//!
+//! A [`RankedClustering`] is a state machine as a [`Clustering`](super::Clustering) is. Ranks exchange sums within its recordings.
+//! Between two of them they tell each other if one wants to stop, and how long an iteration took: the slowest decides how many
+//! iterations are played at a time, so all ranks stop after the same one.
 
 use super::lloyd::{self, Lloyd};
 use super::points::Points;
 use super::script::{Script, Step};
 use super::workspace::Workspace;
-use super::{Log, Mean, Method, Options, Outcome, Settings, outcome, state};
+use super::{Log, Mean, Method, Next, Options, Outcome, Settings, outcome, state};
 use crate::rows;
+use leastwise_base::clock::now_ms;
 use leastwise_collective::{Communicator, Fault, Fingerprint, everybody, failed_elsewhere};
-use leastwise_device::{Collective, Command, Device, Exchange, Fold, Kind, Slice};
+use leastwise_device::{Collective, Command, Device, DeviceError, Exchange, Fold, Kind, Recording, Slice};
 use leastwise_error::Error;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Points of the sample that anchors start among: so many an anchor, and so many at least.
 const SAMPLED: [u32; 2] = [64, 4096];
+
+/// Milliseconds of iterations between two questions if a rank wants to stop, unless one iteration takes longer.
+const SLICE_MS: f64 = 10.0;
 
 /// Partial sums that ranks combine, on any rank at most.
 #[derive(Clone, Copy)]
@@ -54,136 +63,271 @@ impl Combined {
     }
 }
 
-/// Points and clusterings of a rank; [`Outcome::labels`] are those of its own points, all else is of all ranks, and the same on each.
+/// Clustering of the points of all ranks, on its way. Every rank makes one of its part of the points, in the order of ranks, and with
+/// the same options; all of them go on to the end.
 ///
-/// Every rank calls it with its part of the points, in the order of ranks, and with the same options.
+/// [`Outcome::labels`] are those of a rank's own points, all else is of all ranks, and the same on each.
+pub struct RankedClustering {
+    ranks: Arc<dyn Communicator>,
+    options: Options,
+    metric: String,
+    stage: Stage,
+    /// Reason to end it that this rank was given.
+    stop: Option<String>,
+}
+
+enum Stage {
+    /// Points as they came.
+    Fresh(Vec<f32>),
+    Starting(Box<Starting>),
+    Iterating(Box<Iterating>),
+    Over,
+}
+
+impl RankedClustering {
+    /// A clustering that has made no call yet. `metric` names the metric for which points were prepared: ranks agree on it as they do
+    /// on the options.
+    pub fn new(ranks: Arc<dyn Communicator>, points: Vec<f32>, options: Options, metric: &str) -> Self {
+        Self { ranks, options, metric: metric.into(), stage: Stage::Fresh(points), stop: None }
+    }
+
+    /// Has all ranks end with what they have, before the next iterations.
+    pub fn stop(&mut self, reason: &str) {
+        self.stop.get_or_insert_with(|| reason.into());
+    }
+
+    /// From 0 to 1, about.
+    pub fn progress(&self) -> f64 {
+        if let Stage::Iterating(iterating) = &self.stage { iterating.log.progress } else { 0.0 }
+    }
+
+    /// Goes on, with what the last recording brought back, or failed with; at first with nothing. The device is one of the ranks. After
+    /// the outcome or an error nothing of it is on the device.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] for methods and means that ranks do not have, [`Fault::Differs`] where a rank has other options,
+    /// [`Fault::Refused`] where a rank has no points, or failed in what it alone does, which says why; [`Error::Stopped`] where a rank
+    /// wanted to stop before there was a codebook; those of [`Clustering::new`](super::Clustering::new). After these all ranks can go
+    /// on. What a device fails with in the midst of iterations is [`Fault::Broken`] for all others; and any other [`Fault`].
+    pub fn advance(&mut self, device: &mut Device, played: Result<Vec<f64>, DeviceError>) -> Result<Next, Error> {
+        let next = self.next(device, played);
+        if let Err(error) = &next
+            && matches!(self.stage, Stage::Iterating(_))
+            && !matches!(error, Error::Device(DeviceError::Ranks(_)))
+        {
+            // Iterations have no call in which others would hear of it.
+            self.end_for_others(error.to_string());
+        }
+        if !matches!(next, Ok(Next::Run(_))) {
+            self.dispose(device);
+        }
+        next
+    }
+
+    /// Tells the others that this rank does not go on, unless it is over.
+    pub fn give_up(&self) {
+        if !matches!(self.stage, Stage::Over) {
+            self.end_for_others("its clustering was given up".into());
+        }
+    }
+
+    fn end_for_others(&self, message: String) {
+        self.ranks.give_up(Fault::Broken { rank: self.ranks.rank(), size: self.ranks.size(), message });
+    }
+
+    /// Frees what it has on the device, and ends it.
+    pub fn dispose(&mut self, device: &mut Device) {
+        match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Starting(starting) => free(device, &starting.script),
+            Stage::Iterating(iterating) => free(device, &iterating.script),
+            Stage::Fresh(_) | Stage::Over => {}
+        }
+    }
+
+    fn next(&mut self, device: &mut Device, mut played: Result<Vec<f64>, DeviceError>) -> Result<Next, Error> {
+        if let Stage::Fresh(points) = &mut self.stage {
+            let points = std::mem::take(points);
+            self.stage = Stage::Starting(Box::new(self.begin(device, points)?));
+        }
+        if let Stage::Starting(starting) = &mut self.stage {
+            if played.is_ok()
+                && let Some(recording) = starting.script.next(&starting.sample)
+            {
+                return Ok(Next::Run(recording));
+            }
+            let anchors = everybody(&*self.ranks, std::mem::replace(&mut played, Ok(Vec::new())).map_err(Error::from))?;
+            self.check_stop()?;
+            self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
+                Stage::Starting(starting) => Stage::Iterating(Box::new(starting.iterating(device, &*self.ranks, anchors)?)),
+                other => other,
+            };
+        }
+        match &mut self.stage {
+            Stage::Iterating(iterating) => iterating.next(&*self.ranks, self.stop.as_deref(), played?),
+            _ => Err(Error::Internal("a clustering that is over was resumed")),
+        }
+    }
+
+    /// Compares options, gathers the sample, and sets up the search for anchors to start from.
+    fn begin(&self, device: &mut Device, points: Vec<f32>) -> Result<Starting, Error> {
+        let ranks = &*self.ranks;
+        // Options are compared as they came: what one rank alone would refuse is told to all. Kernels of other backends have other bits.
+        let mut fingerprint = Fingerprint::default();
+        let options = format!("{:?}", self.options);
+        [options.as_str(), self.metric.as_str(), device.backend()].into_iter().for_each(|part| fingerprint.add(part.as_bytes()));
+        ranks.agree("options", fingerprint.0)?;
+        let settings = supported(&self.options)?;
+        self.check_stop()?;
+        let (share, first) = Share::of(ranks, points, settings)?;
+        let sample = share.sample(ranks, first)?;
+        match share.starting(device, &sample) {
+            Ok(script) => Ok(Starting { share, sample, script }),
+            // Others hear of it when they have their anchors.
+            Err(error) => everybody(ranks, Err(error)),
+        }
+    }
+
+    /// Asks all ranks if one wants to stop, where there is no codebook yet.
+    fn check_stop(&self) -> Result<(), Error> {
+        match wishes(&*self.ranks, self.stop.as_deref(), 0.0)?.0 {
+            Some(reason) => Err(Error::Stopped(reason)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The clustering as one blocking call, on a device that becomes one of the ranks for its time.
 ///
 /// # Errors
-/// [`Error::InvalidOption`] for methods and means that ranks do not have, [`Fault::Differs`] where a rank has other options,
-/// [`Fault::Refused`] where a rank has no points, or failed in what it alone does, which says why; those of
-/// [`Clustering::new`](super::Clustering::new), and any other [`Fault`]. The device has the communicator that it had before.
+/// Those of [`RankedClustering::advance`]. The device has the communicator that it had before.
 pub fn over_ranks(device: &mut Device, ranks: Arc<dyn Communicator>, points: Vec<f32>, options: &Options) -> Result<Outcome, Error> {
-    // Options are compared as they came: what one rank alone would refuse is told to all.
-    let mut fingerprint = Fingerprint::default();
-    fingerprint.add(format!("{options:?}").as_bytes());
-    // Kernels of other backends have other bits.
-    fingerprint.add(device.backend().as_bytes());
-    ranks.agree("options", fingerprint.0)?;
-    let settings = options.settings()?;
-    let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
-    match settings {
-        _ if !options.centroids.is_empty() => return refuse("ranks find a start of their own"),
-        Settings { method: Method::Anneal | Method::Vlc, .. } => return refuse("ranks have method \"lloyd\" alone"),
-        Settings { mean: Mean::Trim(_), .. } => return refuse("ranks have no mean: { trim }, which sorts the points of all"),
-        _ => {}
-    }
     let joined = device.join(Some(ranks.clone()));
     let others = failed_elsewhere(&*ranks, &joined);
     let before = joined?;
     let found = match others {
-        Ok(()) => joined_ranks(device, &*ranks, points, &settings),
+        Ok(()) => to_its_end(device, RankedClustering::new(ranks, points, options.clone(), "l2")),
         Err(fault) => Err(fault.into()),
     };
     device.join(before)?;
     found
 }
 
-/// The same on a device that is one of the ranks.
-fn joined_ranks(device: &mut Device, ranks: &dyn Communicator, points: Vec<f32>, settings: &Settings) -> Result<Outcome, Error> {
-    // Rows that are not whole are told to all by their number.
-    let own = points.len() as f64 / f64::from(settings.dimensions);
-    let counts: Vec<f64> = ranks.gather("numbers of points", &[own])?.concat();
-    rows::count("points", points.len(), settings.dimensions as usize)?;
-    if let Some(rank) = counts.iter().position(|count| count.fract() != 0.0) {
-        return Err(Fault::Refused(format!("cluster(): rank {rank} has points that are not whole rows")).into());
+fn to_its_end(device: &mut Device, mut clustering: RankedClustering) -> Result<Outcome, Error> {
+    let mut played = Ok(Vec::new());
+    loop {
+        match clustering.advance(device, played)? {
+            Next::Run(recording) => played = device.run(recording),
+            Next::Done(outcome) => return Ok(*outcome),
+        }
     }
-    if let Some(rank) = counts.iter().position(|count| *count == 0.0) {
-        return Err(Fault::Refused(format!("cluster(): rank {rank} has no points")).into());
+}
+
+/// Options with every default filled in, of a clustering that ranks have.
+fn supported(options: &Options) -> Result<Settings, Error> {
+    let settings = options.settings()?;
+    let refuse = |what: &str| Err(Error::InvalidOption(format!("cluster(): {what}")));
+    match settings {
+        _ if !options.centroids.is_empty() => refuse("ranks find a start of their own: leave out the centroids of `start`"),
+        Settings { method: Method::Anneal | Method::Vlc, .. } => refuse("ranks have method \"lloyd\" alone"),
+        Settings { mean: Mean::Trim(_), .. } => refuse("ranks have no mean: { trim }, which sorts the points of all: use { huber }"),
+        _ => Ok(settings),
     }
-    let (first, total) = (counts[..ranks.rank() as usize].iter().sum::<f64>(), counts.iter().sum::<f64>());
-    if total > f64::from(u32::MAX / 2) {
-        return Err(Error::Limits(format!("{total} points, where 2147483647 can be clustered at once")));
-    }
-    let points = Points::over_ranks(points, settings.dimensions, (ranks, total as usize))?;
-    let settings = Settings { clusters: settings.clusters.min(total as u32), ..*settings };
-    let started = start(device, ranks, &settings, &points, [first as u32, total as u32]);
-    let anchors = everybody(ranks, started)?;
-    let made = Workspace::new(device, &points, &settings, settings.clusters).map(Script::new);
-    let others = failed_elsewhere(ranks, &made);
-    let mut script = made?;
-    let found = match others {
-        Ok(()) => iterate(device, ranks, &mut script, &settings, &points, anchors, total),
-        Err(fault) => Err(fault.into()),
-    };
+}
+
+/// Wishes of all ranks: the reason to stop, where one wants to; and the longest of their times.
+fn wishes(ranks: &dyn Communicator, stop: Option<&str>, ms: f64) -> Result<(Option<String>, f64), Fault> {
+    let all = ranks.gather("wishes to stop", &[f64::from(u8::from(stop.is_some())), ms])?;
+    let slowest = all.iter().fold(0.0, |most: f64, of_rank| most.max(of_rank[1]));
+    let is_wanted = all.iter().any(|of_rank| of_rank[0] != 0.0);
+    Ok((is_wanted.then(|| stop.unwrap_or("another rank was told to stop").into()), slowest))
+}
+
+fn free(device: &mut Device, script: &Script) {
     script.buffers().for_each(|buffer| device.free(buffer));
-    let (log, anchors, labels) = found?;
-    let mut counts = vec![0.0; log.clusters as usize];
-    labels.iter().for_each(|label| counts[*label as usize] += 1.0);
-    let counts = ranks.sum("points of clusters", &counts)?.into_iter().map(|count| count as u32).collect();
-    Ok(outcome(&points, &settings, log, &anchors, labels, counts))
 }
 
-/// Plays a script to its end; what the last recording brought back.
-fn play(device: &mut Device, script: &mut Script, points: &Points) -> Result<Vec<f64>, Error> {
-    let mut readback = Vec::new();
-    while let Some(recording) = script.next(points) {
-        readback = device.run(recording)?;
-    }
-    Ok(readback)
-}
-
-/// Anchors that iterations start from, found by every rank among the same points.
-fn start(
-    device: &mut Device,
-    ranks: &dyn Communicator,
-    settings: &Settings,
-    points: &Points,
-    [first, total]: [u32; 2],
-) -> Result<Vec<f64>, Error> {
-    let [each, least] = SAMPLED;
-    let wanted = (u64::from(settings.clusters) * u64::from(each)).max(least.into()).min(total.into()) as u32;
-    let rows = lloyd::sample(total, wanted, settings.seed).into_iter();
-    let own: Vec<u32> = rows.filter_map(|row| row.checked_sub(first)).filter(|row| *row < points.count()).collect();
-    let own: Vec<f64> = points.rows(&own).values.iter().map(|value| f64::from(*value)).collect();
-    let all = ranks.gather_varying("sample of points", &own)?.concat();
-    let sample = points.with_values(all.into_iter().map(|value| value as f32).collect());
-    // All of them are there, whatever was said of points.
-    let settings = Settings { device_bytes: None, ..*settings };
-    let mut script = Script::new(Workspace::new(device, &sample, &settings, settings.clusters)?);
-    let found = lloyd::in_one_piece(&script.work, settings.clusters, "lloyd, over ranks").and_then(|()| {
-        lloyd::prepare(&mut script, &settings, &sample);
-        lloyd::start(&mut script, &settings, &sample);
-        script.read_anchors(settings.clusters, 0);
-        play(device, &mut script, &sample)
-    });
-    script.buffers().for_each(|buffer| device.free(buffer));
-    found
-}
-
-/// Iterations from anchors: what became of them, anchors and labels.
-fn iterate(
-    device: &mut Device,
-    ranks: &dyn Communicator,
-    script: &mut Script,
-    settings: &Settings,
-    points: &Points,
-    anchors: Vec<f64>,
+/// Points of a rank, and number of those of all.
+struct Share {
+    settings: Settings,
+    points: Points,
     total: f64,
-) -> Result<(Log, Vec<f64>, Vec<u32>), Error> {
-    join(device, ranks, &mut script.work, settings.clusters)?;
-    let mut log = Log::new(settings.clusters);
-    Lloyd::bring(script, &mut log, settings, points, anchors);
-    script.push(script.work.set(state::POINTS, total));
-    let mut lloyd = Lloyd::going(script, &mut log, settings);
-    let mut readback = play(device, script, points)?;
-    while let Step::Going = lloyd.step(script, &mut log, settings, points, &readback)? {
-        readback = play(device, script, points)?;
+}
+
+impl Share {
+    /// Points of this rank, centred and scaled as those of all; and how many there are on the ranks before it.
+    fn of(ranks: &dyn Communicator, points: Vec<f32>, settings: Settings) -> Result<(Self, u32), Error> {
+        // Rows that are not whole are told to all by their number.
+        let own = points.len() as f64 / f64::from(settings.dimensions);
+        let counts: Vec<f64> = ranks.gather("numbers of points", &[own])?.concat();
+        rows::count("points", points.len(), settings.dimensions as usize)?;
+        if let Some(rank) = counts.iter().position(|count| count.fract() != 0.0) {
+            return Err(Fault::Refused(format!("cluster(): rank {rank} has points that are not whole rows")).into());
+        }
+        if let Some(rank) = counts.iter().position(|count| *count == 0.0) {
+            return Err(Fault::Refused(format!("cluster(): rank {rank} has no points that can be clustered")).into());
+        }
+        let (first, total) = (counts[..ranks.rank() as usize].iter().sum::<f64>(), counts.iter().sum::<f64>());
+        if total > f64::from(u32::MAX / 2) {
+            return Err(Error::Limits(format!("{total} points, where 2147483647 can be clustered at once")));
+        }
+        let points = Points::over_ranks(points, settings.dimensions, (ranks, total as usize))?;
+        let settings = Settings { clusters: settings.clusters.min(total as u32), ..settings };
+        Ok((Self { settings, points, total }, first as u32))
     }
-    script.read_anchors(log.clusters, 0);
-    let anchors = play(device, script, points)?;
-    script.read_labels();
-    let labels = play(device, script, points)?.into_iter().map(|label| label as u32).collect();
-    Ok((log, anchors, labels))
+
+    /// Points of all ranks that anchors start among; `first` is the number of this rank's first point.
+    fn sample(&self, ranks: &dyn Communicator, first: u32) -> Result<Points, Fault> {
+        let ([each, least], total) = (SAMPLED, self.total as u32);
+        let wanted = (u64::from(self.settings.clusters) * u64::from(each)).max(least.into()).min(total.into()) as u32;
+        let rows = lloyd::sample(total, wanted, self.settings.seed).into_iter();
+        let own: Vec<u32> = rows.filter_map(|row| row.checked_sub(first)).filter(|row| *row < self.points.count()).collect();
+        let own: Vec<f64> = self.points.rows(&own).values.iter().map(|value| f64::from(*value)).collect();
+        let all = ranks.gather_varying("sample of points", &own)?.concat();
+        Ok(self.points.with_values(all.into_iter().map(|value| value as f32).collect()))
+    }
+
+    /// Script that finds anchors in the sample; its last recording reads them.
+    fn starting(&self, device: &mut Device, sample: &Points) -> Result<Script, Error> {
+        // All of them are there, whatever was said of points.
+        let settings = Settings { device_bytes: None, ..self.settings };
+        let mut script = Script::new(Workspace::new(device, sample, &settings, settings.clusters)?);
+        if let Err(error) = lloyd::in_one_piece(&script.work, settings.clusters, "lloyd, over ranks") {
+            free(device, &script);
+            return Err(error);
+        }
+        lloyd::prepare(&mut script, &settings, sample);
+        lloyd::start(&mut script, &settings, sample);
+        script.read_anchors(settings.clusters, 0);
+        Ok(script)
+    }
+}
+
+/// Search for anchors that iterations start from: every rank makes the same one, among the same points.
+struct Starting {
+    share: Share,
+    sample: Points,
+    script: Script,
+}
+
+impl Starting {
+    /// Iterations from the anchors that were found.
+    fn iterating(self, device: &mut Device, ranks: &dyn Communicator, anchors: Vec<f64>) -> Result<Iterating, Error> {
+        let Self { share, script, .. } = self;
+        free(device, &script);
+        let Share { settings, points, total } = &share;
+        let made = Workspace::new(device, points, settings, settings.clusters).map(Script::new);
+        let others = failed_elsewhere(ranks, &made);
+        let mut script = made?;
+        if let Err(error) = others.map_err(Error::from).and_then(|()| join(device, ranks, &mut script.work, settings.clusters)) {
+            free(device, &script);
+            return Err(error);
+        }
+        let mut log = Log::new(settings.clusters);
+        Lloyd::bring(&mut script, &mut log, settings, points, anchors);
+        script.push(script.work.set(state::POINTS, *total));
+        let phase = Phase::Lloyd(Lloyd::going(&mut script, &mut log, settings));
+        Ok(Iterating { share, script, log, phase, slices: VecDeque::new(), rounds: 1, played: 0, begun_ms: now_ms() })
+    }
 }
 
 /// Has a workspace combine its sums with those of other ranks.
@@ -205,4 +349,146 @@ fn join(device: &mut Device, ranks: &dyn Communicator, work: &mut Workspace, clu
     everybody(ranks, longer.map_err(Error::from))?;
     work.combined = Some(combined);
     Ok(())
+}
+
+/// Activity that a script is of.
+enum Phase {
+    Lloyd(Lloyd),
+    /// A rank wanted to stop, and labels are made those of the anchors.
+    Settled,
+    /// Anchors come back, and then labels.
+    Anchors,
+    Labels(Vec<f64>),
+}
+
+/// Iterations of this rank.
+struct Iterating {
+    share: Share,
+    script: Script,
+    log: Log,
+    phase: Phase,
+    /// Rest of a recording that was cut.
+    slices: VecDeque<Recording>,
+    /// Iterations of a slice.
+    rounds: u32,
+    /// Iterations that were given to be played since ranks were asked, and the time then.
+    played: u32,
+    begun_ms: f64,
+}
+
+impl Iterating {
+    fn next(&mut self, ranks: &dyn Communicator, stop: Option<&str>, mut readback: Vec<f64>) -> Result<Next, Error> {
+        loop {
+            if !self.slices.is_empty() {
+                self.heed(ranks, stop)?;
+                if let Some(slice) = self.slices.pop_front() {
+                    return Ok(self.run(slice));
+                }
+            }
+            // Uploads are as many as a rank's points need, so nobody is asked between recordings of a script.
+            if let Some(recording) = self.script.next(&self.share.points) {
+                let (first, rest) = cut(recording, self.rounds);
+                self.slices = rest;
+                return Ok(self.run(first));
+            }
+            let Share { settings, points, .. } = &self.share;
+            match &mut self.phase {
+                Phase::Lloyd(lloyd) => match lloyd.step(&mut self.script, &mut self.log, settings, points, &readback)? {
+                    Step::Finished => self.close(),
+                    Step::Going => self.heed(ranks, stop)?,
+                },
+                Phase::Settled => {
+                    self.log.take(&readback);
+                    self.close();
+                }
+                Phase::Anchors => {
+                    self.phase = Phase::Labels(std::mem::take(&mut readback));
+                    self.script.read_labels();
+                }
+                Phase::Labels(anchors) => {
+                    let labels: Vec<u32> = readback.into_iter().map(|label| label as u32).collect();
+                    let mut counts = vec![0.0; self.log.clusters as usize];
+                    labels.iter().for_each(|label| counts[*label as usize] += 1.0);
+                    let counts = ranks.sum("points of clusters", &counts)?.into_iter().map(|count| count as u32).collect();
+                    let log = std::mem::replace(&mut self.log, Log::new(0));
+                    return Ok(Next::Done(Box::new(outcome(points, settings, log, anchors, labels, counts))));
+                }
+            }
+        }
+    }
+
+    fn run(&mut self, recording: Recording) -> Next {
+        self.played += rounds(&recording);
+        Next::Run(recording)
+    }
+
+    fn close(&mut self) {
+        self.phase = Phase::Anchors;
+        self.script.read_anchors(self.log.clusters, 0);
+    }
+
+    /// Asks all ranks if one wants to stop, and ends the iterations where one does. All ranks call it after the same iteration.
+    fn heed(&mut self, ranks: &dyn Communicator, stop: Option<&str>) -> Result<(), Error> {
+        let each_ms = (now_ms() - self.begun_ms) / f64::from(self.played.max(1));
+        let (reason, slowest_ms) = wishes(ranks, stop, each_ms)?;
+        (self.begun_ms, self.played, self.rounds) = (now_ms(), 0, ((SLICE_MS / slowest_ms) as u32).max(1));
+        if let (Some(reason), Phase::Lloyd(lloyd)) = (reason, &self.phase) {
+            self.slices.clear();
+            self.script.clear();
+            lloyd.settle(&mut self.script, &mut self.log);
+            self.log.stopped(Some(reason));
+            self.phase = Phase::Settled;
+        }
+        Ok(())
+    }
+}
+
+/// Rounds of a recording's loops.
+fn rounds(recording: &Recording) -> u32 {
+    recording.commands.iter().map(|command| if let Command::Repeat { max, .. } = command { *max } else { 0 }).sum()
+}
+
+/// A recording in parts that have so many rounds of its loops at most: the first one, and the others.
+fn cut(recording: Recording, rounds: u32) -> (Recording, VecDeque<Recording>) {
+    let (mut parts, mut open) = (VecDeque::new(), Vec::new());
+    for command in recording.commands {
+        match command {
+            Command::Repeat { body, mut max, until } => {
+                while max > rounds {
+                    open.push(Command::Repeat { body: body.clone(), max: rounds, until });
+                    parts.push_back(Recording { commands: std::mem::take(&mut open) });
+                    max -= rounds;
+                }
+                open.push(Command::Repeat { body, max, until });
+            }
+            other => open.push(other),
+        }
+    }
+    parts.push_back(Recording { commands: open });
+    (parts.pop_front().unwrap_or_default(), parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leastwise_device::BufferId;
+
+    #[test]
+    fn a_recording_that_is_cut_has_the_same_commands_and_as_many_rounds() {
+        let slice = |offset| Slice { buffer: BufferId(1), offset, len: 1 };
+        let [before, within, after] = [0, 1, 2].map(|offset| Command::Clear { slice: slice(offset) });
+        let repeat = |max| Command::Repeat { body: vec![within.clone()], max, until: (BufferId(2), 0) };
+        let whole = Recording { commands: vec![before.clone(), repeat(8), after.clone()] };
+        assert_eq!(rounds(&whole), 8);
+        for (most, expected) in [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8]), (100, vec![8])] {
+            let (first, rest) = cut(whole.clone(), most);
+            let parts: Vec<Recording> = [first].into_iter().chain(rest).collect();
+            assert_eq!(parts.iter().map(rounds).collect::<Vec<_>>(), expected);
+            let commands: Vec<Command> = parts.into_iter().flat_map(|part| part.commands).collect();
+            assert_eq!((&commands[0], &commands[commands.len() - 1]), (&before, &after));
+            assert_eq!(commands[1..commands.len() - 1], expected.into_iter().map(repeat).collect::<Vec<_>>());
+        }
+        let without = Recording { commands: vec![before, after] };
+        assert_eq!(cut(without.clone(), 1), (without, VecDeque::new()));
+    }
 }

@@ -1,0 +1,25 @@
+//! Methods of engines that may be ranks, which modules of WebAssembly do not have: `RankedNative` of `src/session/surface.idl`.
+
+use crate::engine::Engine;
+use crate::values::{read_record, read_vectors};
+use leastwise::anneal::cluster::Options;
+use napi::bindgen_prelude::{Env, Float64ArraySlice, Result, Unknown};
+use napi_derive::napi;
+
+#[napi]
+impl Engine {
+    /// A task whose `done` carries the clustering of the points of all ranks, or of its own on an engine that is none.
+    #[napi]
+    pub fn cluster_by_ranks(
+        &self,
+        env: &Env,
+        points: Unknown,
+        start: Option<Float64ArraySlice>,
+        options: Unknown,
+        metric: String,
+    ) -> Result<u32> {
+        let points = read_vectors(env, points)?;
+        let options: Options = read_record(env, options)?;
+        self.call(env, |session| session.cluster_by_ranks(points, start.as_deref(), &options, &metric))
+    }
+}
