@@ -126,8 +126,8 @@ impl CudaDevice {
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         let bytes = u64::from(len) * self.element_bytes(kind);
         let refused = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
-        if bytes > self.limits.buffer_bytes {
-            return Err(refused(Some(self.limits.buffer_bytes)));
+        if let Some(most) = self.limits.exceeded(bytes, self.counters.bytes_live) {
+            return Err(refused(Some(most)));
         }
         // What nothing is bound to must still be a place.
         let size = bytes.max(32) as usize;

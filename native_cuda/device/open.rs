@@ -153,6 +153,7 @@ impl CudaDevice {
         let own = Limits {
             binding_bytes: largest,
             buffer_bytes: largest,
+            memory_bytes: u64::MAX,
             group_size: 256,
             groups_per_dimension: 65_535,
             offset_alignment: 64,

@@ -104,7 +104,7 @@ pub struct CpuDevice {
     /// A number of its own among the devices of this process.
     identity: u64,
     precision: Precision,
-    limits: Limits,
+    limits: Box<Limits>,
     buffers: Slab<Buffer>,
     /// Buffers that are not filled yet: they become zeros in time slices, before a recording is played.
     fresh: VecDeque<BufferId>,
@@ -122,7 +122,7 @@ impl CpuDevice {
         Self {
             identity: DEVICES.fetch_add(1, Ordering::Relaxed),
             precision,
-            limits,
+            limits: Box::new(limits),
             buffers: Slab::default(),
             fresh: VecDeque::new(),
             kernels: Box::default(),
@@ -140,6 +140,7 @@ impl CpuDevice {
         Limits {
             binding_bytes: bytes,
             buffer_bytes: bytes,
+            memory_bytes: u64::MAX,
             group_size: 256,
             groups_per_dimension: u16::MAX.into(),
             offset_alignment: 64,
@@ -160,7 +161,7 @@ impl CpuDevice {
 
     /// Limits that recordings are validated by.
     pub fn limits(&self) -> Limits {
-        self.limits
+        *self.limits
     }
 
     /// Counters since the device was made: buffers, kernels, submissions, dispatches, readbacks.
@@ -194,8 +195,8 @@ impl CpuDevice {
     pub fn allocate(&mut self, kind: Kind, len: u32, label: &str) -> Result<BufferId, DeviceError> {
         let bytes = u64::from(len) * self.bytes_of(kind);
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
-        if bytes > self.limits.buffer_bytes {
-            return Err(out_of_memory(Some(self.limits.buffer_bytes)));
+        if let Some(most) = self.limits.exceeded(bytes, self.counters.bytes_live) {
+            return Err(out_of_memory(Some(most)));
         }
         fn zeros<T: Clone + Default>(len: u32) -> Option<Vec<T>> {
             let mut values = Vec::new();
@@ -270,7 +271,7 @@ impl Inventory for CpuDevice {
     }
 
     fn limits(&self) -> Limits {
-        self.limits
+        *self.limits
     }
 
     fn meaning(&self) -> Reals {

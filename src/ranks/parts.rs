@@ -308,7 +308,8 @@ impl RankedParts {
         Ok((rows, device.run(Recording { commands })?))
     }
 
-    /// Begins a solve by all ranks together, or goes on with one that was saved.
+    /// Begins a solve by all ranks together. The last solve of the same solver is taken, if it is given, and its damping goes on; of a
+    /// file, the solve that was saved does.
     ///
     /// # Errors
     /// Those of [`RankedProblem::solve`](super::RankedProblem::solve).
@@ -317,13 +318,14 @@ impl RankedParts {
         (device, registry): (&mut Device, &mut Registry),
         options: &Options,
         restored: Option<&Restored>,
+        last: &mut Option<RankedSolve>,
     ) -> Result<RankedSolve, Error> {
         let before = self.communicator.traffic().total();
         // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
         // Kernels of other backends and precisions have other bits.
-        of_options.add(format!("{} {:?}", device.backend(), device.precision()).as_bytes());
+        of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), last.is_some()).as_bytes());
         restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
         let mut settings = super::solve::supported(options)?.settings()?;
@@ -331,7 +333,9 @@ impl RankedParts {
             Some(linear) if linear.eliminates() => self.declared.eliminated(settings.linear.eliminate.as_deref())?,
             _ => Vec::new(),
         };
-        self.divide(device, registry, &gone)?;
+        if self.divide(device, registry, &gone)? {
+            last.take().into_iter().for_each(|last| last.free(device));
+        }
         let Self { communicator, local, .. } = self;
         let local = local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
         if !gone.is_empty() {
@@ -340,14 +344,16 @@ impl RankedParts {
         let laid_out = local.problem.lay_out(device, registry);
         everybody(&**communicator, laid_out)?;
         agree_on_partials(device, &mut local.problem)?;
-        let made = Solver::new(device, registry, &mut local.problem, settings);
+        let made = match last.take() {
+            Some(last) => last.again((device, registry), &mut local.problem, before),
+            None => Solver::new(device, registry, &mut local.problem, settings).map(|solver| RankedSolve::new(solver, before)),
+        };
         let others = failed_elsewhere(&**communicator, &made);
-        let solver = made?;
+        let mut solve = made?;
         if let Err(fault) = others {
-            solver.buffers().into_iter().for_each(|buffer| device.free(buffer));
+            solve.free(device);
             return Err(fault.into());
         }
-        let mut solve = RankedSolve::new(solver, before);
         if let Some(restored) = restored {
             let taken = self.restore(device, &mut solve, restored);
             if let Err(error) = everybody(&*self.communicator, taken) {
@@ -355,6 +361,7 @@ impl RankedParts {
                 return Err(error);
             }
         }
+        solve.open(device);
         Ok(solve)
     }
 
@@ -365,11 +372,11 @@ impl RankedParts {
         }
     }
 
-    /// Makes this rank's part, in which each row of some tables has all of its instances or none; unless it is there.
-    fn divide(&mut self, device: &mut Device, registry: &mut Registry, whole: &[u32]) -> Result<(), Error> {
+    /// Makes this rank's part, in which each row of some tables has all of its instances or none; false if it is there.
+    fn divide(&mut self, device: &mut Device, registry: &mut Registry, whole: &[u32]) -> Result<bool, Error> {
         if let Some(local) = &self.local {
             if whole.iter().all(|table| !local.cut_tables.contains(table)) {
-                return Ok(());
+                return Ok(false);
             }
             // What is divided anew begins with the values of all ranks.
             for table in 0..self.declared.tables.len() as u32 {
@@ -392,6 +399,6 @@ impl RankedParts {
         }
         let made = Local::new((device, registry), &self.declared, &partition, self.communicator.clone());
         self.local = Some(everybody(&*self.communicator, made)?);
-        Ok(())
+        Ok(true)
     }
 }

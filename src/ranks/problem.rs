@@ -126,7 +126,7 @@ impl RankedProblem {
     /// Those of [`solve`](Self::solve).
     pub fn solve_with(&mut self, options: &Options, mut each: impl FnMut(&Iteration)) -> Result<RankedReport, Error> {
         let Self { device, registry, parts } = self;
-        let mut solve = parts.begin((device, registry), options, None)?;
+        let mut solve = parts.begin((device, registry), options, None, &mut None)?;
         let result = loop {
             match solve.advance(parts, device) {
                 Ok(Ok(iteration)) => each(&iteration),

@@ -5,6 +5,7 @@ use leastwise_collective::{Count, Fault};
 use leastwise_device::{Device, DeviceError, Precision};
 use leastwise_error::Error;
 use leastwise_problem::file::bytes::Writer;
+use leastwise_problem::{Problem, Registry};
 use leastwise_solve::linear::{Linear, Preconditioner};
 use leastwise_solve::{Exchanged, Iteration, Next, Options, Report, Solver};
 
@@ -38,6 +39,28 @@ pub struct RankedSolve {
 impl RankedSolve {
     pub(super) fn new(solver: Solver, before: Count) -> Self {
         Self { solver, readback: Vec::new(), before }
+    }
+
+    /// Another solve by the same solver.
+    pub(super) fn again(
+        mut self,
+        (device, registry): (&mut Device, &mut Registry),
+        problem: &mut Problem,
+        before: Count,
+    ) -> Result<Self, Error> {
+        match self.solver.prepare(device, registry, problem) {
+            Ok(()) => Ok(Self { before, ..self }),
+            Err(error) => {
+                self.free(device);
+                Err(error)
+            }
+        }
+    }
+
+    /// Begins it: its report tells of it alone, or of the solve that was saved in its midst, too.
+    pub(super) fn open(&mut self, device: &Device) {
+        self.solver.begin_call(device);
+        self.solver.reopen();
     }
 
     /// Has it end after the iteration that is being played. All ranks must do so before the same call of [`advance`](Self::advance).

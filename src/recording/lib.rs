@@ -94,6 +94,8 @@ pub struct Limits {
     pub binding_bytes: u64,
     /// Bytes of one buffer.
     pub buffer_bytes: u64,
+    /// Bytes of all buffers.
+    pub memory_bytes: u64,
     /// Invocations of a workgroup: a power of two from [`Limits::LEAST_GROUP`] to 256.
     pub group_size: u32,
     /// Workgroups in one dimension of a dispatch.
@@ -113,6 +115,7 @@ impl Limits {
     pub const WEBGPU: Self = Self {
         binding_bytes: 128 << 20,
         buffer_bytes: 256 << 20,
+        memory_bytes: u64::MAX,
         group_size: 256,
         groups_per_dimension: 65_535,
         offset_alignment: 64,
@@ -122,6 +125,7 @@ impl Limits {
     pub const SMALL: Self = Self {
         binding_bytes: 1 << 20,
         buffer_bytes: 1 << 20,
+        memory_bytes: u64::MAX,
         group_size: 64,
         groups_per_dimension: 256,
         offset_alignment: 64,
@@ -135,12 +139,19 @@ impl Limits {
         Self {
             binding_bytes: self.binding_bytes.min(wanted.binding_bytes),
             buffer_bytes: self.buffer_bytes.min(wanted.buffer_bytes),
+            memory_bytes: self.memory_bytes.min(wanted.memory_bytes),
             group_size: 1 << group.ilog2(),
             groups_per_dimension: self.groups_per_dimension.min(wanted.groups_per_dimension).max(1),
             // Both are powers of two, so the larger one is a multiple of the other.
             offset_alignment: self.offset_alignment.max(wanted.offset_alignment),
             elements_per_lane: wanted.elements_per_lane,
         }
+    }
+
+    /// Bytes that can be had where a buffer of so many can't, beside so many in other buffers.
+    pub fn exceeded(&self, bytes: u64, live: u64) -> Option<u64> {
+        let most = self.buffer_bytes.min(self.memory_bytes.saturating_sub(live));
+        (bytes > most).then_some(most)
     }
 
     /// The most items one dispatch can have.

@@ -71,10 +71,15 @@ impl Follower {
 
 impl Followed {
     /// The iteration of a solve that all ranks make, and after the last one the reads that all make.
-    fn next(&mut self, (device, registry): (&mut Device, &mut Registry), begun: Begun) -> Result<(), Error> {
-        if self.solve.is_none() {
+    fn next(
+        &mut self,
+        (device, registry): (&mut Device, &mut Registry),
+        (options, restored, again): (&Options, Option<&Restored>, bool),
+    ) -> Result<(), Error> {
+        if self.solve.is_none() && !again {
             self.forget_solve(device);
         }
+        let begun = Begun { options, restored, last: &mut self.ended };
         let outcome = match iterate(&mut self.parts, (device, registry), &mut self.solve, begun, None) {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(_)) => self.read(device),
@@ -240,11 +245,10 @@ impl Following {
     }
 
     /// Has all followers make the iteration that this rank is about to make.
-    pub fn go_on(&self, own: &Arc<dyn Communicator>, options: &Options, restored: Option<&Arc<Restored>>) -> Iterating {
+    pub fn go_on(&self, own: &Arc<dyn Communicator>, options: &Options, restored: Option<&Arc<Restored>>, again: bool) -> Iterating {
         let (options, restored) = (options.clone(), restored.cloned());
-        let failures = self.ask(move |followed, device, registry| {
-            followed.next((device, registry), Begun { options: &options, restored: restored.as_deref() }).err()
-        });
+        let failures =
+            self.ask(move |followed, device, registry| followed.next((device, registry), (&options, restored.as_deref(), again)).err());
         Iterating { failures, own: own.clone() }
     }
 

@@ -145,6 +145,12 @@ pub(super) trait Job: Portable {
         Ok(false)
     }
 
+    /// The solve of ranks that goes on when it is over.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn precedes(&self) -> Option<u32> {
+        None
+    }
+
     /// The solve by ranks that it is in the midst of.
     #[cfg(not(target_arch = "wasm32"))]
     fn ranked(&self) -> Option<&leastwise_ranks::RankedSolve> {
@@ -255,6 +261,12 @@ impl Session {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn is_behind(&self, task: u32) -> bool {
         self.tasks.iter().any(|(other, job)| *other < task && job.is_collective())
+    }
+
+    /// True if a task with a number below `before` is to be over before this solve of ranks goes on.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn is_preceded(&self, solve: u32, before: u32) -> bool {
+        self.tasks.iter().any(|(other, job)| *other < before && job.precedes() == Some(solve))
     }
 
     /// Ends a running solve after the iteration that is being played, whose inner iterations end at once.

@@ -132,19 +132,29 @@ impl Parts {
         Ok(())
     }
 
-    /// Has followers make the iteration of a solve that this rank is about to make.
-    pub(super) fn go_on(&self, options: &Options, restored: Option<&Arc<Restored>>) -> Option<Iterating> {
-        self.followers.as_ref().map(|followers| followers.go_on(self.own.communicator(), options, restored))
+    /// Has followers make the iteration of a solve that this rank is about to make; `again` if it begins after the last one of its solver.
+    pub(super) fn go_on(&self, options: &Options, restored: Option<&Arc<Restored>>, again: bool) -> Option<Iterating> {
+        self.followers.as_ref().map(|followers| followers.go_on(self.own.communicator(), options, restored, again))
     }
 
     /// Keeps a solve that has come to its end, as followers do.
-    pub(super) fn keep_solve(&mut self, device: &mut Device, solver: u32, solve: RankedSolve) {
-        self.ended.replace((solver, solve)).into_iter().for_each(|(_, solve)| solve.free(device));
+    pub(super) fn keep_solve(&mut self, solver: u32, solve: RankedSolve) {
+        self.ended = Some((solver, solve));
     }
 
-    /// Frees the last solve of this rank, before another one that followers begin, too.
-    pub(super) fn forget_own_solve(&mut self, device: &mut Device) {
-        self.ended.take().into_iter().for_each(|(_, solve)| solve.free(device));
+    /// The last solve, where it was this solver's; another one's is freed, as followers do.
+    pub(super) fn last_of(&mut self, device: &mut Device, solver: u32) -> Option<RankedSolve> {
+        let (owner, solve) = self.ended.take()?;
+        if owner == solver {
+            return Some(solve);
+        }
+        solve.free(device);
+        None
+    }
+
+    /// Has this be the last solve again.
+    pub(super) fn keep_last(&mut self, solver: u32, last: Option<RankedSolve>) {
+        self.ended = last.map(|solve| (solver, solve));
     }
 
     /// True if the last solve was this solver's, and is kept.

@@ -137,11 +137,11 @@ impl Entry {
     }
 }
 
-/// How a solve begins: by options, and from a file if there is one.
-#[derive(Clone, Copy)]
+/// How a solve begins: by options, from a file if there is one, and after the last solve of the same solver.
 pub(super) struct Begun<'a> {
     pub options: &'a Options,
     pub restored: Option<&'a Restored>,
+    pub last: &'a mut Option<RankedSolve>,
 }
 
 /// An iteration of a solve that all ranks make, of which the first one begins the solve; the report at its end. A rank may have a reason to
@@ -150,12 +150,12 @@ pub(super) fn iterate(
     parts: &mut RankedParts,
     (device, registry): (&mut Device, &mut Registry),
     solve: &mut Option<RankedSolve>,
-    Begun { options, restored }: Begun,
+    Begun { options, restored, last }: Begun,
     stop: Option<&str>,
 ) -> Result<Result<Iteration, Box<Report>>, Error> {
     let solve = match solve {
         Some(solve) => solve,
-        none => none.insert(parts.begin((device, registry), options, restored)?),
+        none => none.insert(parts.begin((device, registry), options, restored, last)?),
     };
     // Whoever is to end it, all do, after the same step.
     let wish = if stop.is_some() { 1.0 } else { 0.0 };
@@ -182,22 +182,22 @@ struct RankedJob {
 
 impl Job for RankedJob {
     fn resume(&mut self, session: &mut Session, task: u32, _: f64) -> Result<Step, Error> {
-        if session.is_behind(task) {
+        // A checkpoint that was asked for after the last iteration stands before the next one on all ranks.
+        if session.is_behind(task) || session.is_preceded(task, u32::MAX) {
             return Ok(Progress::Yielded.into());
         }
         let Session { problems, solvers, devices: Devices { main: device, registry, .. }, .. } = session;
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
-        let elsewhere = parts.go_on(&self.options, self.restored.as_ref());
         let begins = self.solve.is_none();
-        if begins {
-            parts.forget_own_solve(device);
-        }
-        let begun = Begun { options: &self.options, restored: self.restored.as_deref() };
+        let mut last = if begins { parts.last_of(device, self.solver) } else { None };
+        let elsewhere = parts.go_on(&self.options, self.restored.as_ref(), last.is_some());
+        let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last };
         let next = iterate(parts.own(), (device, registry), &mut self.solve, begun, self.stop.as_deref());
-        if let (true, Some(_), Some(solver)) = (begins, &self.solve, solvers.get_mut(self.solver)) {
-            // Later solves go on from what this one leaves.
-            solver.restored = None;
+        if begins {
+            // What was refused leaves the last solve as it was; later solves go on from what this one leaves.
+            parts.keep_last(self.solver, last);
+            solvers.get_mut(self.solver).filter(|_| self.solve.is_some()).into_iter().for_each(|solver| solver.restored = None);
         }
         let outcome = match next {
             Ok(Ok(iteration)) => return Ok(Progress::Iteration(iteration).into()),
@@ -208,7 +208,7 @@ impl Job for RankedJob {
         match outcome {
             Ok(report) => {
                 if let (Some(parts), Some(solve)) = (&mut entry.ranked, self.solve.take()) {
-                    parts.keep_solve(device, self.solver, solve);
+                    parts.keep_solve(self.solver, solve);
                 }
                 Ok(Progress::Report(report).into())
             }

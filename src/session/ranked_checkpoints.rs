@@ -1,7 +1,7 @@
 //! Checkpoints of solves by ranks: all write the same file, that of one device, and any number of ranks goes on from it.
 //!
 //! Of ranks the last solve of a problem is kept until the next one, or until its solver is freed; in its midst it is the task's. What is
-//! restored is at once what is read, and the next solve goes on from it.
+//! restored is at once what is read, and the next solve goes on from it. A solve waits for a checkpoint in its midst.
 
 use super::Session;
 use super::checkpoints::{compare, find};
@@ -48,8 +48,11 @@ impl RankedSave {
 
 impl Job for RankedSave {
     fn resume(&mut self, session: &mut Session, task: u32, _: f64) -> Result<Step, Error> {
-        // In the midst of a solve it stands between two of its iterations.
-        if self.within.is_none() && session.is_behind(task) {
+        let waits = match self.within {
+            Some(solve) => session.is_preceded(solve, task),
+            None => session.is_behind(task),
+        };
+        if waits {
             return Ok(Progress::Yielded.into());
         }
         Ok(Progress::Answer(Answer::Bytes(self.file(session)?)).into())
@@ -63,6 +66,10 @@ impl Job for RankedSave {
 
     fn is_collective(&self) -> bool {
         true
+    }
+
+    fn precedes(&self) -> Option<u32> {
+        self.within
     }
 }
 

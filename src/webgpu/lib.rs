@@ -209,8 +209,8 @@ impl WgpuDevice {
         let bytes = (plane + u64::from(len)) * ELEMENT;
         let out_of_memory = |limit| DeviceError::OutOfMemory { what: label.to_string(), needed: bytes, limit };
         let size = bytes.max(MIN_BYTES);
-        if size > self.limits.buffer_bytes {
-            return Err(out_of_memory(Some(self.limits.buffer_bytes)));
+        if let Some(most) = self.limits.exceeded(size, self.counters.bytes_live) {
+            return Err(out_of_memory(Some(most)));
         }
         let scopes = Scopes::open(&self.device);
         let buffer = self.device.create_buffer(&descriptor(label, size, USAGE));

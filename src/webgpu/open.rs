@@ -89,6 +89,7 @@ fn clamp(device: &wgpu::Limits, software: bool, wanted: Option<Limits>) -> Limit
     let has = Limits {
         binding_bytes: device.max_storage_buffer_binding_size.min(device.max_buffer_size),
         buffer_bytes: device.max_buffer_size,
+        memory_bytes: u64::MAX,
         group_size: group,
         groups_per_dimension: device.max_compute_workgroups_per_dimension,
         offset_alignment: (device.min_storage_buffer_offset_alignment / 4).max(1),

@@ -80,15 +80,16 @@ fn devices_have_the_bits_of_ranks_that_are_told_everything_themselves() {
     for count in 1..=4 {
         for precision in [Precision::F64, Precision::F32] {
             for make in SCENES {
+                let options = Options { linear: Some(make.2.into()), preconditioner: None, ..options() };
                 let expected = on_all(count, |ranks| {
                     let mut of = session(precision, ranks);
                     let made = make.0(&mut of);
-                    let report = solve(&mut of.session, of.problem, &options());
+                    let report = solve(&mut of.session, of.problem, &options);
                     found(&mut of, &made, &[report])
                 });
                 let mut of = over(precision, count);
                 let made = make.0(&mut of);
-                let report = solve(&mut of.session, of.problem, &options());
+                let report = solve(&mut of.session, of.problem, &options);
                 assert_eq!(found(&mut of, &made, &[report]), expected[0], "{count} devices, {precision:?}");
                 // Counters are those of all devices.
                 let [all, own] = [of.session.counters(), of.session.device().counters()].map(|counters| counters.bytes_live);
@@ -453,4 +454,26 @@ fn a_follower_that_hangs_is_an_error_of_the_solve() {
     assert_eq!(error.code(), "device-lost");
     assert!(matches!(fault(error), Fault::Late { .. }));
     assert!(values(&mut of, &made).concat().iter().all(|value| value.is_finite()));
+}
+
+#[test]
+fn what_exceeds_the_memory_of_one_device_is_solved_by_two() {
+    let within = |count: u32, memory_bytes: u64| {
+        let limits = Limits { memory_bytes, ..CpuDevice::default_limits() };
+        let device = |_| Device::Cpu(CpuDevice::new(Precision::F64, limits));
+        let mut session = Session::over_devices((0..count).map(device).collect(), threads(count, DEADLINE)).unwrap();
+        let problem = session.problem();
+        let mut of = Alone { session, problem };
+        let made = mesh(&mut of);
+        let report = solved(&mut of, &options(), |_, _, _| {})?;
+        Ok::<_, Error>((report.cost, of.session.device().counters().bytes_peak, values(&mut of, &made)))
+    };
+    let (cost, needed, expected) = within(1, u64::MAX).unwrap();
+    let budget = needed * 3 / 4;
+    let refused = within(1, budget).unwrap_err();
+    assert_eq!(refused.code(), "out-of-memory", "{refused}");
+    let (by_two, peak, found) = within(2, budget).unwrap();
+    assert!(peak <= budget, "{peak} bytes of {budget}");
+    assert!((by_two - cost).abs() < 1e-9 * cost, "{by_two} and {cost}");
+    assert!(found.concat().iter().zip(expected.concat()).all(|(a, b)| (a - b).abs() < 1e-5));
 }

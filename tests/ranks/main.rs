@@ -1,5 +1,6 @@
 //! Ranks: solves and clusterings by threads that each have a part, against one device.
 
+mod checkpoints;
 mod clusters;
 mod devices;
 mod faults;

@@ -67,8 +67,11 @@ export interface InitOptions<P extends Precision = Precision> {
   wasm?: WasmSource;
   /** A tuning table, as {@link Engine.tune} gave it. @defaultValue none: schedules are chosen by structure */
   tuning?: Tuning;
-  /** Tighter limits than the device's, to see how a problem fares on small devices. @defaultValue those of the device */
-  limits?: { bindingBytes?: number; groupSize?: number; groupsPerDimension?: number };
+  /**
+   * Tighter limits than the device's, to see how a problem fares on small devices. `memoryBytes` is what all of its buffers may take
+   * together: what needs more is refused with `out-of-memory`; of several GPUs it is that of each. @defaultValue those of the device
+   */
+  limits?: { bindingBytes?: number; memoryBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
 
 /**
@@ -87,7 +90,7 @@ export interface World {
 }
 
 /** No less than the engine can do with. */
-const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), groupSize: whole(64, 256), groupsPerDimension: whole() } as const;
+const LIMITS = { bindingBytes: whole(1 << 16, Number.MAX_SAFE_INTEGER), memoryBytes: whole(1, Number.MAX_SAFE_INTEGER), groupSize: whole(64, 256), groupsPerDimension: whole() } as const;
 const limits: Kind<Checked<typeof LIMITS>> = (name, value, place) => checked(`init(options): ${name}`, value, LIMITS, { prefix: `${name}.`, ...place });
 
 const WORLD = { rank: whole(0), size: whole(), id: given<Uint8Array>() } as const;

@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub struct ForcedLimits {
     /// Bytes of a buffer binding, 65536 at least.
     pub binding_bytes: Option<f64>,
+    /// Bytes of all buffers.
+    pub memory_bytes: Option<f64>,
     /// Invocations of a workgroup.
     pub group_size: Option<u32>,
     /// Workgroups of a dispatch along one dimension.
@@ -36,6 +38,7 @@ impl ForcedLimits {
         Limits {
             binding_bytes,
             buffer_bytes: if self.binding_bytes.is_some() { binding_bytes } else { base.buffer_bytes },
+            memory_bytes: self.memory_bytes.map_or(base.memory_bytes, |bytes| bytes as u64),
             group_size: 1 << group_size.ilog2(),
             groups_per_dimension: self.groups_per_dimension.unwrap_or(base.groups_per_dimension).max(1),
             ..base
