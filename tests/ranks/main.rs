@@ -1,6 +1,7 @@
 //! Ranks: solves and clusterings by threads that each have a part, against one device.
 
 mod clusters;
+mod device_clusters;
 mod devices;
 mod faults;
 mod limits;
