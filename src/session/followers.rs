@@ -2,7 +2,8 @@
 //!
 //! A follower owns a device and its parts of the session's problems. The session gives all followers the same orders, one for each thing
 //! that it has done to a problem, and a follower carries them out in turn. An iteration of a solve is an order, too: so edits stand
-//! between the same two iterations on all ranks, and between two iterations no rank waits for another.
+//! between the same two iterations on all ranks, and between two iterations no rank waits for another. So is a part of a clustering, from
+//! one rest to the next.
 
 mod clusters;
 
@@ -302,7 +303,7 @@ impl Following {
     }
 }
 
-/// An iteration that followers make. If this rank panics in it, they learn so.
+/// Part of a solve or clustering that followers make while this rank makes its own. If it panics meanwhile, they learn so.
 pub(super) struct Iterating {
     failures: Answers<Error>,
     own: Arc<dyn Communicator>,
