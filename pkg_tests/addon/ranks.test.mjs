@@ -255,13 +255,36 @@ test("one engine of several devices has the bits of as many ranks, edits include
   }
 });
 
+for (const precision of ["f64", "f32"]) {
+  test(`${precision}: an engine of several devices clusters as as many ranks do that are given parts, and goes on after a stop`, onCpu, async (t) => {
+    const engines = await ranks(t, 2, { precision }), lw = await init({ backend: "cuda", precision, devices: [0, 1] });
+    t.after(() => lw.dispose());
+    const { points, dim } = inClusters(2001, 5, 8, { seed: 4 }), parts = [points.subarray(0, 1000 * dim), points.subarray(1000 * dim)];
+    const endless = { dim, clusters: 8, method: "lloyd", ranks: true, tolerance: 0, minChanges: 0, maxIterations: 2000 };
+    const controller = new AbortController(), onProgress = () => controller.abort(new Error("enough"));
+    const stopped = await lw.cluster(points, { ...endless, signal: controller.signal, onProgress });
+    assert.deepEqual([stopped.termination, stopped.labels.length, stopped.iterations.length < 500], ["stopped", 2001, true]);
+    assert.match(stopped.reason, /^aborted: .*enough/);
+    await rejects(lw.cluster(points, { dim, clusters: 8, method: "vlc", ranks: true }), "invalid-option", 'cluster(): ranks have method "lloyd" alone');
+    for (const options of [{}, { mean: { huber: 2 } }, { metric: "cosine" }]) {
+      const asked = { dim, clusters: 8, method: "lloyd", ranks: true, ...options };
+      const [found, first, second] = await Promise.all([lw.cluster(points, asked), ...engines.map((engine, rank) => engine.cluster(parts[rank], asked))]);
+      for (const name of ["centroids", "counts", "clusters", "energy", "iterations", "termination", "reason"]) assert.deepEqual(found[name], first[name], name);
+      assert.deepEqual([...found.labels], [...first.labels, ...second.labels]);
+    }
+    // In its midst the engine is not waited for.
+    const last = lw.cluster(points, { ...endless, onProgress: () => queueMicrotask(() => lw.dispose()) });
+    await rejects(last, "disposed", /disposed/);
+  });
+}
+
 test("an engine of several devices stops, refuses and is freed as one of a device", onCpu, async () => {
   const lw = await init({ backend: "cuda", devices: [0, 1] });
   assert.equal(lw.adapter, "cpu, cpu");
   const { problem, x } = arap(lw, mesh);
   const told = [], stopped = await problem.solve({ ...PCG, maxIterations: 50, costTolerance: 0, onIteration: ({ index }) => { told.push(index); return index < 2 ? undefined : "stop"; } });
   assert.ok(stopped.iterations.length < 10, `${stopped.iterations.length} iterations after ${told.length}`);
-  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" alone');
+  await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
   assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
   // What is no solve works on the first device.
   const sum = lw.tensor([1, 2, 3]).sum();
@@ -375,4 +398,22 @@ test("two GPUs of one engine solve over NCCL as one GPU does, and are left in or
     assert.ok((await x.read(new Float64Array(3 * x.count))).every(Number.isFinite));
     lw.dispose();
   }
+});
+
+test("two GPUs of one engine cluster over NCCL in f32, and in f64 say why not", { skip: few && "needs two GPUs and NCCL" }, async () => {
+  const { points, dim } = inClusters(20_001, 5, 8, { seed: 4 }), asked = { dim, clusters: 8, method: "lloyd", ranks: true };
+  const double = await init({ backend: "cuda", devices: [0, 1] });
+  await rejects(double.cluster(points, asked), "invalid-option", /: make the engine with precision: "f32"$/);
+  const { cost } = await arap(double, mesh).problem.solve(PCG);
+  assert.ok(Number.isFinite(cost));
+  double.dispose();
+  const alone = await init({ backend: "cuda", precision: "f32" }), expected = await alone.cluster(points, asked);
+  alone.dispose();
+  const lw = await init({ backend: "cuda", precision: "f32", devices: [0, 1] });
+  const [first, second] = [await lw.cluster(points, asked), await lw.cluster(points, asked)];
+  assert.deepEqual([second.centroids, second.labels, second.iterations], [first.centroids, first.labels, first.iterations]);
+  assert.ok(Math.abs(first.energy - expected.energy) < 1e-2 * expected.energy, `${first.energy} and ${expected.energy}`);
+  const energy = energyOf(points, dim, first.centroids, first.labels);
+  assert.ok(Math.abs(energy - first.energy) < 1e-3 * energy, `${energy} and ${first.energy}`);
+  lw.dispose();
 });

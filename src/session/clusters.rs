@@ -3,6 +3,9 @@
 #[cfg(not(target_arch = "wasm32"))]
 mod ranked;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) use ranked::RankedRun;
+
 use super::Session;
 use super::job::{Job, Progress, Step};
 use leastwise_anneal::cluster::{Clustering, Next, Options, Outcome};

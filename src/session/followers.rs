@@ -2,13 +2,17 @@
 //!
 //! A follower owns a device and its parts of the session's problems. The session gives all followers the same orders, one for each thing
 //! that it has done to a problem, and a follower carries them out in turn. An iteration of a solve is an order, too: so edits stand
-//! between the same two iterations on all ranks, and between two iterations no rank waits for another.
+//! between the same two iterations on all ranks, and between two iterations no rank waits for another. So is a part of a clustering, from
+//! one rest to the next.
+
+mod clusters;
 
 use super::ranked::{Begun, iterate};
 use super::threaded::words_of;
 use leastwise_collective::{Communicator, DEADLINE, Fault};
 use leastwise_device::{Counters, Device, DeviceError};
 use leastwise_error::Error;
+use leastwise_outer::Devices;
 use leastwise_problem::{Registry, Tuning};
 use leastwise_ranks::{RankedParts, RankedSolve, Restored};
 use leastwise_solve::Options;
@@ -30,10 +34,10 @@ type Order = Arc<dyn Fn(&mut Follower) -> Result<(), Error> + Send + Sync>;
 
 /// A rank, as its thread has it.
 struct Follower {
-    device: Device,
-    registry: Registry,
+    devices: Devices,
     communicator: Arc<dyn Communicator>,
     problems: HashMap<u32, Followed>,
+    clustering: Option<clusters::Followed>,
 }
 
 /// A follower's part of a problem.
@@ -167,7 +171,7 @@ impl Followers {
             device.join(Some(communicator.clone()))?;
             let (sender, orders) = channel();
             let thread = std::thread::Builder::new().name(format!("leastwise {}", communicator.rank()));
-            let follower = Follower { device, registry: Registry::default(), communicator, problems: HashMap::new() };
+            let follower = Follower { devices: Devices::new(device), communicator, problems: HashMap::new(), clustering: None };
             let thread = thread.spawn(move || follower.live(&orders));
             started.threads.push(thread.map_err(|error| Error::Limits(format!("no thread could be started: {error}")))?);
             started.orders.0.push(sender);
@@ -189,15 +193,15 @@ impl Followers {
 
     /// Counters of their devices, once they have done all that they were told.
     pub fn counters(&self) -> Vec<Counters> {
-        self.orders.ask(|follower| Some(follower.device.counters())).within(DEADLINE).collect()
+        self.orders.ask(|follower| Some(follower.devices.counters())).within(DEADLINE).collect()
     }
 
     /// Sets the schedules of products, and the evaluators of programs.
     pub fn set_tuning(&self, tuning: &Tuning) {
         let tuning = tuning.clone();
         self.orders.give(move |follower| {
-            follower.device.set_evaluators(tuning.evaluators());
-            follower.registry.tuning = tuning.clone();
+            follower.devices.main.set_evaluators(tuning.evaluators());
+            follower.devices.registry.tuning = tuning.clone();
             Ok(())
         });
     }
@@ -230,8 +234,8 @@ impl Following {
     /// Has all followers do what was done to the problem here. A failure there alone is a fault of all ranks.
     pub fn tell(&self, work: impl Fn(&mut Followed, &mut Device, &mut Registry) -> Result<(), Error> + Send + Sync + 'static) {
         let problem = self.problem;
-        self.orders.give(move |Follower { device, registry, problems, .. }| match problems.get_mut(&problem) {
-            Some(followed) => work(followed, device, registry),
+        self.orders.give(move |Follower { devices, problems, .. }| match problems.get_mut(&problem) {
+            Some(followed) => work(followed, &mut devices.main, &mut devices.registry),
             None => Ok(()),
         });
     }
@@ -241,7 +245,8 @@ impl Following {
         question: impl Fn(&mut Followed, &mut Device, &mut Registry) -> Option<T> + Send + Sync + 'static,
     ) -> Answers<T> {
         let problem = self.problem;
-        self.orders.ask(move |Follower { device, registry, problems, .. }| question(problems.get_mut(&problem)?, device, registry))
+        self.orders
+            .ask(move |Follower { devices, problems, .. }| question(problems.get_mut(&problem)?, &mut devices.main, &mut devices.registry))
     }
 
     /// Has all followers make the iteration that this rank is about to make.
@@ -291,7 +296,7 @@ impl Following {
     /// Has all followers free what they have of the problem.
     pub fn dispose(&self) {
         let problem = self.problem;
-        self.orders.give(move |Follower { device, problems, .. }| {
+        self.orders.give(move |Follower { devices: Devices { main: device, .. }, problems, .. }| {
             if let Some(mut followed) = problems.remove(&problem) {
                 followed.free_solve(device);
                 followed.forget_solve(device);
@@ -302,7 +307,7 @@ impl Following {
     }
 }
 
-/// An iteration that followers make. If this rank panics in it, they learn so.
+/// Part of a solve or clustering that followers make while this rank makes its own. If it panics meanwhile, they learn so.
 pub(super) struct Iterating {
     failures: Answers<Error>,
     own: Arc<dyn Communicator>,

@@ -11,24 +11,24 @@ use leastwise::session::{Progress, Session};
 use std::sync::Arc;
 use std::time::Instant;
 
-const DIM: usize = 6;
+pub const DIM: usize = 6;
 
-fn points(count: usize) -> Vec<f32> {
+pub fn points(count: usize) -> Vec<f32> {
     let mut random = Random::new(11);
     let centres: Vec<f64> = (0..12 * DIM).map(|_| random.between(-1.0, 1.0)).collect();
     let near = |place: usize| centres[place / DIM * 7 % 12 * DIM + place % DIM];
     (0..count * DIM).map(|place| (5.0 + near(place) + random.between(-0.2, 0.2)) as f32).collect()
 }
 
-fn lloyd() -> Options {
+pub fn lloyd() -> Options {
     Options { method: Some(Method::Lloyd), tolerance: Some(1e-7), ..Options::new(DIM as u32, 12) }
 }
 
-fn device() -> Device {
+pub fn device() -> Device {
     Device::Cpu(CpuDevice::new(Precision::F32, CpuDevice::default_limits()))
 }
 
-fn alone(points: &[f32], options: &Options) -> Outcome {
+pub fn alone(points: &[f32], options: &Options) -> Outcome {
     let mut device = device();
     let mut clustering = Clustering::new(&mut device, points.to_vec(), options).unwrap();
     let mut readback = Vec::new();
@@ -167,7 +167,7 @@ fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Session {
 
 /// Goes on with a task to its end, in slices of a millisecond; `each` is called whenever it tells of progress, which it does once there is
 /// a codebook.
-fn ended(session: &mut Session, task: u32, mut each: impl FnMut(&mut Session)) -> Result<Outcome, Error> {
+pub fn ended(session: &mut Session, task: u32, mut each: impl FnMut(&mut Session)) -> Result<Outcome, Error> {
     loop {
         match session.resume(task, 1.0)? {
             Progress::Clustering(outcome) => return Ok(*outcome),
@@ -178,13 +178,13 @@ fn ended(session: &mut Session, task: u32, mut each: impl FnMut(&mut Session)) -
     }
 }
 
-fn by_all(session: &mut Session, points: Vec<f32>, options: &Options) -> Result<Outcome, Error> {
+pub fn by_all(session: &mut Session, points: Vec<f32>, options: &Options) -> Result<Outcome, Error> {
     let task = session.cluster_by_ranks(points, None, options, "l2")?;
     ended(session, task, |_| {})
 }
 
 /// Mean squared distance of points to the centroids that their labels name.
-fn energy_of(points: &[f32], labels: &[u32], centroids: &[f32]) -> f64 {
+pub fn energy_of(points: &[f32], labels: &[u32], centroids: &[f32]) -> f64 {
     let square = |(label, row): (&u32, &[f32])| {
         let centroid = &centroids[*label as usize * DIM..][..DIM];
         row.iter().zip(centroid).map(|(x, c)| f64::from(x - c).powi(2)).sum::<f64>()
@@ -193,7 +193,7 @@ fn energy_of(points: &[f32], labels: &[u32], centroids: &[f32]) -> f64 {
 }
 
 /// Iterations that do not converge; they tell of progress once in 24.
-fn endless() -> Options {
+pub fn endless() -> Options {
     Options { tolerance: Some(0.0), min_changes: Some(0), max_iterations: Some(2000), ..lloyd() }
 }
 

@@ -23,26 +23,26 @@ fn cpus(precision: Precision, count: u32) -> Vec<Device> {
 }
 
 /// A session over CPUs that exchange numbers by these.
-fn by(precision: Precision, ranks: Vec<Arc<dyn Communicator>>) -> Alone {
+pub fn by(precision: Precision, ranks: Vec<Arc<dyn Communicator>>) -> Alone {
     let mut session = Session::over_devices(cpus(precision, ranks.len() as u32), ranks).unwrap();
     let problem = session.problem();
     Alone { session, problem }
 }
 
-fn over(precision: Precision, count: u32) -> Alone {
+pub fn over(precision: Precision, count: u32) -> Alone {
     by(precision, threads(count, DEADLINE))
 }
 
 /// Costs of all iterations and values of all tables, in bits.
-type Bits = (Vec<u64>, Vec<u64>);
+pub type Bits = (Vec<u64>, Vec<u64>);
 
-fn found(of: &mut Alone, made: &Made, reports: &[Report]) -> Bits {
+pub fn found(of: &mut Alone, made: &Made, reports: &[Report]) -> Bits {
     let costs = reports.iter().flat_map(|report| report.iterations.iter().map(|step| step.cost).chain([report.cost]));
     (bits(&costs.collect::<Vec<_>>()), bits(&values(of, made).concat()))
 }
 
 /// Begins a solve and makes so many iterations.
-fn begun(of: &mut Alone, iterations: u32) -> u32 {
+pub fn begun(of: &mut Alone, iterations: u32) -> u32 {
     let solver = of.session.solver(of.problem, &options()).unwrap();
     let task = of.session.solve(solver, SolveMode::Solve).unwrap();
     for _ in 0..iterations {
@@ -285,11 +285,11 @@ fn a_solve_that_is_given_up_leaves_the_last_accepted_step_and_can_be_begun_again
 }
 
 /// Ends of ranks, which are gone once nobody has them any more.
-fn watched(ranks: &[Arc<dyn Communicator>]) -> Vec<Weak<dyn Communicator>> {
+pub fn watched(ranks: &[Arc<dyn Communicator>]) -> Vec<Weak<dyn Communicator>> {
     ranks.iter().map(Arc::downgrade).collect()
 }
 
-fn are_gone(ends: &[Weak<dyn Communicator>]) -> bool {
+pub fn are_gone(ends: &[Weak<dyn Communicator>]) -> bool {
     ends.iter().all(|end| end.upgrade().is_none())
 }
 
@@ -400,7 +400,7 @@ impl Communicator for Odd {
 }
 
 /// Ranks of which one is odd in so many calls from now.
-fn odd(rank: usize, calls: u32, deadline: Duration, then: fn()) -> Vec<Arc<dyn Communicator>> {
+pub fn odd(rank: usize, calls: u32, deadline: Duration, then: fn()) -> Vec<Arc<dyn Communicator>> {
     let mut ranks = threads(3, deadline);
     ranks[rank] = Arc::new(Odd { inner: ranks[rank].clone(), left: calls.into(), then });
     ranks

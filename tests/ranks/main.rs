@@ -2,6 +2,7 @@
 
 mod checkpoints;
 mod clusters;
+mod device_clusters;
 mod devices;
 mod faults;
 mod limits;

@@ -102,11 +102,12 @@ export interface LloydOptions extends ClusterBase, Without<"temperature" | "cool
   /** Converged only where fewer assignments than these change, too. @defaultValue no limit */
   readonly minChanges?: number;
   /**
-   * True to cluster the vectors of all ranks together, on engines with a `world`: each gives its own vectors, all of them make the call with
-   * the same options, and get the same centroids, counts and numbers; `labels` are those of their own vectors. Without centroids to start
-   * from, and without `mean: { trim }`. On CUDA the engine has `precision: "f32"`. An engine that is no rank clusters its own vectors.
+   * True to cluster by all ranks. An engine with `devices` splits its vectors among them. On engines with a `world` each rank gives its own
+   * vectors, all of them make the call with the same options, and get the same centroids, counts and numbers; `labels` are those of their
+   * own vectors. Without centroids to start from, and without `mean: { trim }`. On CUDA the engine has `precision: "f32"`. An engine that
+   * is no rank clusters its own vectors.
    *
-   * @defaultValue false: each rank by itself
+   * @defaultValue false: each rank of a world by itself, and of `devices` the first one
    */
   readonly ranks?: boolean;
 }

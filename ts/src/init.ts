@@ -48,8 +48,9 @@ export interface InitOptions<P extends Precision = Precision> {
   /** Which of several GPUs CUDA is to use, by the driver's index. @defaultValue 0, or by rank in a `world` */
   cudaDevice?: number;
   /**
-   * Several GPUs of this process, by the driver's indices, for one engine with `backend: "cuda"`: solves are divided among them, and what
-   * else there is works on the first one. They exchange numbers over NCCL: `docs/RANKS.md`. A list of one is that GPU by itself.
+   * Several GPUs of this process, by the driver's indices, for one engine with `backend: "cuda"`: solves are divided among them, and so are
+   * clusterings with `ranks: true`; what else there is works on the first one. They exchange numbers over NCCL: `docs/RANKS.md`. A list of
+   * one is that GPU by itself.
    *
    * `init` rejects with `invalid-option` for a GPU that is not there, and where NCCL is missing.
    *

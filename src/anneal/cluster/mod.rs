@@ -14,6 +14,8 @@ mod points;
 #[cfg(not(target_arch = "wasm32"))]
 mod ranked;
 mod script;
+#[cfg(not(target_arch = "wasm32"))]
+mod slices;
 mod soft;
 mod vlc;
 mod workspace;
@@ -22,7 +24,7 @@ pub use leastwise_program::state::cluster as state;
 pub use options::{Mean, Method, Options, STEP_LIMIT, Settings, Start};
 pub use points::Points;
 #[cfg(not(target_arch = "wasm32"))]
-pub use ranked::{RankedClustering, over_ranks};
+pub use ranked::{RankedClustering, RankedNext, over_ranks};
 
 use leastwise_base::clock::now_ms;
 use leastwise_device::{Device, Recording};

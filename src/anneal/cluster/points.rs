@@ -92,7 +92,7 @@ impl Points {
         if !is_finite {
             rows::all_finite("points", &values, dimensions)?;
             #[cfg(not(target_arch = "wasm32"))]
-            return Err(Error::InvalidOption("points of another rank are not finite: it has the row".into()));
+            return Err(leastwise_collective::Fault::Refused("points of another rank are not finite: it has the row".into()).into());
         }
         // Their squares about the mean, and how far components are from it.
         let parts = over_rows(&values, dimensions, |rows| {

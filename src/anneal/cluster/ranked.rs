@@ -7,13 +7,15 @@
 //!
 //! A [`RankedClustering`] is a state machine as a [`Clustering`](super::Clustering) is. Ranks exchange sums within its recordings.
 //! Between two of them they tell each other if one wants to stop, and how long an iteration took: the slowest decides how many
-//! iterations are played at a time, so all ranks stop after the same one.
+//! iterations are played at a time, so all ranks stop after the same one. Before they do, they come to a [`RankedNext::Rest`]: no rank
+//! waits for another there.
 
 use super::lloyd::{self, Lloyd};
 use super::points::Points;
 use super::script::{Script, Step};
+use super::slices::{cut, rounds};
 use super::workspace::Workspace;
-use super::{Log, Mean, Method, Next, Options, Outcome, Settings, outcome, state};
+use super::{Log, Mean, Method, Options, Outcome, Settings, outcome, state};
 use crate::rows;
 use leastwise_base::clock::now_ms;
 use leastwise_collective::{Communicator, Fault, Fingerprint, everybody, failed_elsewhere};
@@ -63,6 +65,17 @@ impl Combined {
     }
 }
 
+/// Next part of a clustering by ranks.
+pub enum RankedNext {
+    /// To be played; what it reads goes to the next [`RankedClustering::advance`].
+    Run(Recording),
+    /// All ranks come here after the same calls, and none waits for another before the next [`RankedClustering::advance`], which is given
+    /// nothing.
+    Rest,
+    /// The result; the clustering is over.
+    Done(Box<Outcome>),
+}
+
 /// Clustering of the points of all ranks, on its way. Every rank makes one of its part of the points, in the order of ranks, and with
 /// the same options; all of them go on to the end.
 ///
@@ -91,6 +104,19 @@ impl RankedClustering {
         Self { ranks, options, metric: metric.into(), stage: Stage::Fresh(points), stop: None }
     }
 
+    /// Refuses options that ranks do not have.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`], which [`advance`](Self::advance) gives, too, once all ranks were told.
+    pub fn check(options: &Options) -> Result<(), Error> {
+        supported(options).map(drop)
+    }
+
+    /// True if it makes no call of other ranks, and plays no exchange, before the next [`RankedNext::Rest`].
+    pub fn is_by_itself(&self) -> bool {
+        matches!(&self.stage, Stage::Starting(starting) if starting.found.is_none())
+    }
+
     /// Has all ranks end with what they have, before the next iterations.
     pub fn stop(&mut self, reason: &str) {
         self.stop.get_or_insert_with(|| reason.into());
@@ -109,7 +135,7 @@ impl RankedClustering {
     /// [`Fault::Refused`] where a rank has no points, or failed in what it alone does, which says why; [`Error::Stopped`] where a rank
     /// wanted to stop before there was a codebook; those of [`Clustering::new`](super::Clustering::new). After these all ranks can go
     /// on. What a device fails with in the midst of iterations is [`Fault::Broken`] for all others; and any other [`Fault`].
-    pub fn advance(&mut self, device: &mut Device, played: Result<Vec<f64>, DeviceError>) -> Result<Next, Error> {
+    pub fn advance(&mut self, device: &mut Device, played: Result<Vec<f64>, DeviceError>) -> Result<RankedNext, Error> {
         let next = self.next(device, played);
         if let Err(error) = &next
             && matches!(self.stage, Stage::Iterating(_))
@@ -118,7 +144,7 @@ impl RankedClustering {
             // Iterations have no call in which others would hear of it.
             self.end_for_others(error.to_string());
         }
-        if !matches!(next, Ok(Next::Run(_))) {
+        if matches!(next, Ok(RankedNext::Done(_)) | Err(_)) {
             self.dispose(device);
         }
         next
@@ -138,24 +164,21 @@ impl RankedClustering {
     /// Frees what it has on the device, and ends it.
     pub fn dispose(&mut self, device: &mut Device) {
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Starting(starting) => free(device, &starting.script),
+            Stage::Starting(starting) => starting.script.iter().for_each(|script| free(device, script)),
             Stage::Iterating(iterating) => free(device, &iterating.script),
             Stage::Fresh(_) | Stage::Over => {}
         }
     }
 
-    fn next(&mut self, device: &mut Device, mut played: Result<Vec<f64>, DeviceError>) -> Result<Next, Error> {
+    fn next(&mut self, device: &mut Device, played: Result<Vec<f64>, DeviceError>) -> Result<RankedNext, Error> {
         if let Stage::Fresh(points) = &mut self.stage {
             let points = std::mem::take(points);
             self.stage = Stage::Starting(Box::new(self.begin(device, points)?));
+            return Ok(RankedNext::Rest);
         }
         if let Stage::Starting(starting) = &mut self.stage {
-            if played.is_ok()
-                && let Some(recording) = starting.script.next(&starting.sample)
-            {
-                return Ok(Next::Run(recording));
-            }
-            let anchors = everybody(&*self.ranks, std::mem::replace(&mut played, Ok(Vec::new())).map_err(Error::from))?;
+            let Some(found) = starting.found.take() else { return Ok(starting.search(played)) };
+            let anchors = everybody(&*self.ranks, found)?;
             self.check_stop()?;
             self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
                 Stage::Starting(starting) => Stage::Iterating(Box::new(starting.iterating(device, &*self.ranks, anchors)?)),
@@ -180,11 +203,8 @@ impl RankedClustering {
         self.check_stop()?;
         let (share, first) = Share::of(ranks, points, settings)?;
         let sample = share.sample(ranks, first)?;
-        match share.starting(device, &sample) {
-            Ok(script) => Ok(Starting { share, sample, script }),
-            // Others hear of it when they have their anchors.
-            Err(error) => everybody(ranks, Err(error)),
-        }
+        let script = share.starting(device, &sample);
+        Ok(Starting { share, sample, script, found: None })
     }
 
     /// Asks all ranks if one wants to stop, where there is no codebook yet.
@@ -216,8 +236,9 @@ fn to_its_end(device: &mut Device, mut clustering: RankedClustering) -> Result<O
     let mut played = Ok(Vec::new());
     loop {
         match clustering.advance(device, played)? {
-            Next::Run(recording) => played = device.run(recording),
-            Next::Done(outcome) => return Ok(*outcome),
+            RankedNext::Run(recording) => played = device.run(recording),
+            RankedNext::Rest => played = Ok(Vec::new()),
+            RankedNext::Done(outcome) => return Ok(*outcome),
         }
     }
 }
@@ -306,14 +327,30 @@ impl Share {
 struct Starting {
     share: Share,
     sample: Points,
-    script: Script,
+    /// None where it could not be set up, of which others hear when they have their anchors.
+    script: Result<Script, Error>,
+    /// Anchors that it came to, or its failure, once it is over.
+    found: Option<Result<Vec<f64>, Error>>,
 }
 
 impl Starting {
+    /// Goes on with the search, by itself.
+    fn search(&mut self, played: Result<Vec<f64>, DeviceError>) -> RankedNext {
+        let Self { script, sample, found, .. } = self;
+        *found = Some(match script {
+            Err(error) => Err(error.clone()),
+            Ok(script) => match (script.next(sample), played) {
+                (Some(recording), Ok(_)) => return RankedNext::Run(recording),
+                (_, played) => played.map_err(Error::from),
+            },
+        });
+        RankedNext::Rest
+    }
+
     /// Iterations from the anchors that were found.
     fn iterating(self, device: &mut Device, ranks: &dyn Communicator, anchors: Vec<f64>) -> Result<Iterating, Error> {
         let Self { share, script, .. } = self;
-        free(device, &script);
+        script.iter().for_each(|script| free(device, script));
         let Share { settings, points, total } = &share;
         let made = Workspace::new(device, points, settings, settings.clusters).map(Script::new);
         let others = failed_elsewhere(ranks, &made);
@@ -326,7 +363,18 @@ impl Starting {
         Lloyd::bring(&mut script, &mut log, settings, points, anchors);
         script.push(script.work.set(state::POINTS, *total));
         let phase = Phase::Lloyd(Lloyd::going(&mut script, &mut log, settings));
-        Ok(Iterating { share, script, log, phase, slices: VecDeque::new(), rounds: 1, played: 0, begun_ms: now_ms() })
+        Ok(Iterating {
+            share,
+            script,
+            log,
+            phase,
+            slices: VecDeque::new(),
+            rests: false,
+            rounds: 1,
+            played: 0,
+            begun_ms: now_ms(),
+            each_ms: 0.0,
+        })
     }
 }
 
@@ -369,21 +417,27 @@ struct Iterating {
     phase: Phase,
     /// Rest of a recording that was cut.
     slices: VecDeque<Recording>,
+    /// True at a rest, after which ranks ask each other if one wants to stop.
+    rests: bool,
     /// Iterations of a slice.
     rounds: u32,
     /// Iterations that were given to be played since ranks were asked, and the time then.
     played: u32,
     begun_ms: f64,
+    /// Milliseconds of one of them, as of the last rest.
+    each_ms: f64,
 }
 
 impl Iterating {
-    fn next(&mut self, ranks: &dyn Communicator, stop: Option<&str>, mut readback: Vec<f64>) -> Result<Next, Error> {
+    fn next(&mut self, ranks: &dyn Communicator, stop: Option<&str>, mut readback: Vec<f64>) -> Result<RankedNext, Error> {
+        if std::mem::take(&mut self.rests) {
+            self.heed(ranks, stop)?;
+        } else if !self.slices.is_empty() {
+            return Ok(self.rest());
+        }
         loop {
-            if !self.slices.is_empty() {
-                self.heed(ranks, stop)?;
-                if let Some(slice) = self.slices.pop_front() {
-                    return Ok(self.run(slice));
-                }
+            if let Some(slice) = self.slices.pop_front() {
+                return Ok(self.run(slice));
             }
             // Uploads are as many as a rank's points need, so nobody is asked between recordings of a script.
             if let Some(recording) = self.script.next(&self.share.points) {
@@ -395,7 +449,7 @@ impl Iterating {
             match &mut self.phase {
                 Phase::Lloyd(lloyd) => match lloyd.step(&mut self.script, &mut self.log, settings, points, &readback)? {
                     Step::Finished => self.close(),
-                    Step::Going => self.heed(ranks, stop)?,
+                    Step::Going => return Ok(self.rest()),
                 },
                 Phase::Settled => {
                     self.log.take(&readback);
@@ -411,15 +465,21 @@ impl Iterating {
                     labels.iter().for_each(|label| counts[*label as usize] += 1.0);
                     let counts = ranks.sum("points of clusters", &counts)?.into_iter().map(|count| count as u32).collect();
                     let log = std::mem::replace(&mut self.log, Log::new(0));
-                    return Ok(Next::Done(Box::new(outcome(points, settings, log, anchors, labels, counts))));
+                    return Ok(RankedNext::Done(Box::new(outcome(points, settings, log, anchors, labels, counts))));
                 }
             }
         }
     }
 
-    fn run(&mut self, recording: Recording) -> Next {
+    fn run(&mut self, recording: Recording) -> RankedNext {
         self.played += rounds(&recording);
-        Next::Run(recording)
+        RankedNext::Run(recording)
+    }
+
+    fn rest(&mut self) -> RankedNext {
+        self.rests = true;
+        self.each_ms = (now_ms() - self.begun_ms) / f64::from(self.played.max(1));
+        RankedNext::Rest
     }
 
     fn close(&mut self) {
@@ -429,8 +489,7 @@ impl Iterating {
 
     /// Asks all ranks if one wants to stop, and ends the iterations where one does. All ranks call it after the same iteration.
     fn heed(&mut self, ranks: &dyn Communicator, stop: Option<&str>) -> Result<(), Error> {
-        let each_ms = (now_ms() - self.begun_ms) / f64::from(self.played.max(1));
-        let (reason, slowest_ms) = wishes(ranks, stop, each_ms)?;
+        let (reason, slowest_ms) = wishes(ranks, stop, self.each_ms)?;
         (self.begun_ms, self.played, self.rounds) = (now_ms(), 0, ((SLICE_MS / slowest_ms) as u32).max(1));
         if let (Some(reason), Phase::Lloyd(lloyd)) = (reason, &self.phase) {
             self.slices.clear();
@@ -440,55 +499,5 @@ impl Iterating {
             self.phase = Phase::Settled;
         }
         Ok(())
-    }
-}
-
-/// Rounds of a recording's loops.
-fn rounds(recording: &Recording) -> u32 {
-    recording.commands.iter().map(|command| if let Command::Repeat { max, .. } = command { *max } else { 0 }).sum()
-}
-
-/// A recording in parts that have so many rounds of its loops at most: the first one, and the others.
-fn cut(recording: Recording, rounds: u32) -> (Recording, VecDeque<Recording>) {
-    let (mut parts, mut open) = (VecDeque::new(), Vec::new());
-    for command in recording.commands {
-        match command {
-            Command::Repeat { body, mut max, until } => {
-                while max > rounds {
-                    open.push(Command::Repeat { body: body.clone(), max: rounds, until });
-                    parts.push_back(Recording { commands: std::mem::take(&mut open) });
-                    max -= rounds;
-                }
-                open.push(Command::Repeat { body, max, until });
-            }
-            other => open.push(other),
-        }
-    }
-    parts.push_back(Recording { commands: open });
-    (parts.pop_front().unwrap_or_default(), parts)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use leastwise_device::BufferId;
-
-    #[test]
-    fn a_recording_that_is_cut_has_the_same_commands_and_as_many_rounds() {
-        let slice = |offset| Slice { buffer: BufferId(1), offset, len: 1 };
-        let [before, within, after] = [0, 1, 2].map(|offset| Command::Clear { slice: slice(offset) });
-        let repeat = |max| Command::Repeat { body: vec![within.clone()], max, until: (BufferId(2), 0) };
-        let whole = Recording { commands: vec![before.clone(), repeat(8), after.clone()] };
-        assert_eq!(rounds(&whole), 8);
-        for (most, expected) in [(1, vec![1; 8]), (3, vec![3, 3, 2]), (4, vec![4, 4]), (8, vec![8]), (100, vec![8])] {
-            let (first, rest) = cut(whole.clone(), most);
-            let parts: Vec<Recording> = [first].into_iter().chain(rest).collect();
-            assert_eq!(parts.iter().map(rounds).collect::<Vec<_>>(), expected);
-            let commands: Vec<Command> = parts.into_iter().flat_map(|part| part.commands).collect();
-            assert_eq!((&commands[0], &commands[commands.len() - 1]), (&before, &after));
-            assert_eq!(commands[1..commands.len() - 1], expected.into_iter().map(repeat).collect::<Vec<_>>());
-        }
-        let without = Recording { commands: vec![before, after] };
-        assert_eq!(cut(without.clone(), 1), (without, VecDeque::new()));
     }
 }
