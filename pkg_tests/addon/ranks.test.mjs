@@ -4,8 +4,9 @@ import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { init } from "leastwise";
+import { huber, init } from "leastwise";
 import { probe, world, worldId } from "leastwise-cuda";
+import { bundle, randomBundle } from "../problems/bundle.mjs";
 import { energyOf, inClusters, unitRows } from "../problems/vectors.mjs";
 import { arap, arapMesh, asUsers, icosphere, rejects } from "../node/support.mjs";
 
@@ -277,6 +278,78 @@ for (const precision of ["f64", "f32"]) {
     await rejects(last, "disposed", /disposed/);
   });
 }
+
+test("ranks and devices eliminate the points of a bundle, as one device does", onCpu, async (t) => {
+  const engines = await ranks(t, 2), several = await init({ backend: "cuda", devices: [0, 1] }), one = await init({ backend: "cuda" });
+  t.after(() => [several, one].forEach((lw) => lw.dispose()));
+  const data = randomBundle(3, { cameras: 6, points: 80, outliers: 0.02 });
+  const options = { forcing: 1e-3, maxIterations: 40, costTolerance: 1e-8 };
+  for (const asked of [{ linear: "schur-pcg" }, { linear: "schur-pcg", preconditioner: "block-jacobi" }, { eliminate: true }]) {
+    const reports = await Promise.all([one, several, ...engines].map(async (lw) => {
+      const { problem, point } = bundle(lw, data, huber(2));
+      const report = await problem.solve({ ...options, ...asked, ...(asked.eliminate && { eliminate: [point] }), ...(lw === one && { linear: "schur-pcg" }) });
+      problem.dispose();
+      return report;
+    }));
+    const [expected, ...found] = reports;
+    for (const { linear, cost, iterations } of found) {
+      assert.deepEqual([linear, cost, iterationsOf({ iterations })], ["schur-pcg", found[0].cost, iterationsOf(found[0])]);
+      assert.ok(Math.abs(cost - expected.cost) < 1e-4 * expected.cost, `${cost} and ${expected.cost}`);
+    }
+  }
+});
+
+test("a checkpoint of two ranks goes on by them, by several devices and by one", onCpu, async (t) => {
+  const engines = await ranks(t, 2), others = [await ranks(t, 3), [await init({ backend: "cuda", devices: [0, 1] })], [await init({ backend: "cuda" })]];
+  t.after(() => others.flat().forEach((lw) => lw.dispose()));
+  const steps = { ...PCG, maxIterations: 8, costTolerance: 0 };
+  const saves = [], problems = engines.map((lw) => arap(lw, mesh));
+  const reports = await Promise.all(problems.map(({ problem }) => {
+    const solver = problem.solver({ ...steps, onIteration: ({ index }) => { if (index === 3) saves.push(solver.save()); } });
+    return solver.solve();
+  }));
+  const [file, same] = await Promise.all(saves);
+  assert.deepEqual(file, same);
+  for (const ranksOf of [engines, ...others]) {
+    const ended = await Promise.all(ranksOf.map(async (lw) => {
+      const { problem, x } = arap(lw, mesh), solver = problem.solver(steps);
+      solver.restore(file);
+      const before = await x.read(new Float64Array(3 * x.count)), report = await solver.solve();
+      return { before, report };
+    }));
+    for (const { before, report } of ended) {
+      assert.deepEqual(before, ended[0].before);
+      assert.equal(report.iterations.length, reports[0].iterations.length);
+      assert.deepEqual(iterationsOf(report).slice(0, 4), iterationsOf(reports[0]).slice(0, 4));
+      if (ranksOf === engines) assert.deepEqual(iterationsOf(report), iterationsOf(reports[0]));
+      assert.ok(Math.abs(report.cost - reports[0].cost) < 1e-6 * report.cost, `${report.cost} and ${reports[0].cost}`);
+    }
+  }
+  // Other files on one rank are told to all; what is edited is not taken from a file.
+  const solvers = problems.map(({ problem }) => problem.solver({ ...steps, maxIterations: 2 }));
+  await rejects(solvers[0].save(), "invalid-option", /^save\(\) of a solver that has not made the problem's last solve/);
+  await Promise.all(solvers.map((solver) => solver.solve()));
+  const [later] = await Promise.all(solvers.map((solver) => solver.save()));
+  solvers.forEach((solver, rank) => solver.restore(rank ? file : later));
+  for (const { reason } of await Promise.allSettled(solvers.map((solver) => solver.solve()))) {
+    assert.deepEqual([reason?.code, reason?.message], ["invalid-option", "rank 1 has other terms, data or options than rank 0: all ranks must declare the same"]);
+  }
+  problems[0].handles.set({ weight: 4 });
+  assert.throws(() => solvers[0].restore(later), ({ code, message }) => code === "checkpoint-mismatch" && message.includes("before restore()"));
+});
+
+test("what exceeds the memory of one device is solved by two", onCpu, async (t) => {
+  const solve = async (devices, memoryBytes) => {
+    const lw = await init({ backend: "cuda", devices, ...(memoryBytes && { limits: { memoryBytes } }) });
+    t.after(() => lw.dispose());
+    const { cost } = await arap(lw, mesh).problem.solve({ ...PCG, maxIterations: 8 });
+    return { cost, peak: lw.counters().bytesPeak };
+  };
+  const alone = await solve([0]), memoryBytes = Math.floor(0.75 * alone.peak);
+  await rejects(solve([0], memoryBytes), "out-of-memory", /bytes.* can be had$/);
+  const { cost } = await solve([0, 1], memoryBytes);
+  assert.ok(Math.abs(cost - alone.cost) < 1e-6 * cost, `${cost} and ${alone.cost}`);
+});
 
 test("an engine of several devices stops, refuses and is freed as one of a device", onCpu, async () => {
   const lw = await init({ backend: "cuda", devices: [0, 1] });

@@ -315,6 +315,7 @@ export interface NativeTraffic {
 /** Limits that the tests force: bytes a binding, invocations a group, groups a dimension. */
 export interface NativeLimits {
   readonly bindingBytes?: number;
+  readonly memoryBytes?: number;
   readonly groupSize?: number;
   readonly groupsPerDimension?: number;
 }
