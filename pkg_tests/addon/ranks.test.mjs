@@ -474,7 +474,7 @@ test("two GPUs of one engine solve over NCCL as one GPU does, and are left in or
 });
 
 test("two GPUs of one engine cluster over NCCL in f32, and in f64 say why not", { skip: few && "needs two GPUs and NCCL" }, async () => {
-  const { points, dim } = inClusters(20_001, 5, 8, { seed: 4 }), asked = { dim, clusters: 8, method: "lloyd", ranks: true };
+  const { points, dim } = inClusters(2001, 5, 8, { seed: 4 }), asked = { dim, clusters: 8, method: "lloyd", ranks: true };
   const double = await init({ backend: "cuda", devices: [0, 1] });
   await rejects(double.cluster(points, asked), "invalid-option", /: make the engine with precision: "f32"$/);
   const { cost } = await arap(double, mesh).problem.solve(PCG);
@@ -485,7 +485,7 @@ test("two GPUs of one engine cluster over NCCL in f32, and in f64 say why not", 
   const lw = await init({ backend: "cuda", precision: "f32", devices: [0, 1] });
   const [first, second] = [await lw.cluster(points, asked), await lw.cluster(points, asked)];
   assert.deepEqual([second.centroids, second.labels, second.iterations], [first.centroids, first.labels, first.iterations]);
-  assert.ok(Math.abs(first.energy - expected.energy) < 1e-2 * expected.energy, `${first.energy} and ${expected.energy}`);
+  assert.ok(Math.abs(first.energy - expected.energy) < 1e-3 * expected.energy, `${first.energy} and ${expected.energy}`);
   const energy = energyOf(points, dim, first.centroids, first.labels);
   assert.ok(Math.abs(energy - first.energy) < 1e-3 * energy, `${energy} and ${first.energy}`);
   lw.dispose();
