@@ -9,19 +9,23 @@ use leastwise_error::Error;
 use leastwise_outer::Turn;
 use leastwise_tensor::graph::{Node, Values};
 use leastwise_tensor::ranked::{Given, Sums};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Refusal of tensors in another precision than the engine's, whose device NCCL does not know.
 const ONE_DEVICE: &str = "tensors are summed over ranks in the engine's precision, as their device in another one has no messages over NCCL: \
     make the engine with precision: \"f32\" for tensors of f32, and with \"f64\" for those of f64";
 
-/// Tensors of the caller that are on their way into a sum, and are held.
+/// A sum or mean on its way.
 struct RankedSum {
     ranks: Arc<dyn Communicator>,
     double: bool,
+    /// Tensors of this rank, which are held.
     tensors: Vec<Node>,
     mean: bool,
     stage: Stage,
+    /// Those of the tensors that are not on the device, each as often as it is among them.
+    read: Vec<Node>,
     /// Communicator that the device had before it became one of the ranks; none before it did.
     before: Option<Option<Arc<dyn Communicator>>>,
     /// True once ranks know of its end.
@@ -61,11 +65,14 @@ impl RankedSum {
             };
             let was_reading = matches!(self.stage, Stage::Reading(_));
             self.end_run(session, task);
-            let elsewhere = self.elsewhere(session)?;
-            if was_reading || elsewhere.is_empty() {
+            if was_reading {
                 return self.collected(session, &values).map(Ok);
             }
-            let run = TensorRun::new(self.double, Vec::new(), self.held(session, &elsewhere)?);
+            self.read = self.elsewhere(session)?;
+            if self.read.is_empty() {
+                return self.collected(session, &[]).map(Ok);
+            }
+            let run = TensorRun::new(self.double, Vec::new(), self.held(session, &self.read)?);
             self.stage = Stage::Reading(Box::new(run));
         }
     }
@@ -94,19 +101,22 @@ impl RankedSum {
         Ok(self.tensors.iter().copied().filter(|node| tensors.view(*node).is_none()).collect())
     }
 
-    /// Elements of all tensors; `values` are those of tensors that are not on the device, one after the other.
+    /// Elements of all tensors; `values` are those that were read, one tensor after the other.
     fn collected(&self, session: &mut Session, values: &[f64]) -> Result<Vec<Given>, Error> {
         let tensors = session.tensors(self.double)?;
+        let mut read = HashMap::new();
         let mut first = 0;
-        let given = self.tensors.iter().map(|node| match tensors.view(*node) {
-            Some((slice, _)) => Given::Here(slice),
-            None => {
-                let from = first;
-                first += tensors.graph.size(*node) as usize;
-                Given::Host(values[from..first].to_vec())
-            }
+        for node in &self.read {
+            let next = first + tensors.graph.size(*node) as usize;
+            read.insert(*node, first..next);
+            first = next;
+        }
+        let given = self.tensors.iter().map(|node| match (read.get(node), tensors.view(*node)) {
+            (Some(range), _) => Ok(Given::Host(values[range.clone()].to_vec())),
+            (None, Some((slice, _))) => Ok(Given::Here(slice)),
+            (None, None) => Err(Error::Internal("a tensor was not evaluated before it was summed")),
         });
-        Ok(given.collect())
+        given.collect()
     }
 
     /// Ends an evaluation, if there is one.
@@ -271,7 +281,7 @@ impl Session {
             Err(error) => (Some(error), (false, Vec::new())),
         };
         let stage = Stage::Fresh(reason);
-        Ok(self.add_task(RankedSum { ranks, double, tensors, mean, stage, before: None, is_over: false }))
+        Ok(self.add_task(RankedSum { ranks, double, tensors, mean, stage, read: Vec::new(), before: None, is_over: false }))
     }
 
     /// Tensors of one precision, each with another handle.
