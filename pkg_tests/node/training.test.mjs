@@ -51,6 +51,27 @@ for (const backend of BACKENDS) {
   });
 }
 
+test("without a world, training over ranks is that of one engine, to the bit", async (t) => {
+  const lw = await open(t, { backend: "cpu" }), x = Float32Array.from({ length: 12 }, (_, k) => Math.sin(k));
+  const losses = [];
+  for (const options of [undefined, { ranks: true }, { ranks: false }]) {
+    const model = mlp(lw, [3, 4, 1], { seed: 2 }), run = trainer(model, (model, { x }) => model.forward(lw.tensor(x, [4, 3])).sub(1).square().mean(), adam(), options);
+    losses.push([await run.step({ x }), await run.step({ x }), await run.step({ x })]);
+    run.dispose();
+    model.dispose();
+  }
+  assert.ok(losses[0][2] < losses[0][0]);
+  for (const of of losses) assert.deepEqual(of, losses[0]);
+  const given = lw.tensor([1, 2]), [sum] = await lw.sumOverRanks([given]), [mean] = await lw.meanOverRanks([given]);
+  given.dispose();
+  assert.deepEqual([[...await sum.read()], [...await mean.read()]], [[1, 2], [1, 2]]);
+  for (const tensor of [sum, mean]) tensor.dispose();
+  const model = mlp(lw, [1, 1], { seed: 1 }), loss = (model, x) => model.forward(x).mean();
+  refuses(() => trainer(model, loss, adam(), { ranks: 2 }), "invalid-option", /ranks/);
+  refuses(() => trainer(model, loss, adam(), { rank: true }), "invalid-option", /rank/);
+  model.dispose();
+});
+
 // ── optimizers against their formulas, in f64 ──
 
 /** Of f(x) = Σ c x⁴/4, whose gradient is c x³. */

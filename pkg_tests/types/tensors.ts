@@ -2,7 +2,7 @@
 import { attention, avgPool2d, batchNorm, cholesky, column, concat, conv2d, crossEntropy, dropout, eigh, einsum, exp, grad, groupNorm, init, linearSolve, map, maxPool2d, oneHot, perEntry, qr, select, solveAsTensors, stack, svd, valueAndGrad, where } from "leastwise";
 import type { Arrays, BoolTensor, DeviceArray, DeviceView, DType, Engine, F32, F64, HalfTensor, IntTensor, Kept, Memory, Problem, Report, Storage, Tensor, TensorModel, TensorRouting, TensorStatistics, TensorStep, Variables, Vec2 } from "leastwise";
 import { adam, adamW, conv, layer, linear, mlp, sequential, sgd, trainer } from "leastwise/nn";
-import type { Batch, Module, Optimizer, Stepped, Trainer } from "leastwise/nn";
+import type { Batch, Module, Optimizer, Stepped, Trainer, TrainerOptions } from "leastwise/nn";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : false;
 function is<T extends true>(_proof?: T): void {}
@@ -263,6 +263,12 @@ export async function engines(lw: Engine) {
   lw.tensors({ routing: "cpu", poolBytes: 1e6, slopes: "limits" });
   // @ts-expect-error there are two kinds of slopes
   lw.tensors({ slopes: "jax" });
+  const [mean, exactMean] = await lw.meanOverRanks([lw.ones([2]), lw.ones([2], { dtype: "f64" })]), sums = await lw.sumOverRanks(grad(lw.ones([2]).sum(), [lw.ones([2])]));
+  is<Same<typeof mean, Tensor>>();
+  is<Same<typeof exactMean, Tensor<"f64">>>();
+  is<Same<(typeof sums)[0], Tensor>>();
+  // @ts-expect-error sums are of floats
+  await lw.sumOverRanks([lw.ones([2], { dtype: "int32" })]);
   const model = await lw.measureTensors();
   is<Same<typeof model, TensorModel>>();
   lw.tensors({ model, advantage: 2 });
@@ -332,6 +338,8 @@ export async function networks(lw: Engine, images: F32, labels: Uint32Array) {
   await run.step({ x: images });
   // @ts-expect-error a loss is a tensor, and comes at once
   trainer(model, async (model, x: Tensor) => model.forward(x), adam());
+  const options: TrainerOptions = { ranks: true };
+  trainer(model, (model, x: Tensor) => model.forward(x).mean(), adam(), options);
   // @ts-expect-error a module of f32 takes no f64
   own.forward(lw.ones([2], { dtype: "f64" }));
 }

@@ -43,6 +43,8 @@ mod parts;
 mod ranked;
 #[cfg(not(target_arch = "wasm32"))]
 mod ranked_checkpoints;
+#[cfg(not(target_arch = "wasm32"))]
+mod ranked_tensors;
 mod reach;
 mod reads;
 mod searches;

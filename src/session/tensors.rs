@@ -304,7 +304,7 @@ impl Session {
     }
 
     /// Gives back what nobody has any more, and destroys what is beyond the pools' caps.
-    fn collect_tensors(&mut self) {
+    pub(super) fn collect_tensors(&mut self) {
         for double in [false, true] {
             if self.tensor_contexts[usize::from(double)].is_some()
                 && let Ok((tensors, mut devices, active)) = self.tensor_context(double)

@@ -22,6 +22,8 @@ pub mod linear;
 pub mod operations;
 pub mod plan;
 pub mod pool;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod ranked;
 pub mod routing;
 pub mod runtime;
 pub mod solution;

@@ -10,6 +10,7 @@ mod scenes;
 mod schur;
 mod sessions;
 mod solves;
+mod tensors;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -369,6 +369,14 @@ export class EngineOf implements Engine {
   random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
   random(shape: Sizes, options: RandomOptions<Storage>): AnyTensor { return this.#maker.random(shape, options); }
   evaluate(...tensors: readonly AnyTensor[]): Promise<void> { return this.#maker.evaluate(tensors); }
+  async sumOverRanks<const T extends readonly (Tensor | Tensor<"f64">)[]>(tensors: T): Promise<{ readonly [K in keyof T]: T[K] }> {
+    takesNoMore("lw.sumOverRanks(tensors)", 1, arguments);
+    return this.#maker.overRanks("lw.sumOverRanks(tensors)", tensors, false) as Promise<never>;
+  }
+  async meanOverRanks<const T extends readonly (Tensor | Tensor<"f64">)[]>(tensors: T): Promise<{ readonly [K in keyof T]: T[K] }> {
+    takesNoMore("lw.meanOverRanks(tensors)", 1, arguments);
+    return this.#maker.overRanks("lw.meanOverRanks(tensors)", tensors, true) as Promise<never>;
+  }
   tensors(settings: TensorSettings): void { this.#routing.set(settings); }
   tensorRouting(): TensorRouting { return this.#routing.now; }
   async measureTensors(): Promise<TensorModel> {

@@ -748,6 +748,8 @@ export interface NativeWorld { readonly rank: number; readonly size: number; rea
 export interface RankedNative extends NativeEngine {
   /** Clustering of the points of all ranks, which were prepared for `metric`: labels are those of the engine's own points. An engine that is no rank clusters its own. */
   clusterByRanks(points: Float64Array | Float32Array, start: Float64Array | undefined, options: NativeClusterOptions, metric: string): number;
+  /** A task: sums of tensors over all ranks, or means (`mean`). Its `values` are the new tensors, packed; an engine that is no rank gives its own, detached. A rank that could not make its tensors gives undefined, and all tasks fail. */
+  sumOverRanks(tensors: Uint32Array | undefined, mean: boolean): number;
 }
 
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */

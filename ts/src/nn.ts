@@ -9,4 +9,4 @@ export type { AdamOptions, LearningRate, Optimizer, OptimizerState, SgdOptions, 
 export { loadModel, loadTensors, saveModel, saveTensors } from "./nn/saved.js";
 export type { LoadedTensors, LoadModelOptions, SaveModelOptions, SaveOptions } from "./nn/saved.js";
 export { trainer } from "./nn/trainer.js";
-export type { Batch, Trainer } from "./nn/trainer.js";
+export type { Batch, Trainer, TrainerOptions } from "./nn/trainer.js";

@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::values::{read_record, read_vectors};
 use leastwise::anneal::cluster::Options;
-use napi::bindgen_prelude::{Env, Float64ArraySlice, Result, Unknown};
+use napi::bindgen_prelude::{Env, Float64ArraySlice, Result, Uint32ArraySlice, Unknown};
 use napi_derive::napi;
 
 #[napi]
@@ -21,5 +21,10 @@ impl Engine {
         let points = read_vectors(env, points)?;
         let options: Options = read_record(env, options)?;
         self.call(env, |session| session.cluster_by_ranks(points, start.as_deref(), &options, &metric))
+    }
+    /// A task whose `values` are sums of tensors over all ranks, or means, packed. A rank without tensors has all tasks fail.
+    #[napi]
+    pub fn sum_over_ranks(&self, env: &Env, tensors: Option<Uint32ArraySlice>, mean: bool) -> Result<u32> {
+        self.call(env, |session| session.sum_over_ranks(tensors.as_deref(), mean))
     }
 }

@@ -233,6 +233,12 @@ impl Tensors {
         Ok(self.pools[Place::Device as usize].take(devices.main, kind, len)?)
     }
 
+    /// Gives back a buffer of the main device.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn give_back_taken(&mut self, block: Block) {
+        self.pools[Place::Device as usize].give_back(block);
+    }
+
     /// A tensor of what is in a buffer of the main device.
     pub(crate) fn keep_block(&mut self, block: Block, len: u32, shape: Vec<u32>) -> Node {
         self.next += 1;

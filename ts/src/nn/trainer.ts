@@ -1,8 +1,9 @@
-/** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission. */
+/** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission; over ranks, in two. */
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
-import { hasMethods } from "../options.js";
+import { checked, flag, hasMethods } from "../options.js";
 import { grad } from "../tensor/functions.js";
+import { noneOverRanks, overRanks } from "../tensor/over-ranks.js";
 import { within } from "../tensor/scope.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
@@ -17,6 +18,25 @@ import type { Optimizer, OptimizerState, Stepped } from "./optimizers.js";
 export interface Batch { readonly [column: string]: any }
 
 /**
+ * Options of {@link trainer}.
+ *
+ * @example
+ * const options: TrainerOptions = { ranks: true };
+ * const training = trainer(model, (model, x: Tensor) => model.forward(x).square().mean(), adam(), options);
+ */
+export interface TrainerOptions {
+  /**
+   * True to train by all ranks of a `world`: each gives its own part of a batch to `step`, equally large ones, and the loss and its gradients are the means over
+   * ranks. Models that start alike stay alike. An engine without a world trains by itself.
+   *
+   * @defaultValue false: each rank by itself
+   */
+  readonly ranks?: boolean;
+}
+
+const OPTIONS = { ranks: flag } as const;
+
+/**
  * Trains a model, step by step.
  *
  * @example
@@ -29,7 +49,8 @@ export interface Trainer<B> extends Disposable {
   /**
    * One step; gives the loss before it. The model has its new parameters when the promise resolves, and what the loss function made is freed.
    *
-   * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was
+   * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was; with `ranks`, `invalid-option` where another rank failed
+   * in its part, or has another model
    */
   step(batch: B): Promise<number>;
   /** Frees what the optimizer remembers; the model stays. */
@@ -46,8 +67,9 @@ export interface Trainer<B> extends Disposable {
  *   crossEntropy(model.forward(lw.tensor(x, [labels.length, 64])), labels), adam());
  * console.log(await training.step({ x: new Float32Array(128), labels: [3, 1] }));
  */
-export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer): Trainer<B> {
+export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: M & Module<D>, loss: (model: M, batch: B) => Tensor<D>, optimizer: Optimizer, options: TrainerOptions = {}): Trainer<B> {
   const what = "trainer(model, loss, optimizer)";
+  const { ranks = false } = checked(`${what}: options`, options, OPTIONS, { prefix: `${what}: ` });
   if (!isModule(model)) throw new LeastwiseError("invalid-option", `${what}: model must be a module, not ${describe(model)}`);
   if (typeof loss !== "function") throw new LeastwiseError("invalid-option", `${what}: loss must be a function of the model and a batch, not ${describe(loss)}`);
   if (!hasMethods(optimizer, "step")) throw new LeastwiseError("invalid-option", `${what}: optimizer must have a method step, as adam() has, not ${describe(optimizer)}`);
@@ -57,18 +79,49 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
   const moments = (of: OptimizerState<D> | undefined) => of?.moments.flat() ?? [];
 
   /** What is to be computed, and nothing else that was made. */
-  function graph(batch: B): { value: Tensor<D>; stepped: Stepped<D> } {
+  function graph(batch: B): { value: Tensor<D>; gradients: readonly Tensor<D>[] } {
     const parameters = model.parameters();
     const { context } = parameters[0] as Tensor<DType>;
-    let made: { value: Tensor<D>; stepped: Stepped<D> } | undefined;
+    let made: { value: Tensor<D>; gradients: readonly Tensor<D>[] } | undefined;
     context.open();
     try {
       const value = loss(model, batch);
       if (hasMethods(value, "then")) throw new LeastwiseError("invalid-option", "trainer(model, loss, optimizer): loss must be synchronous, but returned a promise");
-      made = { value, stepped: optimizer.step(parameters, grad(value, parameters), state) };
+      made = { value, gradients: grad(value, parameters) };
       return made;
     } finally {
       context.close(within(made));
+    }
+  }
+
+  /** The same of all ranks: means of what each has of its own batch. */
+  async function graphOfRanks(batch: B): Promise<{ value: Tensor<D>; gradients: readonly Tensor<D>[] }> {
+    let own: readonly Tensor<D>[];
+    try {
+      const { value, gradients } = graph(batch);
+      own = [value, ...gradients];
+    } catch (error) {
+      await noneOverRanks((model.parameters()[0] as Tensor<DType>).context);
+      throw error;
+    }
+    try {
+      const [value, ...gradients] = (await overRanks("step(batch)", own, true)) as readonly Tensor<D>[];
+      return { value: value!, gradients };
+    } finally {
+      freeAll(own);
+    }
+  }
+
+  function steppedBy(gradients: readonly Tensor<D>[]): Stepped<D> {
+    const parameters = model.parameters();
+    const { context } = parameters[0] as Tensor<DType>;
+    let stepped: Stepped<D> | undefined;
+    context.open();
+    try {
+      stepped = optimizer.step(parameters, gradients, state);
+      return stepped;
+    } finally {
+      context.close(within(stepped));
     }
   }
 
@@ -79,9 +132,11 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
       if (model.parameters().length === 0) throw new LeastwiseError("invalid-option", "step(batch): the model has no parameters");
       running = true;
       try {
-        const { value, stepped } = graph(batch);
-        const made = [...stepped.parameters, ...moments(stepped.state)];
+        const { value, gradients } = ranks ? await graphOfRanks(batch) : graph(batch);
+        let made: readonly Tensor<D>[] = [];
         try {
+          const stepped = steppedBy(gradients);
+          made = [...stepped.parameters, ...moments(stepped.state)];
           const [read] = await (value as Tensor<DType>).context.evaluations.ask(made, [value]);
           const found = read![0]!;
           if (!Number.isFinite(found)) throw new LeastwiseError("non-finite", `step(batch): the loss of step ${stepped.state.steps} is ${found}; the model stays as it was: is the learning rate too large, or something in the batch not finite?`);
@@ -93,7 +148,9 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
           freeAll(made);
           throw error;
         } finally {
-          value.dispose();
+          // A gradient may be what an optimizer remembers.
+          const kept = new Set(made);
+          freeAll([value, ...gradients].filter((tensor) => !kept.has(tensor)));
         }
       } finally {
         running = false;

@@ -106,12 +106,12 @@ export class TensorContext {
   }
 }
 
-/** Tensors as the engine packs them: id, rank (with what values there are) and sizes of each. */
-function unpacked(packed: Uint32Array): readonly Made[] {
+/** Tensors as the engine packs them: id, rank (with what values there are) and sizes of each. @internal */
+export function unpacked(packed: ArrayLike<number>): readonly Made[] {
   const made: Made[] = [];
   for (let at = 0; at < packed.length;) {
     const rank = packed[at + 1]! & 0xffff;
-    made.push({ id: packed[at]!, values: VALUES[packed[at + 1]! >>> 16], shape: Object.freeze(Array.from(packed.subarray(at + 2, at + 2 + rank))) });
+    made.push({ id: packed[at]!, values: VALUES[packed[at + 1]! >>> 16], shape: Object.freeze(Array.from({ length: rank }, (_, axis) => packed[at + 2 + axis]!)) });
     at += 2 + rank;
   }
   return made;

@@ -7,11 +7,12 @@ import { checked, given, oneOf, real, whole } from "../options.js";
 import { computedWith, mustBeNumber, mustBeTensor, wholeNumbers } from "./apply.js";
 import type { TensorContext } from "./context.js";
 import type { TensorModel } from "./model.js";
+import { overRanks } from "./over-ranks.js";
 import { normal, uniform } from "./random.js";
 import type { TensorRouting, TensorSettings } from "./routing.js";
 import { elementsOf, shown, sizesOf, type Sizes } from "./shapes.js";
 import { PREVIEW } from "./text.js";
-import { Tensor, type AnyTensor, type BoolTensor, type DType, type HalfTensor, type IntTensor, type Kept, type Storage } from "./tensor.js";
+import { mustBeTensors, Tensor, type AnyTensor, type BoolTensor, type DType, type HalfTensor, type IntTensor, type Kept, type Storage } from "./tensor.js";
 
 /**
  * Numbers in arrays in arrays, as deep as a tensor has axes; the innermost may be typed.
@@ -176,6 +177,25 @@ export interface TensorEngine<P extends DType = "f32"> {
   random(shape: Sizes, options: RandomOptions<"f16"> & HalfOptions): HalfTensor;
   /** Computes tensors, all in one submission, and keeps their values on the device. */
   evaluate(...tensors: readonly AnyTensor[]): Promise<void>;
+  /**
+   * Sums of tensors over the ranks of a `world`, as new tensors, which are yours to dispose. All ranks make the call, with tensors of the same shapes and of the
+   * engine's precision, and get the same bits: sums are added in the order of ranks. No gradient goes through. Without a world the sums are the tensors themselves,
+   * detached: the same script runs.
+   *
+   * @throws `invalid-option` where ranks have other shapes, or another rank could not compute its tensors: all can go on; `dtype` for tensors that are not in floats
+   * @example
+   * const [total] = await lw.sumOverRanks([weights]);
+   * console.log(await total.read());
+   */
+  sumOverRanks<const T extends readonly (Tensor | Tensor<"f64">)[]>(tensors: T): Promise<{ readonly [K in keyof T]: T[K] }>;
+  /**
+   * Means of tensors over the ranks of a `world`, such as gradients that each has of its own part of a batch; all else is as with {@link sumOverRanks}.
+   *
+   * @example
+   * const cost = model.forward(images).square().mean();
+   * const gradients = await lw.meanOverRanks(grad(cost, model.parameters()));
+   */
+  meanOverRanks<const T extends readonly (Tensor | Tensor<"f64">)[]>(tensors: T): Promise<{ readonly [K in keyof T]: T[K] }>;
   /** How tensors are evaluated from now on; what is left out stays as it is. */
   tensors(settings: TensorSettings): void;
   /** How operations are routed: what was said, the model and where it is from. */
@@ -297,6 +317,13 @@ export class TensorMaker {
       if (tensor.context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: tensor ${k} belongs to another engine`);
     });
     await Promise.all((["f32", "f64"] as const).map((dtype) => this.context.evaluations.ask(tensors.filter((tensor) => computedWith(tensor) === dtype), [])));
+  }
+
+  /** Sums of tensors over ranks, or means. */
+  async overRanks(what: string, tensors: readonly AnyTensor[], mean: boolean): Promise<readonly AnyTensor[]> {
+    mustBeTensors(what, tensors);
+    if (tensors[0].context !== this.context) throw new LeastwiseError("foreign-tensor", `${what}: the tensors belong to another engine`);
+    return overRanks(what, tensors, mean);
   }
 
   /** The kind of elements that options ask for. */
