@@ -10,6 +10,7 @@ mod faults;
 mod scenes;
 mod solves;
 mod speed;
+mod tensors;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};
 use leastwise::device::cpu::CpuDevice;

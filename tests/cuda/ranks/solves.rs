@@ -246,7 +246,7 @@ fn over_two_gpus(precision: Precision) -> Alone {
 #[ignore = "needs two GPUs and NCCL"]
 fn a_session_over_two_gpus_has_the_bits_of_two_ranks_over_nccl() {
     for precision in [Precision::F64, Precision::F32] {
-        let expected = by_ranks(Over::Nccl, mesh, precision, 2).remove(0);
+        let expected = by_ranks(Over::Nccl, (mesh, "pcg"), precision, 2).remove(0);
         let mut of = over_two_gpus(precision);
         let made = mesh(&mut of);
         // One that is given up in its midst, from the values of the start.

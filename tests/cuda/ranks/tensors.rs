@@ -1,0 +1,89 @@
+//! Sums of tensors over ranks: their bits are those of the CPU's.
+
+use super::{Over, bits, on_all};
+use crate::support::{Random, finish};
+use leastwise::collective::Communicator;
+use leastwise::device::{Device, Precision};
+use leastwise::problem::Reals;
+use leastwise::session::{Progress, Session};
+use std::sync::Arc;
+
+/// Elements of tensors; all together they are more than a message has.
+const LENGTHS: [u32; 5] = [1, 0, 300, 700_001, 500_000];
+
+fn values(session: &mut Session, task: u32) -> Vec<f64> {
+    let Progress::Values(values) = finish(session, task, |_| {}) else { panic!("no values") };
+    values
+}
+
+/// Bits of sums, and of means, of tensors that are stored and of one that is computed.
+fn summed(device: Device, ranks: Arc<dyn Communicator>, double: bool) -> [Vec<u64>; 2] {
+    let mut random = Random::new(3 + u64::from(ranks.rank()));
+    let mut session = Session::over_ranks(device, ranks).unwrap();
+    let mut tensors = Vec::new();
+    for len in LENGTHS {
+        let elements: Vec<f64> = (0..len).map(|_| random.between(-1.0, 1.0)).collect();
+        tensors.push(session.tensor(Reals::F64(&elements), &[len], double).unwrap()[0]);
+    }
+    tensors.push(session.tensor_operation("mul", &[tensors[3], tensors[3]], &[], double).unwrap()[0]);
+    let mut found = [false, true].map(|mean| {
+        // Twice: the second time what is kept of the exchange is used again.
+        [0, 1].map(|_| {
+            let task = session.sum_over_ranks(Some(&tensors), mean).unwrap();
+            // An id, one axis and its size of each.
+            let made: Vec<u32> = values(&mut session, task).chunks_exact(3).map(|packed| packed[0] as u32).collect();
+            let task = session.evaluate_tensors(&[], &made).unwrap();
+            let read = bits(&values(&mut session, task));
+            session.release_tensors(&made);
+            read
+        })
+    });
+    assert!(found.iter().all(|[first, second]| first == second));
+    found.each_mut().map(|[first, _]| std::mem::take(first))
+}
+
+fn sums_agree(over: Over, sizes: &[u32]) {
+    for (precision, double) in [(Precision::F64, true), (Precision::F32, false)] {
+        for &size in sizes {
+            let run = |over| on_all(over, size, precision, |device, ranks| summed(device, ranks, double));
+            let [expected, found] = [Over::Cpu, over].map(run);
+            for [sums, means] in &found {
+                assert!(*sums == expected[0][0], "{over:?}, {precision:?}, {size} ranks");
+                assert!(*means == found[0][1], "{over:?}, {precision:?}, {size} ranks: means");
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_tensors_of_ranks_on_one_gpu_have_the_bits_of_the_cpu() {
+    sums_agree(Over::Host, &[1, 2, 3]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn sums_of_tensors_over_nccl_have_the_bits_of_the_cpu() {
+    sums_agree(Over::Nccl, &[2]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn tensors_in_another_precision_than_the_engine_are_refused_over_nccl_and_all_can_go_on() {
+    let refused = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
+        let mut session = Session::over_ranks(device, ranks).unwrap();
+        let [single, double] = [false, true].map(|double| session.tensor(Reals::F64(&[1.0, 2.0]), &[2], double).unwrap()[0]);
+        let task = session.sum_over_ranks(Some(&[single]), false).unwrap();
+        let error = loop {
+            if let Err(error) = session.resume(task, 8.0) {
+                break error;
+            }
+        };
+        let task = session.sum_over_ranks(Some(&[double]), false).unwrap();
+        assert_eq!(values(&mut session, task).len(), 3);
+        (error.code(), error.to_string())
+    });
+    for (code, message) in refused {
+        assert_eq!(code, "invalid-option");
+        assert!(message.starts_with("tensors are summed over ranks in the engine's precision"), "{message}");
+    }
+}
