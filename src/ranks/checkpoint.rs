@@ -49,9 +49,12 @@ impl RankedParts {
     /// Sections of a solve as it is, of all ranks together; `running` in its midst.
     ///
     /// # Errors
-    /// A [`leastwise_collective::Fault`], and those of [`RankedProblem::solve`](super::RankedProblem::solve).
+    /// [`Error::InvalidOption`] where limits were given since the solve, a [`leastwise_collective::Fault`], and those of [`RankedProblem::solve`](super::RankedProblem::solve).
     pub fn save(&mut self, device: &mut Device, solve: &RankedSolve, running: bool) -> Result<Vec<Section<'static>>, Error> {
         let local = self.local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
+        if !solve.solver.is_ready(&local.problem) {
+            return Err(Error::InvalidOption("save(): limits were given since the last solve: solve before".into()));
+        }
         let (host, parts) = solve.solver.save(&local.problem, running)?;
         let host: Vec<f64> = host.bytes.iter().map(|byte| f64::from(*byte)).collect();
         let host = self.communicator.broadcast("the host's section", &host)?.into_iter().map(|byte| byte as u8).collect();
@@ -115,7 +118,10 @@ impl RankedParts {
             table.values.copy_from_slice(own);
             rest = others;
         }
-        self.declared.note("restored", &[], values);
+        // Not among what was declared so far: ranks that took other files by mistake are alike once all take the same.
+        let mut restored = Fingerprint::default();
+        values.iter().for_each(|value| restored.add(&value.to_bits().to_le_bytes()));
+        self.restored = restored.0;
         let unedited = self.declared.fingerprint.0;
         let Some(local) = &mut self.local else { return Ok(unedited) };
         let mut here = Vec::new();

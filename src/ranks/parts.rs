@@ -20,12 +20,14 @@ pub struct RankedParts {
     pub(super) communicator: Arc<dyn Communicator>,
     pub(super) declared: Declared,
     pub(super) local: Option<Local>,
+    /// Fingerprint of the values that were restored last.
+    pub(super) restored: u64,
 }
 
 impl RankedParts {
     /// A problem without tables and terms, of one of the ranks. Its device has joined them ([`Device::join`]).
     pub fn new(communicator: Arc<dyn Communicator>) -> Self {
-        Self { communicator, declared: Declared::default(), local: None }
+        Self { communicator, declared: Declared::default(), local: None, restored: 0 }
     }
 
     /// The ranks.
@@ -326,6 +328,7 @@ impl RankedParts {
         of_options.add(format!("{options:?}").as_bytes());
         // Kernels of other backends and precisions have other bits.
         of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), last.is_some()).as_bytes());
+        of_options.add(&self.restored.to_le_bytes());
         restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
         let mut settings = super::solve::supported(options)?.settings()?;
@@ -362,6 +365,8 @@ impl RankedParts {
             }
         }
         solve.open(device);
+        // Values are no longer those that were written or restored, whatever becomes of the solve.
+        self.declared.note("solve", &[], &[]);
         Ok(solve)
     }
 

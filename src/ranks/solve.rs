@@ -153,7 +153,7 @@ pub fn supported(options: &Options) -> Result<Options, Error> {
         }
         _ => {
             let linear = linear.unwrap_or_else(|| if eliminates { reduced.into() } else { pcg.into() });
-            let preconditioner = preconditioner.unwrap_or_else(|| if linear == reduced { of_reduced.into() } else { blocks.into() });
+            let preconditioner = preconditioner.unwrap_or_else(|| blocks.into());
             Ok(Options { method: Some("lm".into()), linear: Some(linear), preconditioner: Some(preconditioner), ..options.clone() })
         }
     }

@@ -258,8 +258,8 @@ impl Following {
     }
 
     /// Has all followers make the checkpoint that this rank is about to make.
-    pub fn save(&self, running: bool) {
-        self.tell(move |followed, device, _| followed.save(device, running));
+    pub fn save(&self, own: &Arc<dyn Communicator>, running: bool) -> Iterating {
+        Iterating { failures: self.ask(move |followed, device, _| followed.save(device, running).err()), own: own.clone() }
     }
 
     /// Has all followers free the last solve.

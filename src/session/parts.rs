@@ -179,9 +179,12 @@ impl Parts {
     ) -> Result<Vec<Section<'static>>, Error> {
         let ended = self.ended.as_ref().filter(|(owner, _)| *owner == solver).map(|(_, solve)| solve);
         let solve = running.or(ended).ok_or_else(nothing_to_save)?;
-        self.followers.iter().for_each(|followers| followers.save(running.is_some()));
         told(solve);
-        self.own.save(device, solve, running.is_some())
+        let elsewhere = self.followers.as_ref().map(|followers| followers.save(self.own.communicator(), running.is_some()));
+        self.own.save(device, solve, running.is_some()).map_err(|error| match elsewhere {
+            Some(elsewhere) => elsewhere.reason(error),
+            None => error,
+        })
     }
 
     /// [`RankedParts::restore_values`].

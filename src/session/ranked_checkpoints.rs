@@ -9,6 +9,7 @@ use super::indices::Answer;
 use super::job::{Job, Progress, Step};
 use super::ranked::refused;
 use leastwise_base::container::{self, Section};
+use leastwise_collective::Fault;
 use leastwise_error::Error;
 use leastwise_outer::Devices;
 use leastwise_problem::file::bytes::{Reader, Writer};
@@ -24,6 +25,8 @@ struct RankedSave {
     solver: u32,
     /// The solve in whose midst it is.
     within: Option<u32>,
+    /// True once ranks have made it, or know of its failure.
+    is_over: bool,
 }
 
 impl RankedSave {
@@ -55,10 +58,18 @@ impl Job for RankedSave {
         if waits {
             return Ok(Progress::Yielded.into());
         }
-        Ok(Progress::Answer(Answer::Bytes(self.file(session)?)).into())
+        let file = self.file(session);
+        // What was not there to be saved is this rank's failure alone.
+        self.is_over = !matches!(file, Err(Error::Disposed(_)));
+        Ok(Progress::Answer(Answer::Bytes(file?)).into())
     }
 
-    fn free(self: Box<Self>, _: &mut Session, _: u32) {}
+    fn free(self: Box<Self>, session: &mut Session, _: u32) {
+        if let (false, None, Some(ranks)) = (self.is_over, &session.followers, &session.ranks) {
+            let message = "its checkpoint was given up".into();
+            ranks.give_up(Fault::Broken { rank: ranks.rank(), size: ranks.size(), message });
+        }
+    }
 
     fn problem(&self) -> Option<u32> {
         Some(self.problem).filter(|_| self.within.is_none())
@@ -84,7 +95,7 @@ impl Session {
         let problem = self.solver_entry(solver)?.problem;
         let running = self.entry(problem)?.0.running;
         let within = running.filter(|task| self.tasks.get(task).is_some_and(|job| job.solver() == Some(solver) && job.ranked().is_some()));
-        let job = RankedSave { problem, solver, within };
+        let job = RankedSave { problem, solver, within, is_over: false };
         if within.is_some() {
             return Ok(self.add_task(job));
         }
@@ -122,6 +133,8 @@ impl Session {
         of.check_restored(&values, false)?;
 
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        // What the last solve left is no longer what the next one begins with.
+        parts.forget_solve(device, Some(solver));
         let unedited = parts.restore_values(&values)?;
         of.restore_values(&values);
         let sections = sections.into_iter().map(|section| Section { kind: section.kind, bytes: Cow::Owned(section.bytes.into_owned()) });

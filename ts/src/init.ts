@@ -69,8 +69,8 @@ export interface InitOptions<P extends Precision = Precision> {
   /** A tuning table, as {@link Engine.tune} gave it. @defaultValue none: schedules are chosen by structure */
   tuning?: Tuning;
   /**
-   * Tighter limits than the device's, to see how a problem fares on small devices. `memoryBytes` is what all of its buffers may take
-   * together: what needs more is refused with `out-of-memory`; of several GPUs it is that of each. @defaultValue those of the device
+   * Tighter limits than the device's, to see how a problem fares on small devices. `memoryBytes` is what all buffers of a precision may
+   * take together: what needs more is refused with `out-of-memory`; of several GPUs it is that of each. @defaultValue those of the device
    */
   limits?: { bindingBytes?: number; memoryBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }

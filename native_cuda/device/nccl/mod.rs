@@ -116,6 +116,10 @@ unsafe impl Send for NcclCommunicator {}
 // SAFETY: as above.
 unsafe impl Sync for NcclCommunicator {}
 
+/// Held by the thread of a process that ends a communicator. NCCL unmaps memory of all ranks of the process there, and where two threads
+/// did so at a time, `cuMemUnmap` of driver 580 freed a block of the heap twice.
+static ENDING: Mutex<()> = Mutex::new(());
+
 /// A thread that panicked holding such a lock has changed nothing by halves.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -338,6 +342,7 @@ impl NcclCommunicator {
         for of in [&self.quick, &self.comm] {
             let comm = std::mem::replace(&mut *lock(of), std::ptr::null_mut());
             if !comm.is_null() {
+                let _alone = lock(&ENDING);
                 // SAFETY: nobody else has the handle any more.
                 unsafe { (self.nccl.abort)(comm) };
             }
@@ -361,6 +366,7 @@ impl NcclCommunicator {
     fn leave(&self) {
         let [quick, comm] = [&self.quick, &self.comm].map(|comm| std::mem::replace(&mut *lock(comm), std::ptr::null_mut()));
         if !quick.is_null() {
+            let _alone = lock(&ENDING);
             // SAFETY: nobody else has the handle, and all that it enqueued is over.
             unsafe { (self.nccl.destroy)(quick) };
         }
@@ -377,6 +383,7 @@ impl NcclCommunicator {
                     break;
                 }
             }
+            let _alone = lock(&ENDING);
             if status == Status::SUCCESS {
                 (self.nccl.destroy)(comm)
             } else {
