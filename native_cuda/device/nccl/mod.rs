@@ -116,10 +116,6 @@ unsafe impl Send for NcclCommunicator {}
 // SAFETY: as above.
 unsafe impl Sync for NcclCommunicator {}
 
-/// Held by the thread of a process that ends a communicator. NCCL unmaps memory of all ranks of the process there, and where two threads
-/// did so at a time, `cuMemUnmap` of driver 580 freed a block of the heap twice.
-static ENDING: Mutex<()> = Mutex::new(());
-
 /// A thread that panicked holding such a lock has changed nothing by halves.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -342,7 +338,6 @@ impl NcclCommunicator {
         for of in [&self.quick, &self.comm] {
             let comm = std::mem::replace(&mut *lock(of), std::ptr::null_mut());
             if !comm.is_null() {
-                let _alone = lock(&ENDING);
                 // SAFETY: nobody else has the handle any more.
                 unsafe { (self.nccl.abort)(comm) };
             }
@@ -366,7 +361,6 @@ impl NcclCommunicator {
     fn leave(&self) {
         let [quick, comm] = [&self.quick, &self.comm].map(|comm| std::mem::replace(&mut *lock(comm), std::ptr::null_mut()));
         if !quick.is_null() {
-            let _alone = lock(&ENDING);
             // SAFETY: nobody else has the handle, and all that it enqueued is over.
             unsafe { (self.nccl.destroy)(quick) };
         }
@@ -383,7 +377,6 @@ impl NcclCommunicator {
                     break;
                 }
             }
-            let _alone = lock(&ENDING);
             if status == Status::SUCCESS {
                 (self.nccl.destroy)(comm)
             } else {

@@ -101,16 +101,9 @@ impl Eliminated {
         }
     }
 
-    /// s = 0, r = −gradient and z = M⁻¹r of what is kept, with rᵀz and the greatest |gradient|, unless that is given; of what is eliminated,
-    /// too, where there is a vector for its z.
-    pub fn begin(
-        &self,
-        work: &Workspace,
-        problem: &Problem,
-        (gradient, of_gone): (Slice, Option<Slice>),
-        largest: Option<Slice>,
-        commands: &mut Vec<Command>,
-    ) {
+    /// s = 0, r = −gradient and z = M⁻¹r of what is kept, with rᵀz and the greatest |gradient|; of what is eliminated, too, where there is a
+    /// vector for its z.
+    pub fn begin(&self, work: &Workspace, problem: &Problem, (gradient, of_gone): (Slice, Option<Slice>), commands: &mut Vec<Command>) {
         let parts = [(true, of_gone), (false, Some(work.z))];
         let parts = parts.into_iter().filter_map(|(gone, z)| Some((gone, z?)));
         let mut partials = 0;
@@ -128,11 +121,6 @@ impl Eliminated {
                     behind += self.start(work, table, [gradient, z], behind, commands);
                 }
             }
-        }
-        // A rank may own nothing that is kept: others have the same.
-        if let (Some(largest), 1..) = (largest, partials) {
-            commands.push(Command::Clear { slice: part(work.inner_partials, (work.partial_distance, partials)) });
-            commands.push(Command::Copy { from: largest, to: part(work.inner_partials, (work.partial_distance, 1)) });
         }
         let partials = work.combine_inner("start of conjugate gradients", &[Fold::Sum, Fold::Largest], partials, commands);
         commands.push(work.reduce_inner(kernels::Begin { partial_count: partials, distance: work.partial_distance }));

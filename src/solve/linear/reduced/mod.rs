@@ -337,13 +337,15 @@ impl DeviceSolver for SchurComplement {
         commands.push(Eliminated::unsolved(work));
         gone.clear(work.p, &kept, commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
-        gone.begin(work, problem, (work.gradient, Some(work.p)), None, commands);
-        // The forcing term is a part of what the whole system's residual is at first: rᵀz with M⁻¹ and C⁻¹.
-        let (begun, kept_aside) = (part(work.state, (state::RZ_START, 1)), part(work.inner_partials, (2 * work.partial_distance, 1)));
-        commands.push(Command::Copy { from: begun, to: kept_aside });
+        gone.begin(work, problem, (work.gradient, Some(work.p)), commands);
+        // The forcing term is a part of what the whole system's residual is at first: rᵀz with M⁻¹ and C⁻¹. Where that is not finite, the
+        // greatest |g| tells.
+        let aside = |place: u32| part(work.inner_partials, (2 * work.partial_distance + place, 1));
+        let of_all = [state::RZ_START, state::GRADIENT_MAX].map(|element| part(work.state, (element, 1)));
+        commands.extend((0..).zip(of_all).map(|(place, of_all)| Command::Copy { from: of_all, to: aside(place) }));
         gone.reduce_gradient(work, problem, commands);
-        gone.begin(work, problem, (work.q, None), Some(part(work.state, (state::GRADIENT_MAX, 1))), commands);
-        commands.push(Command::Copy { from: kept_aside, to: begun });
+        gone.begin(work, problem, (work.q, None), commands);
+        commands.extend((0..).zip(of_all).map(|(place, of_all)| Command::Copy { from: aside(place), to: of_all }));
 
         commands.push(Command::Repeat { body: self.iteration(work, problem), max: most, until: (work.state.buffer, state::SOLVED) });
 

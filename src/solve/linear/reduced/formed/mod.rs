@@ -186,7 +186,7 @@ impl Formed {
         [true, false].into_iter().for_each(|is_gone| gone.invert(work, problem, is_gone, work.blocks, commands));
         gone.clear(work.p, &gone.ranges(problem, false), commands);
         commands.push(Command::Copy { from: part(work.gradient, whole), to: part(work.q, whole) });
-        gone.begin(work, problem, (work.gradient, Some(work.p)), None, commands);
+        gone.begin(work, problem, (work.gradient, Some(work.p)), commands);
         commands.push(Eliminated::unsolved(work));
         gone.reduce_gradient(work, problem, commands);
 
