@@ -76,8 +76,11 @@ fn of_report(report: &Report) -> Vec<Vec<u64>> {
     report.iterations.iter().map(of_iteration).chain([ends]).collect()
 }
 
-/// Goes on from a file: values that are read at once, the report and the values at the end.
-fn gone_on(of: &mut Alone, made: &Made, options: &Options, file: &[u8]) -> (Vec<Vec<f64>>, Report, Vec<Vec<f64>>) {
+/// Values that are read at once, the report and the values at the end.
+type GoneOn = (Vec<Vec<f64>>, Report, Vec<Vec<f64>>);
+
+/// Goes on from a file.
+fn gone_on(of: &mut Alone, made: &Made, options: &Options, file: &[u8]) -> GoneOn {
     let solver = of.session.solver(of.problem, options).unwrap();
     of.session.restore(solver, file).unwrap();
     let restored = values(of, made);
@@ -156,7 +159,7 @@ fn any_number_of_ranks_and_one_device_go_on_from_a_file_of_either() {
         let of_three = on_all(3, |ranks| begun(&mut session(Precision::F64, ranks), (make, linear), true)).remove(0);
         let of_devices = begun(&mut over_devices(Precision::F64, 2), (make, linear), true);
         for (by, (file, few, _)) in [("one device", &of_one), ("three ranks", &of_three), ("two devices", &of_devices)] {
-            let check = |to: &str, found: &[(Vec<Vec<f64>>, Report, Vec<Vec<f64>>)]| {
+            let check = |to: &str, found: &[GoneOn]| {
                 let what = format!("{linear}: {by}, then {to}");
                 for (restored, report, reached) in found {
                     assert_eq!(bits(&restored.concat()), bits(&found[0].0.concat()), "{what}");
