@@ -430,7 +430,7 @@ test("a checkpoint of two ranks goes on by them, by several devices and by one",
   }
   // Other files on one rank are told to all; what is edited is not taken from a file.
   const solvers = problems.map(({ problem }) => problem.solver({ ...steps, maxIterations: 2 }));
-  await rejects(solvers[0].save(), "invalid-option", /^save\(\) of a solver that has not made the problem's last solve/);
+  await rejects(solvers[0].save(), "invalid-option", /^save\(\): several ranks keep the problem's last solve alone, which was not this solver's: solve with it before/);
   await Promise.all(solvers.map((solver) => solver.solve()));
   const [later] = await Promise.all(solvers.map((solver) => solver.save()));
   solvers.forEach((solver, rank) => solver.restore(rank ? file : later));

@@ -1,7 +1,7 @@
 //! Checkpoints that ranks write together: the sections of one device's file, so that any number of ranks, or one device, goes on from it.
 //!
-//! What a rank owns of a section's rows is gathered, and stands in the order of the declared tables. Whoever restores takes the rows that
-//! it has. The host's section, with the times of steps, is the first rank's, so all ranks have the same bytes.
+//! Rows of a section are gathered from the ranks that own them, and stand in the order of the declared tables. A rank that restores takes
+//! those that it has. The host's section, with the times of steps, is the first rank's, so all ranks have the same bytes.
 
 use super::declared::{DeclaredTable, rows};
 use super::local::{Local, LocalTable};
@@ -158,7 +158,7 @@ impl RankedParts {
             local.problem.restore_values(&values);
         }
         let uploads = solve.solver.restore(&mut local.problem, saved)?;
-        // What the state knows of the point is of before the edit.
+        // The state knows the point as it was before the edit.
         local.problem.revision += u64::from(is_edited);
         let mut commands = local.problem.take_uploads();
         commands.extend(uploads);

@@ -383,7 +383,7 @@ impl RankedParts {
             if whole.iter().all(|table| !local.cut_tables.contains(table)) {
                 return Ok(false);
             }
-            // What is divided anew begins with the values of all ranks.
+            // Parts that are made anew begin with the values of all ranks.
             for table in 0..self.declared.tables.len() as u32 {
                 self.read(device, table)?;
             }

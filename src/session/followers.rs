@@ -68,7 +68,7 @@ impl Follower {
         if let Err(panic) = lived {
             give_up(words_of(&*panic));
         }
-        // What a panic left behind may not even be freed without another.
+        // Remains of a panic may not even be freed without another.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(self)));
     }
 }

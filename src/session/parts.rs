@@ -1,6 +1,6 @@
 //! A problem as ranks have it: the parts of this rank, and those of ranks that follow it in the same process.
 //!
-//! What is done here is told to followers once it has succeeded. All ranks check alike, so it succeeds there, too.
+//! Followers are told of an edit once it has succeeded here. All ranks check alike, so it succeeds there, too.
 
 use super::followers::{Followers, Following, Iterating, Present};
 use super::ranked_checkpoints::nothing_to_save;

@@ -195,8 +195,7 @@ impl Job for RankedJob {
         let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last };
         let next = iterate(parts.own(), (device, registry), &mut self.solve, begun, self.stop.as_deref());
         if begins {
-            // What was refused leaves the solver's last solve as it was; later solves go on from what this one leaves, and not from a
-            // file that does not fit.
+            // A refusal leaves the solver's last solve as it was. A file counts for one solve, and not again if it does not fit.
             parts.keep_last(self.solver, last);
             let is_spent = self.solve.is_some() || matches!(next, Err(Error::File(_) | Error::Checkpoint(_)));
             solvers.get_mut(self.solver).filter(|_| is_spent).into_iter().for_each(|solver| solver.restored = None);

@@ -7,7 +7,6 @@ use super::Session;
 use super::checkpoints::{compare, find};
 use super::indices::Answer;
 use super::job::{Job, Progress, Step};
-use super::ranked::refused;
 use leastwise_base::container::{self, Section};
 use leastwise_collective::Fault;
 use leastwise_error::Error;
@@ -59,7 +58,7 @@ impl Job for RankedSave {
             return Ok(Progress::Yielded.into());
         }
         let file = self.file(session);
-        // What was not there to be saved is this rank's failure alone.
+        // A solver or problem that is gone is this rank's failure alone.
         self.is_over = !matches!(file, Err(Error::Disposed(_)));
         Ok(Progress::Answer(Answer::Bytes(file?)).into())
     }
@@ -86,7 +85,9 @@ impl Job for RankedSave {
 
 /// Refusal where nothing is kept that could be saved.
 pub(super) fn nothing_to_save() -> Error {
-    refused("save() of a solver that has not made the problem's last solve: solve before, or call it within onIteration. Besides")
+    let message = "save(): several ranks keep the problem's last solve alone, which was not this solver's: solve with it before, or call save() \
+                   within onIteration";
+    Error::InvalidOption(message.into())
 }
 
 impl Session {
@@ -133,7 +134,7 @@ impl Session {
         of.check_restored(&values, false)?;
 
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
-        // What the last solve left is no longer what the next one begins with.
+        // The next solve begins with the file, and not with what the last one left.
         parts.forget_solve(device, Some(solver));
         let unedited = parts.restore_values(&values)?;
         of.restore_values(&values);

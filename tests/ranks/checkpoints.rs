@@ -207,7 +207,12 @@ fn between_solves_a_file_has_what_the_next_solve_begins_with() {
         let made = mesh(&mut of);
         let solver = of.session.solver(of.problem, &few).unwrap();
         let refused = of.session.save(solver).unwrap_err();
-        assert!(refused.to_string().starts_with("save() of a solver that has not made the problem's last solve"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .starts_with("save(): several ranks keep the problem's last solve alone, which was not this solver's: solve"),
+            "{refused}"
+        );
         next(&mut of, solver);
         let file = saved(&mut of, solver);
         let later = next(&mut of, solver);
