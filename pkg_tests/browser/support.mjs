@@ -91,7 +91,7 @@ export async function browse(t, { webgpu = true } = {}) {
 }
 
 /** A quick run draws a quarter of the pixels, which is what software takes longest for, and asks for less motion: then SLAM is no film. */
-const WINDOW = { viewport: { width: 960, height: 640 }, ...(!FULL && { deviceScaleFactor: 0.5, reducedMotion: "reduce" }) };
+export const WINDOW = { viewport: { width: 960, height: 640 }, ...(!FULL && { deviceScaleFactor: 0.5, reducedMotion: "reduce" }) };
 
 /** A tab that keeps what went wrong in it: uncaught errors, and what was logged as an error or names a GPU's validation. */
 export async function openTab(browser, url, options = {}) {

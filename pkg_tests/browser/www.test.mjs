@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { FULL } from "../node/support.mjs";
-import { browse, dragMouse, drawn, openPage, photograph, serveLive, settled, until } from "./support.mjs";
+import { browse, dragMouse, drawn, openPage, photograph, serveLive, settled, until, WINDOW } from "./support.mjs";
 
 // Small, so that a software adapter draws a few frames a second.
 const viewport = { width: 720, height: 500 };
@@ -49,7 +49,12 @@ async function follow(tab, k) {
 }
 
 test("landing page, WebGPU: three draws from the solver's buffer, the ears follow a drag, and nothing but costs is read back", async (t) => {
-  const tab = await openPage(t, software, `${address}#backend=webgpu`, { viewport });
+  const { context, asked, give } = await delayed(t, software);
+  const tab = await openPage(t, context, `${address}#backend=webgpu`);
+  await asked;
+  const { drawn: pictures } = await tab.evaluate(() => window.leastwisePage.page.view);
+  await until(tab, () => window.leastwisePage.page.view.drawn, (drawn) => drawn > pictures + 3, "pictures go on while a part of the engine is on its way");
+  give();
   const sharing = await tab.evaluate(() => {
     const { engine, view, x } = window.leastwisePage.page, slot = view.renderer.backend.get(view.surface.geometry.getAttribute("position"));
     return { backend: engine.backend, mode: view.binding.mode, three: view.renderer.backend.device === engine.device, same: slot.buffer === x.buffer.buffer };
@@ -104,6 +109,20 @@ test("cloth, WebGPU: frames hand their values on, and nothing is read back but a
   assert.ok(now.every(Number.isFinite) && now.some((value, k) => Math.abs(value - before[k]) > 0.005), "it moves");
   assert.match(await tab.textContent("#facts"), /WebGPU.+· 2 Newton steps each ·/s);
 });
+
+/** A context whose pages get the part that checkpoints are made of when it is given: until then the problem is as busy as in the call that waits. */
+async function delayed(t, browser) {
+  const context = await browser.newContext({ ...WINDOW, viewport });
+  t.after(() => context.close());
+  let ask, give;
+  const asked = new Promise((resolve) => { ask = resolve; }), given = new Promise((resolve) => { give = resolve; });
+  await context.route(/leastwise_rare/, async (route) => {
+    ask();
+    await given;
+    await route.continue();
+  });
+  return { context, asked, give };
+}
 
 /** Vertices that three draws, where the CPU computes them. */
 const shown = (tab) => tab.evaluate(() => [...window.leastwisePage.page.view.surface.geometry.getAttribute("position").array]);
@@ -233,16 +252,7 @@ test("mesh page: its code is edited, a mistake is told at its line, the chart an
 });
 
 test("mesh page: an edit waits while a part of the engine is on its way", async (t) => {
-  const context = await none.newContext({ viewport });
-  let ask, give;
-  const asked = new Promise((resolve) => { ask = resolve; }), given = new Promise((resolve) => { give = resolve; });
-  t.after(() => context.close());
-  // What checkpoints are made of: the problem takes no edit until it is there.
-  await context.route(/leastwise_rare/, async (route) => {
-    ask();
-    await given;
-    await route.continue();
-  });
+  const { context, asked, give } = await delayed(t, none);
   const tab = await openPage(t, context, `${address}mesh.html`);
   await asked;
   await tab.evaluate(() => window.leastwisePage.app.set({ weights: { rigid: 2 } }));

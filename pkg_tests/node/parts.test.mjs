@@ -68,7 +68,7 @@ const HEAD = ["import { init } from 'leastwise';", "const lw = await init({ back
 
 test("while a call waits for a part its problem is busy, and no other one", async () => {
   const outcome = JSON.parse(await inFreshProcess("fresh/held.mjs"));
-  assert.deepEqual(outcome, { edit: "busy", second: "busy", read: "busy", other: "done", first: "done", after: "done" });
+  assert.deepEqual(outcome, { edit: "busy", picture: "done", drawn: "done", second: "busy", read: "busy", other: "done", first: "done", after: "done" });
 });
 
 test("a part that is missing is an error that says where it was looked for, and all else goes on", async (t) => {

@@ -60,7 +60,7 @@ export class NormalsOf implements NormalTable {
 
   update(): void {
     takesNoMore("update()", 0, arguments);
-    this.#tasks.mustHaveCome(this.positions.problemHandle(), `"${this.name}".update()`);
+    this.#tasks.mustHaveCome(this.positions.problem.aliveHandle, `"${this.name}".update()`);
     this.#tasks.call((native) => native.updateNormals(this.#alive()));
   }
 
@@ -71,7 +71,7 @@ export class NormalsOf implements NormalTable {
     const what = `"${this.name}".read(out): out`, length = roomIn(what, out);
     if (length !== 3 * this.count) throw new LeastwiseError("data-length", `${what} has ${length} values, but ${3 * this.count} are needed (${this.count} vertices of 3)`);
     this.#alive();
-    const coming = this.#tasks.lent.get(this.positions.problemHandle())?.wait(false);
+    const coming = this.#tasks.lent.get(this.positions.problem.aliveHandle)?.wait(false);
     if (coming) await coming;
     const task = this.#tasks.call((native) => native.computeNormals(this.#alive(), true));
     fill(what, out, (await this.#tasks.run(task)).values ?? []);

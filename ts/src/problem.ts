@@ -147,9 +147,14 @@ export class ProblemOf implements Problem {
 
   #forget = (term: string): void => { this.#terms.delete(term); };
 
-  #alive = (): number => {
+  /** @internal */
+  get aliveHandle(): number {
     if (this.#disposed) throw new LeastwiseError("disposed", "this problem was disposed: it can't be used any more");
-    this.tasks.mustBeFree(this.#handle);
+    return this.#handle;
+  }
+
+  #alive = (): number => {
+    this.tasks.mustBeFree(this.aliveHandle);
     return this.#handle;
   };
 

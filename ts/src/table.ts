@@ -148,7 +148,11 @@ const BOUNDS = { lower: given(), upper: given() } as const;
 const NONE = 0xffffffff;
 
 /** A problem, as its tables know it. @internal */
-export interface Keeper { keep(): void }
+export interface Keeper {
+  keep(): void;
+  /** Handle for what a busy problem answers, too: a call that waits for a part of the engine is no hindrance. */
+  readonly aliveHandle: number;
+}
 
 /** @internal */
 export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
@@ -297,7 +301,7 @@ export class TableOf<V, C extends boolean> implements Slot<V>, TableIdentity {
   }
 
   get buffer(): DeviceView | undefined {
-    const view = this.tasks.call((native) => native.viewTable(this.problemHandle(), this.handle, this.width));
+    const view = this.tasks.call((native) => native.viewTable(this.problem.aliveHandle, this.handle, this.width));
     // Nobody can tell how long a renderer has the buffer.
     if (view) this.problem.keep();
     return view as DeviceView | undefined;

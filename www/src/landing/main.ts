@@ -72,7 +72,7 @@ class Landing {
     this.view.show(Float32Array.from(rest), mesh.triangles);
     this.#paint();
     point(this.view, this.knobs, {
-      positions: async () => this.x!.read(), tool: () => "look", selected: () => this.selected, begin: () => {}, end: () => {}, click: () => {}, grab: () => -1, caught: () => {},
+      positions: () => this.loop!.ask(() => this.x!.read()), tool: () => "look", selected: () => this.selected, begin: () => {}, end: () => {}, click: () => {}, grab: () => -1, caught: () => {},
       select: (k) => { this.selected = k; this.#paint(); },
       move: (k, by) => this.move(k, by),
       turn: (k, by) => this.#change(k, ({ q, ...other }) => ({ ...other, q: by.clone().multiply(new THREE.Quaternion(...q)).toArray() as unknown as Handle["q"] })),

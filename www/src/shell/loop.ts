@@ -69,6 +69,8 @@ export class Loop {
   #stepMs: number | undefined;
   #unfinished = 0;
   #sampledAt = 0;
+  /** Steps at the last sample: where pictures come more seldom than samples would, there is a step before each of these. */
+  #sampledSteps = 0;
   #sampling = false;
   #still = 0;
   #cost: number | undefined;
@@ -214,7 +216,7 @@ export class Loop {
 
   #advance(now: number): void {
     if (this.#busy || this.#unfinished >= FRAMES_AHEAD) return;
-    if (now - this.#sampledAt > (this.#still && !this.#running.endless ? STILL_MS : SAMPLE_MS) && this.#steps > 0) return void this.#sample();
+    if (now - this.#sampledAt > (this.#still && !this.#running.endless ? STILL_MS : SAMPLE_MS) && this.#steps !== this.#sampledSteps) return void this.#sample();
     if (this.#edited) {
       this.#edited = false;
       this.#solver.dispose();
@@ -274,6 +276,7 @@ export class Loop {
     this.#sampling = true;
     try {
       await this.ask(async () => {
+        this.#sampledSteps = this.#steps;
         const report = await this.#solver.report();
         this.samples++;
         const before = this.#judged, enough = this.#steps - this.#judgedAt >= STEPS_A_JUDGEMENT;
