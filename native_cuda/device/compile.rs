@@ -45,6 +45,13 @@ struct Compiling {
     jobs: Jobs<Compiled>,
 }
 
+impl Compiling {
+    /// True if one of these is among them.
+    fn has(&self, kernels: &BTreeSet<KernelId>) -> bool {
+        self.kernels.iter().any(|begun| kernels.contains(&begun.id))
+    }
+}
+
 /// A kernel on its way.
 struct Begun {
     id: KernelId,
@@ -165,10 +172,14 @@ impl Kernels {
         count
     }
 
+    /// True if one of these is being compiled, or is to be loaded.
+    pub fn is_compiling(&self, kernels: &BTreeSet<KernelId>) -> bool {
+        self.compiling.iter().any(|compiling| compiling.has(kernels))
+    }
+
     /// Loads what has been compiled: none when all of these are ready, else what to wait for.
     pub fn compiling(&mut self, kernels: &BTreeSet<KernelId>) -> Result<Option<Signal>, DeviceError> {
-        let is_needed = |compiling: &Compiling| compiling.kernels.iter().any(|begun| kernels.contains(&begun.id));
-        while let Some(place) = self.compiling.iter().position(is_needed) {
+        while let Some(place) = self.compiling.iter().position(|compiling| compiling.has(kernels)) {
             if let Some(signal) = self.compiling[place].jobs.running() {
                 return Ok(Some(signal));
             }

@@ -178,7 +178,9 @@ impl CudaDevice {
         self.bind()?;
         let named = recording.kernels();
         self.counters.kernels_created += self.kernels.begin(&named);
-        self.settle()?;
+        if self.kernels.is_compiling(&named) {
+            self.settle()?;
+        }
         let _apart = graphs::between_captures();
         self.kernels.compiling(&named)
     }
@@ -191,6 +193,9 @@ impl CudaDevice {
     /// Makes products of a form ready; whether the library can be opened and has an algorithm for them.
     pub fn prepare_product(&mut self, form: &Form) -> Result<bool, DeviceError> {
         self.bind()?;
+        if !self.products.as_ref().is_some_and(|products| products.knows(form)) {
+            self.settle()?;
+        }
         let _apart = graphs::between_captures();
         if self.products.is_none() {
             let stream = self.stream.cu_stream();

@@ -70,6 +70,11 @@ impl Landing {
         Ok(Self { flags, events: [event()?, event()?], reals: std::ptr::null_mut(), bytes: 0 })
     }
 
+    /// True if pinned memory of so many bytes is there.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.bytes
+    }
+
     /// Pinned memory of at least so many bytes, whose contents are not kept.
     pub fn reals(&mut self, bytes: usize) -> Result<*mut c_void, DriverError> {
         if bytes > self.bytes {
@@ -124,7 +129,11 @@ impl CudaDevice {
         let recording = std::mem::take(&mut play.recording);
         let played = self.play(&recording.commands, play, deadline_ms);
         play.recording = recording;
-        Ok(if played? { Playing::Finished(std::mem::take(&mut play.read)) } else { Playing::Yielded })
+        // Commands of other recordings know nothing of exchanges in the background.
+        let joined = self.join_exchanges();
+        let is_over = played?;
+        joined?;
+        Ok(if is_over { Playing::Finished(std::mem::take(&mut play.read)) } else { Playing::Yielded })
     }
 
     /// Plays the [prelude](Recording::into_prelude) of a recording of which nothing was played.
@@ -147,7 +156,8 @@ impl CudaDevice {
             let run = self.run_of(rest)?;
             match command {
                 Command::Repeat { body, max, until } => self.play_rounds(body, *max, self.place(until.0, until.1, 1)?.0)?,
-                Command::Collective(collective) => self.exchange_alone(collective)?,
+                Command::Collective(collective) => self.begin_exchange(collective)?,
+                Command::Await(collective) => self.await_exchange(collective)?,
                 Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
                     self.upload_command(command)?
                 }
@@ -155,7 +165,7 @@ impl CudaDevice {
             }
             rest = &rest[run.max(1)..];
         }
-        Ok(())
+        self.join_exchanges()
     }
 
     /// Whether it came to the end.
@@ -173,7 +183,8 @@ impl CudaDevice {
                     self.upload_command(command)?
                 }
                 Command::Read { slice } => play.read = self.read(*slice)?,
-                Command::Collective(collective) => self.exchange_alone(collective)?,
+                Command::Collective(collective) => self.begin_exchange(collective)?,
+                Command::Await(collective) => self.await_exchange(collective)?,
                 _ => {}
             }
             play.next += run.max(1);
@@ -451,7 +462,9 @@ impl CudaDevice {
         let kind = self.storage(slice.buffer)?.kind;
         let (place, _) = self.place(slice.buffer, slice.offset, slice.len.into())?;
         let (len, each) = (slice.len as usize, self.element_bytes(kind) as usize);
-        self.settle()?;
+        if !self.landing.has_room(len * each) {
+            self.settle()?;
+        }
         let landing = {
             let _apart = graphs::between_captures();
             self.landing.reals(len * each).map_err(failed)?

@@ -80,9 +80,14 @@ impl Products {
         self.workspace
     }
 
+    /// True if it was prepared, or found to have no algorithm.
+    pub fn knows(&self, form: &Form) -> bool {
+        self.forms.contains_key(form)
+    }
+
     /// Whether the library has an algorithm for it.
     pub fn prepare(&mut self, form: &Form) -> bool {
-        if !self.forms.contains_key(form) {
+        if !self.knows(form) {
             let prepared = Prepared::new(self.handle, form, self.precision).ok();
             self.forms.insert(*form, prepared);
         }

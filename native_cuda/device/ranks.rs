@@ -6,10 +6,13 @@
 //!
 //! After an exchange outside of a `Repeat` the host waits until it is over: what decides about a step must never see the message of a
 //! rank that is gone. Inside, a fault is found with the flag of the next rounds, before anything was decided.
+//!
+//! Over NCCL an exchange in the background goes by a stream of its own, the *side stream*: events have it wait for what was enqueued before
+//! it, and the device's stream for its end where it is awaited. The host waits for neither; whoever reads what follows from it, does.
 
 use super::nccl::{NcclCommunicator, PIECE};
 use super::{CudaDevice, failed, graphs, waits};
-use cudarc::driver::{result, sys};
+use cudarc::driver::{DriverError, result, sys};
 use leastwise_collective::{Call, Communicator, Fault, Kind};
 use leastwise_recording::{ABSENT, BufferId, Collective, Command, DeviceError, Exchange, Fold, Precision};
 use std::any::Any;
@@ -44,10 +47,61 @@ pub(super) struct Ranked {
     give: sys::CUfunction,
     take: sys::CUfunction,
     plans: Vec<Plan>,
+    /// Of NCCL's communicator.
+    side: Option<Side>,
 }
 
 // SAFETY: handles of the driver may be used from any thread that the context is bound to.
 unsafe impl Send for Ranked {}
+
+/// Stream of exchanges in the background. Only one exchange is under way at a time, as all have one message's memory.
+struct Side {
+    stream: sys::CUstream,
+    /// Recorded on the device's stream where an exchange begins, and on this one behind the last exchange.
+    begun: sys::CUevent,
+    over: sys::CUevent,
+    /// True while there may be an exchange that the device's stream does not wait for.
+    is_open: bool,
+}
+
+impl Side {
+    fn new() -> Result<Self, DriverError> {
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
+        // Its short kernels come before what fills the GPU, so that messages leave early.
+        let (_, greatest) = result::stream::get_priority_range()?;
+        let mut side = Self { stream: std::ptr::null_mut(), begun: event()?, over: std::ptr::null_mut(), is_open: false };
+        let made = event().and_then(|over| {
+            side.over = over;
+            side.stream = result::stream::create_with_priority(result::stream::StreamKind::NonBlocking, greatest)?;
+            Ok(())
+        });
+        match made {
+            Ok(()) => Ok(side),
+            Err(error) => {
+                side.free();
+                Err(error)
+            }
+        }
+    }
+
+    fn free(&self) {
+        // SAFETY: nothing is enqueued on it any more.
+        unsafe {
+            for event in [self.begun, self.over].into_iter().filter(|event| !event.is_null()) {
+                let _ = result::event::destroy(event);
+            }
+            if !self.stream.is_null() {
+                let _ = result::stream::destroy(self.stream);
+            }
+        }
+    }
+}
+
+/// Has a stream wait for what an event was recorded behind.
+fn follow(stream: sys::CUstream, event: sys::CUevent) -> Result<(), DeviceError> {
+    // SAFETY: both are alive.
+    unsafe { result::stream::wait_event(stream, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }.map_err(failed)
+}
 
 /// Places of an exchange's elements, on the GPU.
 struct Plan {
@@ -57,6 +111,8 @@ struct Plan {
     len: u32,
     /// Elements of each message: a sum and its low part are never apart.
     pieces: Vec<Range<u32>>,
+    /// Recorded behind its last exchange in the background.
+    over: sys::CUevent,
 }
 
 impl Ranked {
@@ -175,13 +231,21 @@ impl CudaDevice {
                 (own, own + PIECE as u64)
             }
         };
-        Ok(Ranked { communicator, nccl, own, all, module, give, take, plans: Vec::new() })
+        let side = nccl.is_some().then(Side::new).transpose().map_err(|error| {
+            // SAFETY: nothing uses it.
+            let _ = unsafe { result::module::unload(module) };
+            failed(error)
+        })?;
+        Ok(Ranked { communicator, nccl, own, all, module, give, take, plans: Vec::new(), side })
     }
 
     /// Frees what a rank had.
     fn part(&mut self, ranked: Ranked) -> Arc<dyn Communicator> {
         let stream = self.stream.cu_stream();
-        let _ = self.bind().and_then(|()| waits::wait_for(stream, "the end of exchanges", ranked.nccl()));
+        let _ = self.bind();
+        // Whatever became of it, its end is waited for: a wait for an event that was never recorded is none.
+        let _ = ranked.side.as_ref().map(|side| follow(stream, side.over));
+        let _ = waits::wait_for(stream, "the end of exchanges", ranked.nccl());
         let _apart = graphs::between_captures();
         let own = ranked.nccl.is_none().then_some(ranked.own);
         // SAFETY: the memory came from this stream's pool; nothing is enqueued any more that uses the module.
@@ -189,8 +253,12 @@ impl CudaDevice {
             for place in ranked.plans.iter().map(|plan| plan.memory).chain(own) {
                 let _ = result::free_async(place, stream);
             }
+            for plan in &ranked.plans {
+                let _ = result::event::destroy(plan.over);
+            }
             let _ = result::module::unload(ranked.module);
         }
+        ranked.side.iter().for_each(Side::free);
         ranked.communicator
     }
 
@@ -202,9 +270,48 @@ impl CudaDevice {
     /// Waits for what is enqueued, where it may wait for other ranks. Calls that the driver has wait for all of a context (memory of the
     /// host, modules, graphs) come after it: else they would wait with what other ranks of this process need.
     pub(super) fn settle(&self) -> Result<(), DeviceError> {
-        match self.over_ranks() {
-            Some(_) => self.wait_for_stream("the end of exchanges", waits::longest()),
-            None => Ok(()),
+        let Some(ranked) = self.ranks.as_ref().filter(|ranked| ranked.nccl.is_some()) else { return Ok(()) };
+        if let Some(side) = ranked.side.as_ref().filter(|side| side.is_open) {
+            follow(self.stream.cu_stream(), side.over)?;
+        }
+        self.wait_for_stream("the end of exchanges", waits::longest())
+    }
+
+    /// Has the device's stream wait for exchanges in the background.
+    pub(super) fn join_exchanges(&mut self) -> Result<(), DeviceError> {
+        let Some(side) = self.ranks.as_mut().and_then(|ranked| ranked.side.as_mut()) else { return Ok(()) };
+        if std::mem::take(&mut side.is_open) { follow(self.stream.cu_stream(), side.over) } else { Ok(()) }
+    }
+
+    /// Begins an exchange outside of a `Repeat`: in the background, where it may be and NCCL is there, else to its end.
+    pub(super) fn begin_exchange(&mut self, collective: &Arc<Collective>) -> Result<(), DeviceError> {
+        let side = self.ranks.as_ref().and_then(|ranked| ranked.side.as_ref()).map(|side| (side.stream, side.begun, side.over));
+        let Some((stream, begun, over)) = side.filter(|_| collective.in_background) else {
+            self.exchange(collective, 0)?;
+            return self.settle();
+        };
+        // What the plan uploads goes by the device's stream.
+        let number = self.plan(collective)?;
+        // SAFETY: the events and both streams are alive.
+        unsafe { result::event::record(begun, self.stream.cu_stream()) }.map_err(failed)?;
+        follow(stream, begun)?;
+        self.enqueue_exchange(number, collective, 0, stream)?;
+        let Some(ranked) = &mut self.ranks else { return Err(super::play::unvalidated()) };
+        for event in [ranked.plans[number].over, over] {
+            // SAFETY: as above.
+            unsafe { result::event::record(event, stream) }.map_err(failed)?;
+        }
+        ranked.side.iter_mut().for_each(|side| side.is_open = true);
+        Ok(())
+    }
+
+    /// Has the device's stream wait for the end of an exchange, if it was one in the background.
+    pub(super) fn await_exchange(&mut self, collective: &Arc<Collective>) -> Result<(), DeviceError> {
+        let Some(ranked) = self.ranks.as_ref().filter(|ranked| ranked.side.is_some()) else { return Ok(()) };
+        match ranked.plans.iter().find(|plan| plan.collective == *collective) {
+            Some(plan) => follow(self.stream.cu_stream(), plan.over),
+            // There were too many since.
+            None => self.join_exchanges(),
         }
     }
 
@@ -219,27 +326,39 @@ impl CudaDevice {
 
     /// Frees plans that use a buffer.
     pub(super) fn forget_exchanges(&mut self, buffer: BufferId) {
+        // Kernels of the side stream may still read the plan, and the buffer.
+        let _ = self.join_exchanges();
         let Some(ranked) = &mut self.ranks else { return };
         let stream = self.stream.cu_stream();
         ranked.plans.retain(|plan| {
             let is_used = plan.collective.parts.iter().any(|part| part.buffer() == buffer);
             if is_used {
-                // SAFETY: the memory came from this stream's pool, which keeps order.
-                let _ = unsafe { result::free_async(plan.memory, stream) };
+                // SAFETY: the memory came from this stream's pool, which keeps order; an event that is destroyed is recorded nevertheless.
+                unsafe {
+                    let _ = result::free_async(plan.memory, stream);
+                    let _ = result::event::destroy(plan.over);
+                }
             }
             !is_used
         });
     }
 
-    /// One exchange, and the wait for its end.
-    pub(super) fn exchange_alone(&mut self, collective: &Arc<Collective>) -> Result<(), DeviceError> {
-        self.exchange(collective, 0)?;
-        self.settle()
-    }
-
     /// Enqueues an exchange that does nothing once a flag, which may be none, is set.
     pub(super) fn exchange(&mut self, collective: &Arc<Collective>, until: sys::CUdeviceptr) -> Result<(), DeviceError> {
+        // The memory of messages is that of those in the background.
+        self.join_exchanges()?;
         let number = self.plan(collective)?;
+        self.enqueue_exchange(number, collective, until, self.stream.cu_stream())
+    }
+
+    /// Enqueues an exchange whose plan has this number.
+    fn enqueue_exchange(
+        &mut self,
+        number: usize,
+        collective: &Arc<Collective>,
+        until: sys::CUdeviceptr,
+        stream: sys::CUstream,
+    ) -> Result<(), DeviceError> {
         let Some(ranked) = &self.ranks else { return Err(super::play::unvalidated()) };
         let Plan { memory, len, ref pieces, .. } = ranked.plans[number];
         let (pieces, len) = (pieces.clone(), u64::from(len));
@@ -248,32 +367,31 @@ impl CudaDevice {
             let (first, count) = (u64::from(piece.start), piece.len() as u32);
             let bytes = count as usize * self.precision.bytes() as usize;
             let given = memory + 8 * first;
-            self.start(give, count, &mut [own, given, count.into()])?;
-            self.gather(collective.label, bytes)?;
+            self.start(give, count, &mut [own, given, count.into()], stream)?;
+            self.gather(collective.label, bytes, stream)?;
             let (taken, folds) = (memory + 8 * (len + first), memory + 16 * len + 4 * first);
-            self.start(take, count, &mut [all, taken, folds, count.into(), ranks.into(), until])?;
+            self.start(take, count, &mut [all, taken, folds, count.into(), ranks.into(), until], stream)?;
             self.enqueued(3)?;
         }
         Ok(())
     }
 
     /// Starts a kernel over elements. Arguments of 32 bits are the low halves of theirs.
-    fn start(&self, function: sys::CUfunction, count: u32, arguments: &mut [u64]) -> Result<(), DeviceError> {
+    fn start(&self, function: sys::CUfunction, count: u32, arguments: &mut [u64], stream: sys::CUstream) -> Result<(), DeviceError> {
         let mut arguments: Vec<*mut c_void> = arguments.iter_mut().map(|argument| (&raw mut *argument).cast()).collect();
         // SAFETY: the arguments are those of the kernels in `TEXT`, in order, on a little-endian host; the driver copies them.
-        unsafe { result::launch_kernel(function, (count.div_ceil(GROUP), 1, 1), (GROUP, 1, 1), 0, self.stream.cu_stream(), &mut arguments) }
-            .map_err(failed)
+        unsafe { result::launch_kernel(function, (count.div_ceil(GROUP), 1, 1), (GROUP, 1, 1), 0, stream, &mut arguments) }.map_err(failed)
     }
 
     /// Brings this rank's part of a message to all, and theirs here.
-    fn gather(&mut self, label: &'static str, bytes: usize) -> Result<(), DeviceError> {
+    fn gather(&mut self, label: &'static str, bytes: usize, stream: sys::CUstream) -> Result<(), DeviceError> {
         let Some(ranked) = &self.ranks else { return Err(super::play::unvalidated()) };
         if let Some(nccl) = &ranked.nccl {
-            nccl.gather(label, bytes)?;
+            nccl.gather(label, bytes, stream)?;
             nccl.note(Kind::Reduce, bytes);
             return Ok(());
         }
-        let (communicator, all, stream) = (ranked.communicator.clone(), ranked.all, self.stream.cu_stream());
+        let (communicator, all) = (ranked.communicator.clone(), ranked.all);
         let landing = {
             let _apart = graphs::between_captures();
             self.landing.reals(bytes).map_err(failed)?
@@ -307,10 +425,11 @@ impl CudaDevice {
             places.add(part, storage.place, bytes);
         }
         let (len, stream) = (places.folds.len(), self.stream.cu_stream());
-        let memory = {
+        let (memory, over) = {
             let _apart = graphs::between_captures();
             // SAFETY: freed with the plan.
-            unsafe { result::malloc_async(stream, (20 * len).max(32)) }.map_err(failed)?
+            let memory = unsafe { result::malloc_async(stream, (20 * len).max(32)) }.map_err(failed)?;
+            (memory, result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed)?)
         };
         let nccl = ranked.nccl.as_deref();
         // SAFETY: there is room for two addresses and a fold of each element.
@@ -319,12 +438,19 @@ impl CudaDevice {
             self.staging.send(stream, memory + 8 * len as u64, &places.take, |place| *place, nccl)?;
             self.staging.send(stream, memory + 16 * len as u64, &places.folds, |fold| *fold, nccl)?;
         }
-        let plan = Plan { collective: collective.clone(), memory, len: len as u32, pieces: places.pieces(PIECE / bytes as usize) };
+        let pieces = places.pieces(PIECE / bytes as usize);
+        let plan = Plan { collective: collective.clone(), memory, len: len as u32, pieces, over };
+        if self.ranks.as_ref().is_some_and(|ranked| ranked.plans.len() >= MAX_PLANS) {
+            self.join_exchanges()?;
+        }
         let Some(ranked) = &mut self.ranks else { return Err(super::play::unvalidated()) };
         if ranked.plans.len() >= MAX_PLANS {
             for plan in ranked.plans.drain(..) {
                 // SAFETY: the memory came from this stream's pool, which keeps order.
-                unsafe { result::free_async(plan.memory, stream) }.map_err(failed)?;
+                unsafe {
+                    result::free_async(plan.memory, stream).map_err(failed)?;
+                    result::event::destroy(plan.over).map_err(failed)?;
+                }
             }
         }
         ranked.plans.push(plan);

@@ -217,17 +217,30 @@ pub trait Communicator: Any + Send + Sync {
     }
 }
 
-/// Tells all ranks whether this one has what it made, and hears it of the others. Every rank calls it between collective calls, so
-/// that a failure of one is not a call that it does not make.
+/// Tells all ranks words about what this one has made, or that it has failed (none), and hears them of all: in one call. Every rank makes
+/// it between collective calls, so that a failure of one is not a call that it does not make. A rank that failed hears nothing.
 ///
 /// # Errors
 /// [`Fault::Refused`] where another rank failed and this one did not; else those of [`Communicator::exchange`].
-pub fn failed_elsewhere<T, E>(communicator: &dyn Communicator, made: &Result<T, E>) -> Result<(), Fault> {
-    let failed = communicator.gather("set-up", &[f64::from(u32::from(made.is_err()))])?;
-    match failed.iter().position(|failed| failed[0] != 0.0) {
-        Some(rank) if made.is_ok() => Err(Fault::Refused(format!("rank {rank} could not set up its part: it has the reason"))),
-        _ => Ok(()),
+pub fn told<const N: usize>(communicator: &dyn Communicator, label: &'static str, made: Option<[u64; N]>) -> Result<Vec<[u64; N]>, Fault> {
+    let words: Vec<u64> = [u64::from(made.is_none())].into_iter().chain(made.unwrap_or([0; N])).collect();
+    let own: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let all = communicator.exchange(Call { kind: Kind::Gather, label, bytes: Some(own.len()) }, own)?;
+    let of_rank = |bytes: &Vec<u8>| bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes)).collect::<Vec<u64>>();
+    let all: Vec<Vec<u64>> = all.iter().map(of_rank).collect();
+    match all.iter().position(|words| words[0] != 0) {
+        Some(rank) if made.is_some() => Err(Fault::Refused(format!("rank {rank} could not set up its part: it has the reason"))),
+        Some(_) => Ok(Vec::new()),
+        None => Ok(all.iter().map(|words| std::array::from_fn(|k| words[1 + k])).collect()),
     }
+}
+
+/// Tells all ranks whether this one has what it made, and hears it of the others, as [`told`] does.
+///
+/// # Errors
+/// Those of [`told`].
+pub fn failed_elsewhere<T, E>(communicator: &dyn Communicator, made: &Result<T, E>) -> Result<(), Fault> {
+    told(communicator, "set-up", made.as_ref().ok().map(|_| [])).map(drop)
 }
 
 /// Result of this rank, once all have theirs.

@@ -158,6 +158,8 @@ impl CpuDevice {
             Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => u32::MAX,
             #[cfg(not(target_arch = "wasm32"))]
             Command::Collective(_) => u32::MAX,
+            #[cfg(not(target_arch = "wasm32"))]
+            Command::Await(_) => 0,
         }
     }
 
@@ -211,6 +213,9 @@ impl CpuDevice {
             Command::Multiply(_) | Command::Repeat { .. } | Command::Sequence(_) => return Err(unplayable()),
             #[cfg(not(target_arch = "wasm32"))]
             Command::Collective(collective) => self.exchange(collective)?,
+            // Each exchange is over where it stands.
+            #[cfg(not(target_arch = "wasm32"))]
+            Command::Await(_) => {}
             Command::Read { slice } => {
                 let bytes = u64::from(slice.len) * self.bytes_of(self.buffer(slice.buffer)?.kind);
                 play.read = self.elements(*slice)?;

@@ -62,6 +62,20 @@ pub struct Collective {
     pub label: &'static str,
     /// Its parts, in order.
     pub parts: Vec<Exchange>,
+    /// True if commands after it, up to its `Command::Await`, use none of its buffers: a device may go on with them meanwhile.
+    pub in_background: bool,
+}
+
+impl Collective {
+    /// An exchange that is over before the next command.
+    pub fn new(label: &'static str, parts: Vec<Exchange>) -> Self {
+        Self { label, parts, in_background: false }
+    }
+
+    /// An exchange that may go on beside the commands after it, until it is awaited.
+    pub fn in_background(label: &'static str, parts: Vec<Exchange>) -> Self {
+        Self { label, parts, in_background: true }
+    }
 }
 
 impl Exchange {

@@ -218,6 +218,9 @@ pub enum Command {
     /// An exchange with other ranks, on devices that are one of several; everywhere else it is refused.
     #[cfg(not(target_arch = "wasm32"))]
     Collective(Arc<super::Collective>),
+    /// The end of an exchange [in the background](super::Collective::in_background): commands after it see what it wrote.
+    #[cfg(not(target_arch = "wasm32"))]
+    Await(Arc<super::Collective>),
 }
 
 /// Commands that many recordings share.
@@ -280,7 +283,9 @@ impl Command {
             }
             Self::Sequence(sequence) => sequence.commands.iter().for_each(|command| command.name_buffers(names)),
             #[cfg(not(target_arch = "wasm32"))]
-            Self::Collective(collective) => names.extend(collective.parts.iter().map(super::Exchange::buffer)),
+            Self::Collective(collective) | Self::Await(collective) => {
+                names.extend(collective.parts.iter().map(super::Exchange::buffer));
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ pub mod validation;
 pub use collective::{ABSENT, Collective, Exchange, Fold};
 pub use commands::*;
 #[cfg(not(target_arch = "wasm32"))]
-pub use leastwise_collective::{Communicator, Fault};
+pub use leastwise_collective::{Communicator, Fault, Fingerprint};
 pub use leastwise_kernels::{ARGUMENT_WORDS as PARAM_WORDS, Arguments, Elements, Reduction, Scalars, StaticKernel};
 pub use leastwise_program::{Access, KernelText, binding};
 pub use multiply::{After, Form, Multiply, Strided};

@@ -146,6 +146,8 @@ impl<I: Inventory> Checks<'_, I> {
                 Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
                     return refuse("an upload inside a Repeat");
                 }
+                #[cfg(not(target_arch = "wasm32"))]
+                Command::Await(_) => return refuse("an exchange that is awaited inside a Repeat"),
                 other => self.command(other)?,
             }
         }
@@ -167,7 +169,7 @@ impl<I: Inventory> Checks<'_, I> {
             Command::Dispatch(dispatch) => self.dispatch(dispatch),
             Command::Multiply(multiply) => self.multiply(multiply),
             #[cfg(not(target_arch = "wasm32"))]
-            Command::Collective(collective) => self.collective(collective),
+            Command::Collective(collective) | Command::Await(collective) => self.collective(collective),
             // Those of a body were refused before.
             Command::Repeat { .. } | Command::Sequence(_) => Ok(()),
         }

@@ -1,14 +1,20 @@
 //! Sums and means of tensors over all ranks of a session that is one of them: each gives its own, and all get the same.
+//!
+//! A task computes what is to be summed, and exchanges messages between the steps of that evaluation where all ranks can, or after it.
+//! Then it evaluates what is asked for of the sums, which a device enqueues behind the exchanges: the host waits for neither before the
+//! last values.
 
 use super::Session;
 use super::job::{Ended, Job, Progress, Step};
 use super::tensors::TensorRun;
-use leastwise_collective::{Communicator, Fault, Fingerprint, failed_elsewhere};
-use leastwise_device::{DeviceError, Play, Recording};
+use leastwise_collective::{Communicator, Fault, Fingerprint, failed_elsewhere, told};
+use leastwise_device::{Command, DeviceError, Play, Recording};
 use leastwise_error::Error;
 use leastwise_outer::Turn;
-use leastwise_tensor::graph::{Node, Values};
+use leastwise_tensor::graph::Node;
 use leastwise_tensor::ranked::{Given, Sums};
+use leastwise_tensor::routing::Place;
+use leastwise_tensor::runtime::Next;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,76 +22,104 @@ use std::sync::Arc;
 const ONE_DEVICE: &str = "tensors are summed over ranks in the engine's precision, as their device in another one has no messages over NCCL: \
     make the engine with precision: \"f32\" for tensors of f32, and with \"f64\" for those of f64";
 
-/// A sum or mean on its way.
-struct RankedSum {
+/// An evaluation of what depends on sums over ranks.
+struct RankedEvaluation {
     ranks: Arc<dyn Communicator>,
     double: bool,
-    /// Tensors of this rank, which are held.
-    tensors: Vec<Node>,
+    /// Tensors that are asked for and that are read; this task holds them until their own evaluation begins.
+    outputs: Vec<Node>,
+    read: Vec<Node>,
+    /// True where the answer is the outputs, packed, which may still be functions of sums.
+    is_packed: bool,
+    /// Distinguishes means from sums, for ranks to compare.
     mean: bool,
     stage: Stage,
+    /// Reason, which only this rank has, that there is nothing to give.
+    reason: Option<Error>,
+    /// Sums that are being computed, and the tensors that they are of.
+    sums: Vec<Node>,
+    tensors: Vec<Node>,
+    run: Option<Box<TensorRun>>,
+    /// Recording of the tensors, if there is anything to play, until ranks have agreed; and true once it was made.
+    recording: Option<(Place, Recording)>,
+    is_recorded: bool,
+    /// Buffers of sums that are exchanged within the evaluation, and a fingerprint of the messages.
+    within: Option<(Sums, u64)>,
+    /// Sums that are exchanged after it.
+    after: Option<(Sums, Box<Play>)>,
     /// Those of the tensors that are not on the device, each as often as it is among them.
-    read: Vec<Node>,
+    elsewhere: Vec<Node>,
     /// Communicator that the device had before it became one of the ranks; none before it did.
     before: Option<Option<Arc<dyn Communicator>>>,
     /// True once ranks know of its end.
     is_over: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nothing was done yet; or there is nothing to give, for a reason that only this rank has.
-    Fresh(Option<Error>),
-    Evaluating(Box<TensorRun>),
+    /// Sums are looked for that are not computed.
+    Looking,
+    /// The tensors' plan is made, recorded and compiled.
+    Preparing,
+    /// The tensors are computed, and exchanged if that is within.
+    Computing,
     /// The CPU beside the device, or the host, has some of them: they are read.
-    Reading(Box<TensorRun>),
-    Exchanging(Sums, Box<Play>),
-    Over,
+    Reading,
+    Exchanging,
+    /// All sums are there.
+    Finishing,
 }
 
-impl RankedSum {
-    /// Elements that this rank gives, once tensors are computed; or progress.
-    fn given(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Result<Vec<Given>, Progress>, Error> {
-        loop {
-            let run = match &mut self.stage {
-                Stage::Fresh(reason) => {
-                    if let Some(reason) = reason.take() {
-                        return Err(reason);
-                    }
-                    self.check(session)?;
-                    let run = TensorRun::new(self.double, self.held(session, &self.tensors)?, Vec::new());
-                    self.stage = Stage::Evaluating(Box::new(run));
-                    continue;
-                }
-                Stage::Evaluating(run) | Stage::Reading(run) => run,
-                Stage::Exchanging(..) | Stage::Over => return Err(Error::Internal("tensors were given already")),
-            };
-            let values = match session.resume_tensors(task, run, deadline)? {
-                Progress::Values(values) => values,
-                progress => return Ok(Err(progress)),
-            };
-            let was_reading = matches!(self.stage, Stage::Reading(_));
-            self.end_run(session, task);
-            if was_reading {
-                return self.collected(session, &values).map(Ok);
-            }
-            self.read = self.elsewhere(session)?;
-            if self.read.is_empty() {
-                return self.collected(session, &[]).map(Ok);
-            }
-            let run = TensorRun::new(self.double, Vec::new(), self.held(session, &self.read)?);
-            self.stage = Stage::Reading(Box::new(run));
+impl RankedEvaluation {
+    fn new(ranks: Arc<dyn Communicator>, double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
+        Self {
+            ranks,
+            double,
+            outputs,
+            read,
+            is_packed: false,
+            mean: false,
+            stage: Stage::Looking,
+            reason: None,
+            sums: Vec::new(),
+            tensors: Vec::new(),
+            run: None,
+            recording: None,
+            is_recorded: false,
+            within: None,
+            after: None,
+            elsewhere: Vec::new(),
+            before: None,
+            is_over: false,
         }
     }
 
-    /// Refuses what has no sum.
-    fn check(&self, session: &mut Session) -> Result<(), Error> {
+    /// Finds the sums that are next, and begins to evaluate what they are of.
+    fn look(&mut self, session: &mut Session) -> Result<(), Error> {
         let graph = &session.tensors(self.double)?.graph;
-        if self.tensors.iter().any(|node| graph.entry(*node).values != Values::Reals || graph.entry(*node).half) {
-            return Err(Error::Dtype("sums over ranks are of tensors in f32 or f64: cast(\"f32\") makes one of others".into()));
+        let wanted: Vec<Node> = self.outputs.iter().chain(&self.read).copied().collect();
+        self.sums = graph.sums_over_ranks(&wanted);
+        if self.sums.is_empty() {
+            self.stage = Stage::Finishing;
+            return Ok(());
         }
-        if !graph.pulls(&self.tensors).is_empty() {
-            return Err(Error::Internal("gradients through a solve were not computed first"));
+        self.tensors = self.sums.iter().map(|sum| graph.entry(*sum).inputs[0]).collect();
+        self.stage = Stage::Preparing;
+        Ok(())
+    }
+
+    /// Makes the device one of the ranks.
+    fn join(&mut self, session: &mut Session) -> Result<(), Error> {
+        if self.before.is_some() {
+            return Ok(());
         }
+        let ranks = self.ranks.clone();
+        let (_, devices) = session.tensor_devices(self.double)?;
+        let before = devices.main.join(Some(ranks)).map_err(|error| match error {
+            DeviceError::Ranks(Fault::Refused(_)) => Error::InvalidOption(ONE_DEVICE.into()),
+            other => other.into(),
+        })?;
+        self.before = Some(before);
         Ok(())
     }
 
@@ -95,10 +129,115 @@ impl RankedSum {
         Ok(nodes.iter().map(|node| graph.hold(*node)).collect())
     }
 
-    /// Tensors that are not on the device.
-    fn elsewhere(&self, session: &mut Session) -> Result<Vec<Node>, Error> {
-        let tensors = session.tensors(self.double)?;
-        Ok(self.tensors.iter().copied().filter(|node| tensors.view(*node).is_none()).collect())
+    /// Plan, buffers, recording and kernels of the tensors: all that may fail before ranks exchange anything. Progress, or nothing once
+    /// they are there.
+    fn prepare(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Option<Progress>, Error> {
+        if let Some(reason) = self.reason.take() {
+            return Err(reason);
+        }
+        if self.run.is_none() {
+            if !session.tensors(self.double)?.graph.pulls(&self.tensors).is_empty() {
+                return Err(Error::Internal("gradients through a solve were not computed first"));
+            }
+            self.join(session)?;
+            self.run = Some(Box::new(TensorRun::new(self.double, self.held(session, &self.tensors)?, Vec::new())));
+        }
+        let Some(run) = &mut self.run else { return Ok(None) };
+        if !self.is_recorded {
+            if let Some(progress) = session.ready_tensors(task, run, deadline)? {
+                return Ok(Some(progress));
+            }
+            let (tensors, mut devices) = session.tensor_devices(self.double)?;
+            let Some(evaluation) = run.evaluation() else { return Err(Error::Internal("an evaluation was not made")) };
+            self.within = tensors.exchange_within(&mut devices, evaluation, &self.tensors)?;
+            match tensors.advance(&mut devices, evaluation, &[])? {
+                Next::Run(place, recording) => self.recording = Some((place, recording)),
+                Next::Done(values) => run.end(values),
+            }
+            self.is_recorded = true;
+        }
+        let (_, mut devices) = session.tensor_devices(self.double)?;
+        let Some((place, recording)) = &self.recording else { return Ok(None) };
+        Ok(devices.at(*place).compile(recording)?.map(Progress::Waiting))
+    }
+
+    /// Compares with all ranks what each has, in one call. Gives whether all can exchange within the evaluation.
+    fn agree(&self, session: &mut Session, made: &Result<(), Error>) -> Result<bool, Error> {
+        let words = match made {
+            Ok(()) => Some([self.fingerprint(session)?, self.within.as_ref().map_or(0, |(_, messages)| *messages)]),
+            Err(_) => None,
+        };
+        let all = told(&*self.ranks, "shapes of tensors", words)?;
+        let differs = |word: usize| all.iter().position(|words| words[word] != all[0][word]);
+        if let Some(rank) = differs(0) {
+            return Err(Fault::Differs { what: "shapes of tensors", rank: rank as u32 }.into());
+        }
+        Ok(differs(1).is_none() && all.iter().all(|words| words[1] != 0))
+    }
+
+    /// Fingerprint of precision and shapes.
+    fn fingerprint(&self, session: &mut Session) -> Result<u64, Error> {
+        let graph = &session.tensors(self.double)?.graph;
+        let mut fingerprint = Fingerprint::default();
+        fingerprint.add(&[u8::from(self.double), u8::from(self.mean)]);
+        for node in &self.tensors {
+            let sizes: Vec<u8> = graph.shape(*node).iter().flat_map(|size| size.to_le_bytes()).collect();
+            fingerprint.add(&sizes);
+        }
+        Ok(fingerprint.0)
+    }
+
+    /// Begins to compute once all ranks can.
+    fn begin(&mut self, session: &mut Session, made: Result<(), Error>) -> Result<(), Error> {
+        let agreed = self.agree(session, &made);
+        made?;
+        let is_within = agreed?;
+        let (tensors, mut devices) = session.tensor_devices(self.double)?;
+        (self.stage, self.is_recorded) = (Stage::Computing, false);
+        let (Some((place, mut recording)), Some(run)) = (self.recording.take(), &mut self.run) else { return Ok(()) };
+        if !is_within && let Some((sums, _)) = self.within.take() {
+            tensors.leave_out(&mut recording, sums);
+        }
+        if let Some((sums, _)) = &self.within
+            && self.read.is_empty()
+        {
+            // Nothing else waits for the exchanges: whoever gets the sums is to know that no rank was gone.
+            recording.commands.extend(sums.any().map(|slice| Command::Read { slice }));
+        }
+        run.play(place, devices.at(place).start(recording));
+        Ok(())
+    }
+
+    /// Goes on with the evaluation; its values, or progress.
+    fn evaluated(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Result<Vec<f64>, Progress>, Error> {
+        let Some(run) = &mut self.run else { return Err(Error::Internal("an evaluation of tensors is gone")) };
+        let values = match session.resume_tensors(task, run, deadline)? {
+            Progress::Values(values) => values,
+            progress => return Ok(Err(progress)),
+        };
+        self.end_run(session, task);
+        Ok(Ok(values))
+    }
+
+    /// Elements that this rank gives after the evaluation, once they are where they can be had; or progress.
+    fn given(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Result<Vec<Given>, Progress>, Error> {
+        if self.stage == Stage::Computing {
+            if let Err(progress) = self.evaluated(session, task, deadline)? {
+                return Ok(Err(progress));
+            }
+            let tensors = session.tensors(self.double)?;
+            self.elsewhere = self.tensors.iter().copied().filter(|node| tensors.view(*node).is_none()).collect();
+            if self.elsewhere.is_empty() {
+                return self.collected(session, &[]).map(Ok);
+            }
+            let run = TensorRun::new(self.double, Vec::new(), self.held(session, &self.elsewhere)?);
+            self.run = Some(Box::new(run));
+            self.stage = Stage::Reading;
+        }
+        match self.evaluated(session, task, deadline)? {
+            Ok(values) => self.collected(session, &values).map(Ok),
+            Err(progress) => Ok(Err(progress)),
+        }
     }
 
     /// Elements of all tensors; `values` are those that were read, one tensor after the other.
@@ -106,7 +245,7 @@ impl RankedSum {
         let tensors = session.tensors(self.double)?;
         let mut read = HashMap::new();
         let mut first = 0;
-        for node in &self.read {
+        for node in &self.elsewhere {
             let next = first + tensors.graph.size(*node) as usize;
             read.insert(*node, first..next);
             first = next;
@@ -119,89 +258,96 @@ impl RankedSum {
         given.collect()
     }
 
-    /// Ends an evaluation, if there is one.
-    fn end_run(&mut self, session: &mut Session, task: u32) {
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Evaluating(run) | Stage::Reading(run) => session.end_tensors(task, *run),
-            other => self.stage = other,
-        }
-    }
-
-    /// Makes the device one of the ranks, and what is to be played.
-    fn prepare(&mut self, session: &mut Session, given: Vec<Given>) -> Result<(Recording, Sums), Error> {
-        let ranks = self.ranks.clone();
-        let (tensors, mut devices) = session.tensor_devices(self.double)?;
-        let before = devices.main.join(Some(ranks)).map_err(|error| match error {
-            DeviceError::Ranks(Fault::Refused(_)) => Error::InvalidOption(ONE_DEVICE.into()),
-            other => other.into(),
-        })?;
-        self.before = Some(before);
-        tensors.sum_over_ranks(&mut devices, given)
-    }
-
-    /// Begins the exchange once all ranks have their elements, of the same tensors; else tells all.
-    fn begin(&mut self, session: &mut Session, given: Result<Vec<Given>, Error>) -> Result<(), Error> {
-        let made = given.and_then(|given| self.prepare(session, given));
+    /// Begins the exchange after the evaluation once all ranks have their elements; else tells all.
+    fn begin_after(&mut self, session: &mut Session, given: Result<Vec<Given>, Error>) -> Result<(), Error> {
+        let made = given.and_then(|given| {
+            let (tensors, mut devices) = session.tensor_devices(self.double)?;
+            tensors.sum_over_ranks(&mut devices, given)
+        });
         let others = failed_elsewhere(&*self.ranks, &made);
         let (recording, sums) = made?;
-        let graph = &session.tensors(self.double)?.graph;
-        let mut fingerprint = Fingerprint::default();
-        fingerprint.add(&[u8::from(self.double), u8::from(self.mean)]);
-        for node in &self.tensors {
-            let sizes: Vec<u8> = graph.shape(*node).iter().flat_map(|size| size.to_le_bytes()).collect();
-            fingerprint.add(&sizes);
-        }
-        let agreed = others.and_then(|()| self.ranks.agree("shapes of tensors", fingerprint.0));
         let (tensors, devices) = session.tensor_devices(self.double)?;
-        if let Err(fault) = agreed {
+        if let Err(fault) = others {
             tensors.drop_sums(sums);
             return Err(fault.into());
         }
-        self.stage = Stage::Exchanging(sums, Box::new(devices.main.start(recording)));
+        self.after = Some((sums, Box::new(devices.main.start(recording))));
+        self.stage = Stage::Exchanging;
         Ok(())
     }
 
-    /// Sums as new tensors, packed.
-    fn kept(&self, session: &mut Session, sums: Sums) -> Result<Vec<u32>, Error> {
-        let tensors = session.tensors(self.double)?;
-        let shapes = self.tensors.iter().map(|node| tensors.graph.shape(*node).to_vec()).collect();
-        let sums = tensors.keep_sums(sums, shapes);
-        let graph = &mut tensors.graph;
-        sums.iter().for_each(|node| {
-            graph.hold(*node);
-        });
-        if !self.mean {
-            return session.packed(self.double, &sums);
+    /// Stores sums, and looks for what is left.
+    fn store(&mut self, session: &mut Session, sums: Sums) -> Result<(), Error> {
+        session.tensors(self.double)?.store_sums(sums, &self.sums);
+        self.stage = Stage::Looking;
+        Ok(())
+    }
+
+    /// Ends an evaluation, if there is one.
+    fn end_run(&mut self, session: &mut Session, task: u32) {
+        if let Some(run) = self.run.take() {
+            session.end_tensors(task, *run);
         }
-        let means = graph.made(|graph| {
-            let count = graph.constant(f64::from(self.ranks.size()), &[]);
-            sums.iter().map(|sum| graph.apply("div", &[*sum, count])).collect::<Result<Vec<_>, Error>>()
-        });
-        sums.iter().for_each(|node| graph.release(*node));
-        session.packed(self.double, &means?)
     }
 
     fn advance(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Progress, Error> {
-        if !matches!(self.stage, Stage::Exchanging(..)) {
-            let given = match self.given(session, task, deadline) {
-                Ok(Err(progress)) => return Ok(progress),
-                Ok(Ok(given)) => Ok(given),
-                Err(error) => Err(error),
-            };
-            self.end_run(session, task);
-            self.begin(session, given)?;
-        }
-        if let Stage::Exchanging(_, play) = &mut self.stage {
-            let (_, devices) = session.tensor_devices(self.double)?;
-            if let Err(turn) = Turn::from(devices.main.resume(play, deadline)?).outcome() {
-                return Ok(Progress::of(turn, Progress::Values));
+        loop {
+            match self.stage {
+                Stage::Looking if self.reason.is_some() => self.stage = Stage::Preparing,
+                Stage::Looking => self.look(session)?,
+                Stage::Preparing => {
+                    let made = match self.prepare(session, task, deadline) {
+                        Ok(Some(progress)) => return Ok(progress),
+                        Ok(None) => Ok(()),
+                        Err(error) => Err(error),
+                    };
+                    self.begin(session, made)?;
+                }
+                Stage::Computing if self.within.is_some() => {
+                    if let Err(progress) = self.evaluated(session, task, deadline)? {
+                        return Ok(progress);
+                    }
+                    if let Some((sums, _)) = self.within.take() {
+                        self.store(session, sums)?;
+                    }
+                }
+                Stage::Computing | Stage::Reading => {
+                    let given = match self.given(session, task, deadline) {
+                        Ok(Err(progress)) => return Ok(progress),
+                        Ok(Ok(given)) => Ok(given),
+                        Err(error) => Err(error),
+                    };
+                    self.end_run(session, task);
+                    self.begin_after(session, given)?;
+                }
+                Stage::Exchanging => {
+                    let Some((_, play)) = &mut self.after else { return Err(Error::Internal("an exchange of tensors is gone")) };
+                    let (_, devices) = session.tensor_devices(self.double)?;
+                    if let Err(turn) = Turn::from(devices.main.resume(play, deadline)?).outcome() {
+                        return Ok(Progress::of(turn, Progress::Values));
+                    }
+                    if let Some((sums, _)) = self.after.take() {
+                        self.store(session, sums)?;
+                    }
+                }
+                Stage::Finishing if self.is_packed => {
+                    let packed = session.packed(self.double, &std::mem::take(&mut self.outputs))?;
+                    return Ok(Progress::Values(packed.into_iter().map(f64::from).collect()));
+                }
+                Stage::Finishing => {
+                    if self.run.is_none() {
+                        let (outputs, read) = (std::mem::take(&mut self.outputs), std::mem::take(&mut self.read));
+                        self.run = Some(Box::new(TensorRun::new(self.double, outputs, read)));
+                    }
+                    return Ok(self.evaluated(session, task, deadline)?.map_or_else(|progress| progress, Progress::Values));
+                }
             }
         }
-        let Stage::Exchanging(sums, _) = std::mem::replace(&mut self.stage, Stage::Over) else {
-            return Err(Error::Internal("an exchange of tensors is gone"));
-        };
-        let packed = self.kept(session, sums)?;
-        Ok(Progress::Values(packed.into_iter().map(f64::from).collect()))
+    }
+
+    /// True while other ranks may wait for messages of this one, of which no call tells them that they won't come.
+    fn is_exchanging(&self) -> bool {
+        self.stage == Stage::Exchanging || self.stage == Stage::Computing && self.within.is_some()
     }
 
     fn give_up(&self, message: String) {
@@ -209,17 +355,16 @@ impl RankedSum {
     }
 }
 
-impl Job for RankedSum {
+impl Job for RankedEvaluation {
     fn resume(&mut self, session: &mut Session, task: u32, deadline: f64) -> Result<Step, Error> {
         if session.is_behind(task) {
             return Ok(Progress::Yielded.into());
         }
         let progress = self.advance(session, task, deadline);
         if let Err(error) = &progress
-            && matches!(self.stage, Stage::Exchanging(..))
+            && self.is_exchanging()
             && !matches!(error, Error::Device(DeviceError::Ranks(_)))
         {
-            // An exchange has no call in which others would hear of it.
             self.give_up(error.to_string());
         }
         self.is_over = matches!(progress, Ok(Progress::Values(_)) | Err(_));
@@ -227,12 +372,12 @@ impl Job for RankedSum {
     }
 
     fn free(mut self: Box<Self>, session: &mut Session, task: u32) {
-        if !self.is_over {
+        if !self.is_over && self.stage != Stage::Finishing {
             // First of all: what is on a GPU may wait for others, and ends with this.
             self.give_up("its sum of tensors was given up".into());
         }
         let before = self.before.take();
-        if before.is_none() && self.tensors.is_empty() {
+        if before.is_none() && self.run.is_none() && self.outputs.is_empty() && self.read.is_empty() {
             return;
         }
         self.end_run(session, task);
@@ -241,10 +386,9 @@ impl Job for RankedSum {
             // A device that is gone says so with its next use.
             let _ = devices.main.join(before);
         }
-        if let Stage::Exchanging(sums, _) = std::mem::replace(&mut self.stage, Stage::Over) {
-            tensors.drop_sums(sums);
-        }
-        self.tensors.iter().for_each(|node| tensors.graph.release(*node));
+        let sums = self.within.take().map(|(sums, _)| sums).into_iter().chain(self.after.take().map(|(sums, _)| sums));
+        sums.for_each(|sums| tensors.drop_sums(sums));
+        self.outputs.iter().chain(&self.read).for_each(|node| tensors.graph.release(*node));
         session.collect_tensors();
     }
 
@@ -265,35 +409,59 @@ impl Session {
     /// [`Error::InvalidOption`] over NCCL for tensors that are not in the engine's precision, [`Error::Dtype`] for halves, int32s and truths.
     /// All can go on.
     pub fn sum_over_ranks(&mut self, tensors: Option<&[u32]>, mean: bool) -> Result<u32, Error> {
-        let known = tensors.ok_or_else(|| Error::InvalidOption("this rank has no tensors to give".into()));
-        let known = known.and_then(|ids| self.held_tensors(ids));
-        let ranks = self.ranks.clone().filter(|_| self.followers.is_none());
-        let Some(ranks) = ranks else {
-            let (double, tensors) = known?;
-            let graph = &mut self.tensors(double)?.graph;
-            let made = graph.made(|graph| tensors.iter().map(|node| graph.operation("detach", &[*node], &[])).collect::<Result<_, _>>());
-            tensors.iter().for_each(|node| graph.release(*node));
-            let packed = self.packed(double, &made?)?;
+        let none = || Error::InvalidOption("this rank has no tensors to give".into());
+        let Some(ranks) = self.as_rank() else {
+            let (double, detached) = self.of_tensors(tensors.ok_or_else(none)?, |graph, tensors| {
+                tensors.iter().map(|node| graph.operation("detach", &[*node], &[])).collect()
+            })?;
+            let packed = self.packed(double, &detached)?;
             return Ok(self.add_task(Ended::with(packed.into_iter().map(f64::from).collect())));
         };
-        let (reason, (double, tensors)) = match known {
-            Ok(known) => (None, known),
+        let size = ranks.size();
+        let made = tensors.ok_or_else(none).and_then(|ids| self.of_tensors(ids, |graph, tensors| graph.over_ranks(tensors, size, mean)));
+        let (reason, (double, outputs)) = match made {
+            Ok(made) => (None, made),
             Err(error) => (Some(error), (false, Vec::new())),
         };
-        let stage = Stage::Fresh(reason);
-        Ok(self.add_task(RankedSum { ranks, double, tensors, mean, stage, read: Vec::new(), before: None, is_over: false }))
+        let job = RankedEvaluation { is_packed: true, mean, reason, ..RankedEvaluation::new(ranks, double, outputs, Vec::new()) };
+        Ok(self.add_task(job))
     }
 
-    /// Tensors of one precision, each with another handle.
-    fn held_tensors(&mut self, ids: &[u32]) -> Result<(bool, Vec<Node>), Error> {
+    /// Means of tensors over all ranks as new tensors, packed, which the first [evaluation](Self::evaluate_tensors) of something that
+    /// depends on them computes. That is a task of all ranks, then: each makes it, or tells the others that it has none by
+    /// [`sum_over_ranks`](Self::sum_over_ranks) without tensors. Of a session that is no rank, and of one over several devices: nothing.
+    ///
+    /// # Errors
+    /// [`Error::Dtype`] for halves, int32s and truths; those of the task are those of `sum_over_ranks`.
+    pub fn means_over_ranks(&mut self, tensors: &[u32]) -> Result<Vec<u32>, Error> {
+        let Some(size) = self.as_rank().map(|ranks| ranks.size()) else { return Ok(Vec::new()) };
+        let (double, made) = self.of_tensors(tensors, |graph, tensors| graph.over_ranks(tensors, size, true))?;
+        self.packed(double, &made)
+    }
+
+    /// A task that evaluates tensors that depend on sums over ranks. They are held already.
+    pub(super) fn evaluate_over_ranks(&mut self, double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Result<u32, Error> {
+        let ranks = self.as_rank().ok_or(Error::Internal("sums over ranks of a session that is none"))?;
+        Ok(self.add_task(RankedEvaluation::new(ranks, double, outputs, read)))
+    }
+
+    /// Communicator of a session that is itself one of the ranks of its tensors.
+    fn as_rank(&self) -> Option<Arc<dyn Communicator>> {
+        self.ranks.clone().filter(|_| self.followers.is_none())
+    }
+
+    /// Tensors that are made of some of one precision, with a handle each.
+    fn of_tensors(
+        &mut self,
+        ids: &[u32],
+        make: impl FnOnce(&mut leastwise_tensor::graph::Graph, &[Node]) -> Result<Vec<Node>, Error>,
+    ) -> Result<(bool, Vec<Node>), Error> {
         let (double, nodes) = Self::nodes(ids, false)?;
         let graph = &mut self.tensors(double)?.graph;
         if nodes.iter().any(|node| graph.get(*node).is_none()) {
             return Err(Error::Disposed("tensor"));
         }
-        nodes.iter().for_each(|node| {
-            graph.hold(*node);
-        });
-        Ok((double, nodes))
+        let made = graph.made(|graph| make(graph, &nodes))?;
+        Ok((double, made))
     }
 }

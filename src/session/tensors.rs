@@ -53,12 +53,44 @@ pub(super) struct TensorRun {
     read: Vec<Node>,
     play: Option<(Place, Play)>,
     readback: Vec<f64>,
+    /// Values of an evaluation that somebody else has brought to its end.
+    #[cfg(not(target_arch = "wasm32"))]
+    ended: Option<Vec<f64>>,
 }
 
 impl TensorRun {
     /// The tensors are held already.
     pub(super) fn new(double: bool, outputs: Vec<Node>, read: Vec<Node>) -> Self {
-        Self { double, is_measured: false, preparation: None, evaluation: None, outputs, read, play: None, readback: Vec::new() }
+        Self {
+            double,
+            is_measured: false,
+            preparation: None,
+            evaluation: None,
+            outputs,
+            read,
+            play: None,
+            readback: Vec::new(),
+            #[cfg(not(target_arch = "wasm32"))]
+            ended: None,
+        }
+    }
+
+    /// The evaluation, once it is made.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn evaluation(&mut self) -> Option<&mut Evaluation> {
+        self.evaluation.as_mut()
+    }
+
+    /// Goes on with a recording that was made of the evaluation.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn play(&mut self, place: Place, play: Play) {
+        self.play = Some((place, play));
+    }
+
+    /// Ends with the values of an evaluation that had nothing to compute.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn end(&mut self, values: Vec<f64>) {
+        (self.evaluation, self.ended) = (None, Some(values));
     }
 
     /// An evaluation that is part of a measurement.
@@ -337,8 +369,14 @@ impl Session {
         nodes.iter().for_each(|&node| {
             graph.hold(node);
         });
+        #[cfg(not(target_arch = "wasm32"))]
+        let is_ranked = !graph.sums_over_ranks(&nodes).is_empty();
         let (outputs, read) = nodes.split_at(outputs.len());
         let (outputs, read) = (outputs.to_vec(), read.to_vec());
+        #[cfg(not(target_arch = "wasm32"))]
+        if is_ranked {
+            return self.evaluate_over_ranks(double, outputs, read);
+        }
         Ok(self.add_task(TensorJob(Box::new(TensorRun::new(double, outputs, read)))))
     }
 
@@ -455,12 +493,36 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn resume_tensors(&mut self, number: u32, run: &mut TensorRun, deadline: f64) -> Result<Progress, Error> {
+    /// Goes on until there is an evaluation of which nothing is played: nothing then.
+    pub(super) fn ready_tensors(&mut self, number: u32, run: &mut TensorRun, deadline: f64) -> Result<Option<Progress>, Error> {
         if let Some(progress) = self.evaluate_before(number, run.double, deadline)? {
-            return Ok(progress);
+            return Ok(Some(progress));
         }
         let (tensors, mut devices, active) = self.tensor_context(run.double)?;
         *active = Some(Active { task: number, is_measured: run.is_measured });
+        while run.evaluation.is_none() {
+            let Some(preparation) = &mut run.preparation else {
+                run.preparation = Some(tensors.prepare(&mut devices, &run.outputs, &run.read)?);
+                continue;
+            };
+            run.evaluation = tensors.resume(&mut devices, preparation, deadline)?;
+            if run.evaluation.is_none() {
+                return Ok(Some(Progress::Yielded));
+            }
+            run.preparation = None;
+        }
+        Ok(None)
+    }
+
+    pub(super) fn resume_tensors(&mut self, number: u32, run: &mut TensorRun, deadline: f64) -> Result<Progress, Error> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(values) = run.ended.take() {
+            return Ok(Progress::Values(values));
+        }
+        if let Some(progress) = self.ready_tensors(number, run, deadline)? {
+            return Ok(progress);
+        }
+        let (tensors, mut devices, _) = self.tensor_context(run.double)?;
         loop {
             if let Some((place, play)) = &mut run.play {
                 match Turn::from(devices.at(*place).resume(play, deadline)?).outcome() {
@@ -469,18 +531,7 @@ impl Session {
                 }
                 run.play = None;
             }
-            let Some(evaluation) = &mut run.evaluation else {
-                let Some(preparation) = &mut run.preparation else {
-                    run.preparation = Some(tensors.prepare(&mut devices, &run.outputs, &run.read)?);
-                    continue;
-                };
-                run.evaluation = tensors.resume(&mut devices, preparation, deadline)?;
-                if run.evaluation.is_none() {
-                    return Ok(Progress::Yielded);
-                }
-                run.preparation = None;
-                continue;
-            };
+            let Some(evaluation) = &mut run.evaluation else { return Err(Error::Internal("an evaluation is gone")) };
             match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut run.readback))? {
                 Next::Run(place, recording) => run.play = Some((place, devices.at(place).start(recording))),
                 Next::Done(values) => {

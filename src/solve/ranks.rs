@@ -118,7 +118,7 @@ impl Exchanged {
 }
 
 fn exchange(label: &'static str, parts: Vec<Exchange>) -> Command {
-    Command::Collective(Arc::new(Collective { label, parts }))
+    Command::Collective(Arc::new(Collective::new(label, parts)))
 }
 
 impl Workspace {

@@ -67,6 +67,9 @@ pub enum Op {
     Half,
     /// Gradients through a solve, of which the operand is the cotangent: whoever evaluates this fills it first.
     Implicit(Solve),
+    /// Sum of the operand over all ranks, of which gradients know nothing: a task of all ranks computes it before what needs it.
+    #[cfg(not(target_arch = "wasm32"))]
+    OverRanks,
 }
 
 /// Elements that come from the host.
@@ -221,6 +224,9 @@ pub struct Graph {
     is_double: bool,
     /// True once gradients went through a solve.
     pub(crate) has_solves: bool,
+    /// Sums over ranks that are not computed.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) open_sums: u32,
 }
 
 impl Graph {
@@ -423,6 +429,10 @@ impl Graph {
                 continue;
             }
             let Some(entry) = self.entries.remove(&node) else { continue };
+            #[cfg(not(target_arch = "wasm32"))]
+            if matches!(entry.op, Op::OverRanks) {
+                self.open_sums -= 1;
+            }
             self.released.extend(entry.storage);
             open.extend(self.unuse(entry.inputs, entry.rule));
         }
@@ -450,9 +460,15 @@ impl Graph {
         // What was detached had no history to begin with, rounded or not.
         let given = match entry.op {
             Op::Half => matches!(self.entry(entry.inputs[0]).op, Op::Detach | Op::Constant(_)),
+            #[cfg(not(target_arch = "wasm32"))]
+            Op::OverRanks => true,
             _ => matches!(entry.op, Op::Detach | Op::Stored),
         };
         let Some(entry) = self.entries.get_mut(&node) else { return };
+        #[cfg(not(target_arch = "wasm32"))]
+        if matches!(entry.op, Op::OverRanks) {
+            self.open_sums -= 1;
+        }
         let (inputs, rule) = (std::mem::take(&mut entry.inputs), entry.rule.take());
         // Gradients don't go through whole numbers and truths.
         entry.computed = !given && entry.values == Values::Reals;

@@ -176,7 +176,9 @@ impl WgpuDevice {
             }
             // Validation lets none of them come here: there is no library, sequences are the CPU's, and the other two are played by `play`.
             #[cfg(not(target_arch = "wasm32"))]
-            Command::Collective(_) => return Err(DeviceError::Invalid("an exchange with other ranks inside a pass".into())),
+            Command::Collective(_) | Command::Await(_) => {
+                return Err(DeviceError::Invalid("an exchange with other ranks inside a pass".into()));
+            }
             Command::Multiply(_) | Command::Sequence(_) | Command::Repeat { .. } | Command::Read { .. } => {
                 return Err(DeviceError::Invalid("a command that can't be encoded".into()));
             }

@@ -11,6 +11,7 @@ mod schur;
 mod sessions;
 mod solves;
 mod tensors;
+mod training;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -16,29 +16,29 @@ use std::sync::Arc;
 /// Shapes of one call: no element, one, an axis that is empty, and more than a message has.
 const SHAPES: [&[u32]; 7] = [&[], &[0], &[1], &[3, 5], &[4, 0, 2], &[257, 1031], &[1 << 20, 1]];
 
-fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Session {
+pub(super) fn session(precision: Precision, ranks: Arc<dyn Communicator>) -> Session {
     let mut of = alone_of_ranks(precision, ranks);
     of.session.free_problem(of.problem);
     of.session
 }
 
-fn len(shape: &[u32]) -> usize {
+pub(super) fn len(shape: &[u32]) -> usize {
     shape.iter().product::<u32>() as usize
 }
 
 /// Elements of a rank's tensor, as its precision has them.
-fn elements(rank: u32, tensor: usize, shape: &[u32], double: bool) -> Vec<f64> {
+pub(super) fn elements(rank: u32, tensor: usize, shape: &[u32], double: bool) -> Vec<f64> {
     let mut random = Random::new(1 + 31 * u64::from(rank) + tensor as u64);
     let round = |value: f64| if double { value } else { f64::from(value as f32) };
     (0..len(shape)).map(|_| round(random.between(-1.0, 1.0))).collect()
 }
 
-fn stored(session: &mut Session, values: &[f64], shape: &[u32], double: bool) -> u32 {
+pub(super) fn stored(session: &mut Session, values: &[f64], shape: &[u32], double: bool) -> u32 {
     session.tensor(Reals::F64(values), shape, double).unwrap()[0]
 }
 
 /// Runs a task to its end or to its error.
-fn ended(session: &mut Session, task: u32) -> Result<Vec<f64>, Error> {
+pub(super) fn ended(session: &mut Session, task: u32) -> Result<Vec<f64>, Error> {
     loop {
         if let Progress::Values(values) = session.resume(task, 8.0)? {
             return Ok(values);
@@ -47,7 +47,7 @@ fn ended(session: &mut Session, task: u32) -> Result<Vec<f64>, Error> {
 }
 
 /// Ids and shapes of packed tensors.
-fn unpacked(packed: &[f64]) -> Vec<(u32, Vec<u32>)> {
+pub(super) fn unpacked(packed: &[f64]) -> Vec<(u32, Vec<u32>)> {
     let (mut at, mut made) = (0, Vec::new());
     while at < packed.len() {
         let axes = packed[at + 1] as usize;
@@ -57,7 +57,7 @@ fn unpacked(packed: &[f64]) -> Vec<(u32, Vec<u32>)> {
     made
 }
 
-fn read(session: &mut Session, tensor: u32) -> Vec<f64> {
+pub(super) fn read(session: &mut Session, tensor: u32) -> Vec<f64> {
     let task = session.evaluate_tensors(&[], &[tensor]).unwrap();
     ended(session, task).unwrap()
 }

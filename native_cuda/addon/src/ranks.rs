@@ -27,4 +27,9 @@ impl Engine {
     pub fn sum_over_ranks(&self, env: &Env, tensors: Option<Uint32ArraySlice>, mean: bool) -> Result<u32> {
         self.call(env, |session| session.sum_over_ranks(tensors.as_deref(), mean))
     }
+    /// Means of tensors over all ranks, packed, which an evaluation by all ranks computes; none on an engine that is no rank.
+    #[napi]
+    pub fn means_over_ranks<'env>(&self, env: &'env Env, tensors: Uint32ArraySlice) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.means_over_ranks(&tensors))?)
+    }
 }

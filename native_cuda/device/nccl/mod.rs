@@ -33,6 +33,9 @@ pub(super) const PIECE: usize = 4 << 20;
 /// Bytes that describe a call.
 const HEADER: usize = 128;
 
+/// Bytes that a rank gives with the description: a call in which no rank gives more is one message.
+const ENCLOSED: usize = 128;
+
 /// Pause between two looks at a call that NCCL goes on with in the background.
 const NAP: Duration = Duration::from_micros(20);
 
@@ -197,8 +200,9 @@ impl NcclCommunicator {
         self.deadline
     }
 
-    /// Enqueues a gather of the first bytes of [`own`](Self::own) of all ranks into [`all`](Self::all).
-    pub(super) fn gather(&self, label: &'static str, bytes: usize) -> Result<(), Fault> {
+    /// Enqueues a gather of the first bytes of [`own`](Self::own) of all ranks into [`all`](Self::all). Gathers on several streams do not
+    /// overlap: whoever enqueues one on another stream has it wait for the last.
+    pub(super) fn gather(&self, label: &'static str, bytes: usize, stream: sys::CUstream) -> Result<(), Fault> {
         *lock(&self.label) = label;
         if let Some((fault, _)) = self.world.fault() {
             self.abort();
@@ -208,9 +212,7 @@ impl NcclCommunicator {
             let (quick, comm) = (lock(&self.quick), lock(&self.comm));
             let comm = if quick.is_null() { *comm } else { *quick };
             // SAFETY: both places have room for a piece of each rank, and the handle is alive: nothing was aborted.
-            unsafe {
-                (self.nccl.all_gather)(self.own as *const c_void, self.all as *mut c_void, bytes, BYTES, comm, self.stream.cu_stream())
-            }
+            unsafe { (self.nccl.all_gather)(self.own as *const c_void, self.all as *mut c_void, bytes, BYTES, comm, stream) }
         };
         self.settle(status, self.deadline)
     }
@@ -256,7 +258,7 @@ impl NcclCommunicator {
             return Err(self.failed(status));
         }
         for bytes in [HEADER, 64 << 10, PIECE] {
-            self.gather(LABEL, bytes)?;
+            self.gather(LABEL, bytes, self.stream.cu_stream())?;
             self.arrive(LABEL)?;
         }
         // Messages of set-up are no traffic of a caller's.
@@ -396,7 +398,7 @@ impl NcclCommunicator {
         staged[given.len()..bytes].fill(0);
         // SAFETY: the message has room for a piece.
         unsafe { result::memcpy_htod_async(self.own, &staged[..bytes], stream) }.map_err(broken)?;
-        self.gather(label, bytes)?;
+        self.gather(label, bytes, stream)?;
         let (mut found, abreast) = (Vec::with_capacity(self.size as usize), PIECE / bytes);
         while found.len() < self.size as usize {
             let ranks = abreast.min(self.size as usize - found.len());
@@ -443,7 +445,7 @@ fn mismatch(headers: &[Vec<u8>]) -> Option<Fault> {
         let label = String::from_utf8_lossy(&header[18..][..usize::from(header[17]).min(HEADER - 18)]);
         format!("{kind} \"{label}\" of {} bytes", given(header))
     };
-    let rank = headers.iter().position(|header| header[8..] != headers[0][8..])?;
+    let rank = headers.iter().position(|header| header[8..HEADER] != headers[0][8..HEADER])?;
     Some(Fault::Mismatch { rank: rank as u32, called: name(&headers[rank]), expected: name(&headers[0]) })
 }
 
@@ -462,14 +464,20 @@ impl Communicator for NcclCommunicator {
 
     fn exchange(&self, call: Call, own: Vec<u8>) -> Result<Gathered, Fault> {
         let pinned = lock(&self.pinned);
-        let headers = self.round(*pinned, call.label, &header(call, own.len()), HEADER)?;
+        let enclosed = own.iter().take(ENCLOSED).copied();
+        let opening: Vec<u8> = header(call, own.len()).into_iter().chain(enclosed).collect();
+        let headers = self.round(*pinned, call.label, &opening, HEADER + ENCLOSED)?;
         if let Some(fault) = mismatch(&headers) {
             return Err(self.fail(fault));
         }
         let lengths: Vec<usize> = headers.iter().map(|header| given(header)).collect();
         let longest = lengths.iter().copied().max().unwrap_or_default();
-        let mut all: Vec<Vec<u8>> = lengths.iter().map(|length| Vec::with_capacity(*length)).collect();
-        for begin in (0..longest).step_by(PIECE) {
+        let is_enclosed = longest <= ENCLOSED;
+        let mut all: Vec<Vec<u8>> = match is_enclosed {
+            true => headers.iter().zip(&lengths).map(|(opening, length)| opening[HEADER..][..*length].to_vec()).collect(),
+            false => lengths.iter().map(|length| Vec::with_capacity(*length)).collect(),
+        };
+        for begin in (0..if is_enclosed { 0 } else { longest }).step_by(PIECE) {
             let part = |length: usize| begin.min(length)..(begin + PIECE).min(length);
             let bytes = part(longest).len().next_multiple_of(16);
             let pieces = self.round(*pinned, call.label, &own[part(own.len())], bytes)?;

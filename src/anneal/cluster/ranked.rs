@@ -46,7 +46,7 @@ impl Combined {
         let energy = Exchange::Partials { buffer, first: 0, distance, folds: &[Fold::Exact], count: runs, each: self.runs };
         let changed =
             Exchange::Partials { buffer, first: 2 * distance, distance: 0, folds: &[Fold::Sum], count: changes, each: self.changes };
-        Command::Collective(Arc::new(Collective { label: "energy and changes", parts: vec![energy, changed] }))
+        Command::Collective(Arc::new(Collective::new("energy and changes", vec![energy, changed])))
     }
 
     /// Partial sums of the energy, and of the changes, once they are combined.
@@ -61,7 +61,7 @@ impl Combined {
 
     /// The exchange of the clusters' sums.
     pub fn sums(sums: Slice) -> Command {
-        Command::Collective(Arc::new(Collective { label: "sums of clusters", parts: vec![Exchange::total(sums)] }))
+        Command::Collective(Arc::new(Collective::new("sums of clusters", vec![Exchange::total(sums)])))
     }
 }
 

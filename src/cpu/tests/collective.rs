@@ -19,7 +19,7 @@ fn run(precision: Precision, values: [Vec<f64>; 2], part: impl Fn(usize, BufferI
             let recording = Recording {
                 commands: vec![
                     Command::UploadReals { buffer, offset: 0, data: values },
-                    Command::Collective(Arc::new(Collective { label: "test", parts })),
+                    Command::Collective(Arc::new(Collective::new("test", parts))),
                     Command::Read { slice: Slice { buffer, offset: 0, len } },
                 ],
             };

@@ -249,6 +249,8 @@ impl Request {
                 Op::Detach => key.push(22),
                 Op::Half => key.push(25),
                 Op::Implicit(_) => key.push(35),
+                #[cfg(not(target_arch = "wasm32"))]
+                Op::OverRanks => key.push(41),
             }
         }
         key.push(23);

@@ -1,5 +1,7 @@
 //! What evaluates tensors: storages, plans that were made, and the recordings that play them.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod exchanges;
 mod play;
 mod prepare;
 
@@ -241,12 +243,18 @@ impl Tensors {
 
     /// A tensor of what is in a buffer of the main device.
     pub(crate) fn keep_block(&mut self, block: Block, len: u32, shape: Vec<u32>) -> Node {
-        self.next += 1;
-        let storage = Storage(self.next);
-        self.storages.insert(storage, Stored { blocks: [Some(block), None], len, users: 1 });
+        let storage = self.storage_in(block, len);
         let node = self.graph.add(Op::Stored, Vec::new(), shape);
         self.graph.change(node, |entry| entry.storage = Some(storage));
         node
+    }
+
+    /// Storage of one tensor, in a buffer of the main device.
+    pub(crate) fn storage_in(&mut self, block: Block, len: u32) -> Storage {
+        self.next += 1;
+        let storage = Storage(self.next);
+        self.storages.insert(storage, Stored { blocks: [Some(block), None], len, users: 1 });
+        storage
     }
 
     /// Where a tensor's elements are on the main device, if they are there, and whether they are halves.

@@ -11,14 +11,17 @@ use std::collections::HashMap;
 
 /// An evaluation on its way: pieces that one device plays after the other.
 pub struct Evaluation {
-    key: Vec<u64>,
-    outputs: Vec<Node>,
+    pub(super) key: Vec<u64>,
+    pub(super) outputs: Vec<Node>,
     held: Vec<Node>,
-    leaves: Vec<(Node, Storage)>,
+    pub(super) leaves: Vec<(Node, Storage)>,
     numbers: Vec<f64>,
     /// Blocks of the plan's buffers.
-    buffers: Vec<[Option<Block>; 2]>,
-    next: usize,
+    pub(super) buffers: Vec<[Option<Block>; 2]>,
+    pub(super) next: usize,
+    /// Exchanges with other ranks between its steps.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) exchanges: Option<super::exchanges::Exchanges>,
     /// What is being brought to the other device.
     moving: Option<Moving>,
     read: Vec<Node>,
@@ -51,6 +54,8 @@ impl Evaluation {
             leaves,
             numbers,
             next: 0,
+            #[cfg(not(target_arch = "wasm32"))]
+            exchanges: None,
             moving: None,
             read: read.to_vec(),
             values: vec![None; read.len()],
@@ -170,6 +175,8 @@ impl Tensors {
             && self.missing(evaluation, compiled, place).is_empty()
         {
             self.record(devices, evaluation, compiled, place, &mut recording)?;
+            #[cfg(not(target_arch = "wasm32"))]
+            self.record_exchanges(evaluation, compiled, &mut recording);
         }
         if evaluation.next == compiled.plan.steps.len() {
             self.read_at(devices, evaluation, Some(compiled), place, &mut recording)?;

@@ -40,13 +40,17 @@ impl Tensors {
     /// Begins to compute these tensors, and to read some of them.
     ///
     /// # Errors
-    /// [`Error::Disposed`] for a tensor that was released.
+    /// [`Error::Disposed`] for a tensor that was released, [`Error::Internal`] for one of a sum over ranks that is not computed.
     pub fn prepare(&mut self, devices: &mut Devices, outputs: &[Node], read: &[Node]) -> Result<Preparation, Error> {
         let mut wanted: Vec<Node> = outputs.iter().chain(read).copied().collect();
         wanted.sort_unstable();
         wanted.dedup();
         for &node in &wanted {
             self.graph.get(node).ok_or(Error::Disposed("tensor"))?;
+        }
+        #[cfg(not(target_arch = "wasm32"))]
+        if !self.graph.sums_over_ranks(&wanted).is_empty() {
+            return Err(Error::Internal("sums over ranks were not computed first"));
         }
         let request = Request::new(&self.graph, &wanted);
         let places: Vec<u8> = request.leaves.iter().map(|&leaf| self.places_of(leaf)).collect();

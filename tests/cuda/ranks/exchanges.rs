@@ -28,7 +28,7 @@ fn exchanged(mut device: Device, ranks: Arc<dyn Communicator>, each: u32) -> Vec
     let first = 64 + shared;
     let partials = Exchange::Partials { buffer, first, distance: each, folds: FOLDS, count: each - rank.min(each / 2), each };
     let parts = vec![Exchange::Elements { buffer, places: Arc::new(places) }, partials];
-    let collective = Arc::new(Collective { label: "test", parts });
+    let collective = Arc::new(Collective::new("test", parts));
     device.join(Some(ranks)).unwrap();
     let body = vec![Command::Collective(collective.clone())];
     let commands = vec![
@@ -72,6 +72,69 @@ fn exchanges_over_nccl_have_the_bits_of_the_cpu() {
     exchanges_agree(Over::Nccl, &[2]);
 }
 
+/// Two messages in the background, beside copies, and one of a buffer of theirs after it; several times, as recordings are played.
+fn exchanged_in_background(mut device: Device, ranks: Arc<dyn Communicator>, len: u32) -> Vec<u64> {
+    let rank = ranks.rank();
+    let [first, second, other, kept] = ["first", "second", "other", "kept"].map(|label| device.allocate(Kind::Real, len, label).unwrap());
+    let whole = |buffer| Slice { buffer, offset: 0, len };
+    let collective = |buffer| Arc::new(Collective::in_background("test", vec![Exchange::total(whole(buffer))]));
+    device.join(Some(ranks)).unwrap();
+    let mut found = Vec::new();
+    for _ in 0..4 {
+        let [one, two] = [first, second].map(collective);
+        let commands = vec![
+            Command::UploadReals { buffer: first, offset: 0, data: numbers(rank, len) },
+            Command::Collective(one.clone()),
+            Command::UploadReals { buffer: other, offset: 0, data: numbers(rank + 7, len) },
+            Command::Copy { from: whole(other), to: whole(second) },
+            Command::Collective(two.clone()),
+            Command::Clear { slice: whole(other) },
+            Command::Await(one),
+            Command::Copy { from: whole(first), to: whole(kept) },
+            Command::Await(two),
+            Command::Copy { from: whole(second), to: whole(other) },
+            Command::Collective(Arc::new(Collective::new("test", vec![Exchange::total(whole(first))]))),
+            Command::Copy { from: Slice { len: 1, ..whole(first) }, to: Slice { len: 1, ..whole(kept) } },
+            Command::Read { slice: whole(kept) },
+        ];
+        found.extend(bits(&device.run(Recording { commands }).unwrap()));
+        let commands = vec![Command::Read { slice: whole(other) }];
+        found.extend(bits(&device.run(Recording { commands }).unwrap()));
+    }
+    // Freed with an exchange under way, which nobody awaits.
+    let commands = vec![Command::Collective(collective(first))];
+    device.run(Recording { commands }).unwrap();
+    for buffer in [first, second, other, kept] {
+        device.free(buffer);
+    }
+    assert!(device.join(None).unwrap().is_some(), "it was a rank");
+    assert_eq!(device.counters().bytes_live, 0);
+    found
+}
+
+fn background_agrees(over: Over, sizes: &[u32]) {
+    for precision in [Precision::F64, Precision::F32] {
+        for len in [1, 70_000, 1_200_000] {
+            for &size in sizes {
+                let run = |over| on_all(over, size, precision, |device, ranks| exchanged_in_background(device, ranks, len));
+                let [expected, found] = [Over::Cpu, over].map(run);
+                assert!(expected == found, "{over:?}, {precision:?}, {len} elements, {size} ranks");
+            }
+        }
+    }
+}
+
+#[test]
+fn exchanges_in_the_background_of_ranks_on_one_gpu_have_the_bits_of_the_cpu() {
+    background_agrees(Over::Host, &[1, 2]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn exchanges_in_the_background_over_nccl_have_the_bits_of_the_cpu() {
+    background_agrees(Over::Nccl, &[2]);
+}
+
 /// Calls of the host, of every kind, some longer than a message.
 fn called(ranks: &dyn Communicator) -> (Vec<f64>, Vec<Vec<f64>>, Vec<u64>) {
     let own = f64::from(ranks.rank());
@@ -99,6 +162,7 @@ fn a_group_of_one_gpu_works_over_nccl_or_says_why_not() {
             println!("NCCL {version}");
             calls_agree(1);
             exchanges_agree(Over::Nccl, &[1]);
+            background_agrees(Over::Nccl, &[1]);
         }
         Err(why) => {
             assert!(why.contains("libnccl.so.2") || why.contains("2.18"), "{why}");

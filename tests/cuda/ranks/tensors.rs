@@ -2,7 +2,7 @@
 
 use super::{Over, bits, on_all};
 use crate::support::{Random, finish};
-use leastwise::collective::Communicator;
+use leastwise::collective::{Communicator, Kind};
 use leastwise::device::{Device, Precision};
 use leastwise::problem::Reals;
 use leastwise::session::{Progress, Session};
@@ -64,6 +64,65 @@ fn sums_of_tensors_of_ranks_on_one_gpu_have_the_bits_of_the_cpu() {
 #[ignore = "needs two GPUs and NCCL"]
 fn sums_of_tensors_over_nccl_have_the_bits_of_the_cpu() {
     sums_agree(Over::Nccl, &[2]);
+}
+
+/// Bits of parameters and losses of steps whose gradients are of one operation each, which the CPU rounds alike: two messages go while
+/// kernels are still to come.
+fn trained(device: Device, ranks: Arc<dyn Communicator>, double: bool) -> Vec<u64> {
+    const LENGTHS: [u32; 4] = [70_001, 300, 80_003, 1];
+    let mut random = Random::new(30 + u64::from(ranks.rank()));
+    let mut session = Session::over_ranks(device, ranks.clone()).unwrap();
+    let mut parameters: Vec<u32> =
+        LENGTHS.map(|len| session.tensor(Reals::F64(&vec![0.5; len as usize]), &[len], double).unwrap()[0]).into();
+    let mut found = Vec::new();
+    // From the third step on what is played is a graph.
+    for _ in 0..6 {
+        let mut gradients = Vec::new();
+        for (len, parameter) in LENGTHS.iter().zip(&parameters) {
+            let batch: Vec<f64> = (0..*len).map(|_| random.between(-1.0, 1.0)).collect();
+            let batch = session.tensor(Reals::F64(&batch), &[*len], double).unwrap()[0];
+            gradients.push(session.tensor_operation("mul", &[batch, *parameter], &[], double).unwrap()[0]);
+            session.release_tensors(&[batch]);
+        }
+        let before = [Kind::Gather, Kind::Reduce].map(|kind| ranks.traffic().of(kind).calls);
+        let packed = session.means_over_ranks(&gradients).unwrap();
+        let means: Vec<u32> = packed.chunks_exact(3).map(|packed| packed[0]).collect();
+        let next: Vec<u32> = (parameters.iter().zip(&means))
+            .map(|(parameter, mean)| session.tensor_operation("sub", &[*parameter, *mean], &[], double).unwrap()[0])
+            .collect();
+        let task = session.evaluate_tensors(&next, &means[3..]).unwrap();
+        for gone in [&gradients, &means, &parameters] {
+            session.release_tensors(gone);
+        }
+        found.extend(bits(&values(&mut session, task)));
+        let calls = [Kind::Gather, Kind::Reduce].map(|kind| ranks.traffic().of(kind).calls);
+        assert_eq!([calls[0] - before[0], calls[1] - before[1]], [1, 2], "one call, and two messages within the evaluation");
+        parameters = next;
+    }
+    let task = session.evaluate_tensors(&[], &parameters).unwrap();
+    found.extend(bits(&values(&mut session, task)));
+    found
+}
+
+fn training_agrees(over: Over, sizes: &[u32]) {
+    for (precision, double) in [(Precision::F64, true), (Precision::F32, false)] {
+        for &size in sizes {
+            let [expected, found] =
+                [Over::Cpu, over].map(|over| on_all(over, size, precision, |device, ranks| trained(device, ranks, double)));
+            assert!(expected == found, "{over:?}, {precision:?}, {size} ranks");
+        }
+    }
+}
+
+#[test]
+fn steps_by_ranks_on_one_gpu_have_the_bits_of_the_cpu() {
+    training_agrees(Over::Host, &[1, 2]);
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn steps_over_nccl_have_the_bits_of_the_cpu() {
+    training_agrees(Over::Nccl, &[2]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
-/** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission; over ranks, in two. */
+/** Training: the loss of a batch, its gradients and a step of the optimizer, in one submission; over ranks, in one task of all. */
 import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, hasMethods } from "../options.js";
 import { grad } from "../tensor/functions.js";
-import { noneOverRanks, overRanks } from "../tensor/over-ranks.js";
+import { evaluatedByRanks, meansOverRanks, noneOverRanks } from "../tensor/over-ranks.js";
 import { within } from "../tensor/scope.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
@@ -94,22 +94,20 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
     }
   }
 
-  /** The same of all ranks: means of what each has of its own batch. */
-  async function graphOfRanks(batch: B): Promise<{ value: Tensor<D>; gradients: readonly Tensor<D>[] }> {
-    let own: readonly Tensor<D>[];
+  /** The same with means over all ranks of what each has of its own batch. */
+  function graphOfRanks(batch: B): { value: Tensor<D>; gradients: readonly Tensor<D>[]; isOfRanks: boolean } {
+    const own = graph(batch), all = [own.value, ...own.gradients];
+    let means: readonly Tensor<D>[] | undefined;
     try {
-      const { value, gradients } = graph(batch);
-      own = [value, ...gradients];
+      means = meansOverRanks(all) as readonly Tensor<D>[] | undefined;
     } catch (error) {
-      await noneOverRanks((model.parameters()[0] as Tensor<DType>).context);
+      freeAll(all);
       throw error;
     }
-    try {
-      const [value, ...gradients] = (await overRanks("step(batch)", own, true)) as readonly Tensor<D>[];
-      return { value: value!, gradients };
-    } finally {
-      freeAll(own);
-    }
+    if (!means) return { ...own, isOfRanks: false };
+    freeAll(all);
+    const [value, ...gradients] = means;
+    return { value: value!, gradients, isOfRanks: true };
   }
 
   function steppedBy(gradients: readonly Tensor<D>[]): Stepped<D> {
@@ -125,6 +123,26 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
     }
   }
 
+  /** The optimizer's step, which is not computed yet either. */
+  function planned<G extends { readonly value: Tensor<D>; readonly gradients: readonly Tensor<D>[] }>(of: G): G & { readonly stepped: Stepped<D> } {
+    try {
+      return { ...of, stepped: steppedBy(of.gradients) };
+    } catch (error) {
+      freeAll([of.value, ...of.gradients]);
+      throw error;
+    }
+  }
+
+  /** All of a step; a rank that has none tells the others, which wait for it. */
+  async function plannedForRanks(batch: B): Promise<ReturnType<typeof graphOfRanks> & { readonly stepped: Stepped<D> }> {
+    try {
+      return planned(graphOfRanks(batch));
+    } catch (error) {
+      await noneOverRanks((model.parameters()[0] as Tensor<DType>).context);
+      throw error;
+    }
+  }
+
   return {
     get steps() { return state?.steps ?? 0; },
     async step(batch) {
@@ -132,13 +150,10 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
       if (model.parameters().length === 0) throw new LeastwiseError("invalid-option", "step(batch): the model has no parameters");
       running = true;
       try {
-        const { value, gradients } = ranks ? await graphOfRanks(batch) : graph(batch);
-        let made: readonly Tensor<D>[] = [];
+        const { value, gradients, stepped, isOfRanks } = ranks ? await plannedForRanks(batch) : planned({ ...graph(batch), isOfRanks: false });
+        const made: readonly Tensor<D>[] = [...stepped.parameters, ...moments(stepped.state)];
         try {
-          const stepped = steppedBy(gradients);
-          made = [...stepped.parameters, ...moments(stepped.state)];
-          const [read] = await (value as Tensor<DType>).context.evaluations.ask(made, [value]);
-          const found = read![0]!;
+          const found = isOfRanks ? await evaluatedByRanks(made, value) : (await (value as Tensor<DType>).context.evaluations.ask(made, [value]))[0]![0]!;
           if (!Number.isFinite(found)) throw new LeastwiseError("non-finite", `step(batch): the loss of step ${stepped.state.steps} is ${found}; the model stays as it was: is the learning rate too large, or something in the batch not finite?`);
           model.update(stepped.parameters);
           freeAll(moments(state));

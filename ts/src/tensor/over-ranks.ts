@@ -25,6 +25,34 @@ export async function overRanks(what: string, tensors: readonly AnyTensor[], mea
   return context.outside(() => unpacked(values!).map((made) => new context.Tensor(context, made, dtype)));
 }
 
+/**
+ * Means over ranks, as new tensors that {@link evaluatedByRanks} computes; none of an engine that is no rank, whose tensors are the means. @internal
+ */
+export function meansOverRanks(tensors: readonly AnyTensor[]): readonly AnyTensor[] | undefined {
+  const { context } = tensors[0]!, dtype = computedWith(tensors[0]!);
+  if (!mayBeRank(context.tasks.native)) return undefined;
+  const made = context.call((native) => (native as RankedNative).meansOverRanks(Uint32Array.from(tensors, (tensor) => tensor.id)));
+  return made.length ? context.outside(() => made.map((each) => new context.Tensor(context, each, dtype))) : undefined;
+}
+
+/**
+ * Evaluates tensors that depend on means over ranks, and reads one of them. It begins at once: a task of all ranks waits for no evaluation of this one alone, since
+ * ranks begin theirs in one order. @internal
+ */
+export async function evaluatedByRanks(outputs: readonly AnyTensor[], read: AnyTensor): Promise<number> {
+  const { context } = read, { evaluations } = context;
+  const leave = evaluations.hold([...outputs, read]);
+  const ids = Uint32Array.from(outputs, (tensor) => tensor.id);
+  try {
+    if (evaluations.before) await evaluations.before();
+    if (evaluations.pull) await evaluations.pull(Uint32Array.of(...ids, read.id));
+    const { values } = await context.tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(ids, Uint32Array.of(read.id)));
+    return values![0]!;
+  } finally {
+    leave();
+  }
+}
+
 /** Tells other ranks that this one could not make the tensors that they wait for. @internal */
 export async function noneOverRanks(context: TensorContext): Promise<void> {
   if (!mayBeRank(context.tasks.native)) return;
