@@ -1,4 +1,4 @@
-// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bits`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `streaming`, `threads`, `throughput`.
+// `npm run bench [-- --quick] [--filter=arap/10242/cpu] [--limit=30]`, or `npm run bench -- armadillo`, `autograd`, `bits`, `bundle`, `classics`, `compression`, `elements`, `expressions`, `fits`, `graphs`, `lloyd`, `matmul`, `nist`, `preconditioners`, `scaling`, `large`, `sketches`, `slices`, `small`, `streaming`, `threads`, `throughput`, `training`.
 // Springs and ARAP on icospheres, on every backend; what the columns are is printed below the table.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -86,6 +86,7 @@ try {
   else if (first === "streaming") await (await import("./streaming.mjs")).streaming(rest);
   else if (first === "threads") await (await import("./threads.mjs")).threads(rest);
   else if (first === "throughput") await (await import("./throughput.mjs")).throughput(rest);
+  else if (first === "training") await (await import("./training.mjs")).training(rest);
   else if (first === "bundle") await (await import("./bundle.mjs")).bundle(rest);
   else if (first === "large") await (await import("./large.mjs")).large(rest);
   else if (first === "compression") await (await import("./compression.mjs")).compression(rest);

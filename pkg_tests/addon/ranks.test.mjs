@@ -282,6 +282,15 @@ test("a rank whose loss throws, or is not finite, is told to all, and models sta
   for (const { values } of all) assert.deepEqual(await values(), before);
   const fine = await step();
   assert.equal(fine[0].value, fine[1].value);
+  // An optimizer that throws on one rank, before anything is exchanged.
+  const usual = sgd({ learningRate: 0.1 }), odd = engines.map((lw, rank) => training(lw, rank ? { step() { throw new Error("no step"); } } : usual));
+  const unstepped = await Promise.allSettled(odd.map(({ run }, rank) => run.step(batches[rank])));
+  assert.deepEqual([unstepped[0].reason?.code, unstepped[0].reason?.message], ["invalid-option", "rank 1 could not set up its part: it has the reason"]);
+  assert.equal(unstepped[1].reason?.message, "no step");
+  for (const { model, run } of odd) {
+    run.dispose();
+    model.dispose();
+  }
   assert.deepEqual(await all[0].values(), await all[1].values());
   // One that is gone.
   engines[1].dispose();

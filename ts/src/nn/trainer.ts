@@ -50,7 +50,7 @@ export interface Trainer<B> extends Disposable {
    * One step; gives the loss before it. The model has its new parameters when the promise resolves, and what the loss function made is freed.
    *
    * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was; with `ranks`, `invalid-option` where another rank failed
-   * in its part, or has another model
+   * in its part, such as an optimizer that throws, or has another model
    */
   step(batch: B): Promise<number>;
   /** Frees what the optimizer remembers; the model stays. */
