@@ -165,7 +165,7 @@ impl Drop for Thread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DEADLINE, Kind, everybody};
+    use crate::{DEADLINE, Kind, everybody, told};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Results of all ranks, each a thread of its own; none of one that panicked.
@@ -333,5 +333,20 @@ mod tests {
         // A failure of its own says more than that the others are gone.
         let found = run(2, DEADLINE, |ranks| if ranks.rank() == 0 { everybody(&*ranks, refused("no memory")) } else { Ok(7) });
         assert_eq!(found, [Some(refused("no memory")), Some(Ok(7))]);
+    }
+
+    #[test]
+    fn words_of_all_ranks_are_heard_in_one_call_unless_one_failed() {
+        let found = run(3, DEADLINE, |ranks| {
+            let own = [u64::MAX - u64::from(ranks.rank()), 5];
+            let all = told(&*ranks, "words", Some(own));
+            let failed = told(&*ranks, "words", (ranks.rank() != 2).then_some(own));
+            (all, failed, ranks.traffic().of(Kind::Gather).calls)
+        });
+        let elsewhere = Err(Fault::Refused("rank 2 could not set up its part: it has the reason".into()));
+        for (rank, found) in found.into_iter().enumerate() {
+            let failed = if rank == 2 { Ok(Vec::new()) } else { elsewhere.clone() };
+            assert_eq!(found, Some((Ok([0, 1, 2].map(|rank| [u64::MAX - rank, 5]).into()), failed, 2)));
+        }
     }
 }
