@@ -88,6 +88,32 @@ test("limits of variables and fixed components are those of one device, and chan
   assert.ok((await solve()).cost < limited.cost);
 });
 
+test("rows are fixed and released after the first solve as on one device, by ranks and by several devices", onCpu, async (t) => {
+  const alone = await init({ backend: "cuda" }), several = await init({ backend: "cuda", devices: [0, 1] });
+  t.after(() => [alone, several].forEach((lw) => lw.dispose()));
+  const problems = [alone, several, ...await ranks(t, 2)].map((lw) => arap(lw, mesh)), count = mesh.rest.length / 3;
+  const solve = async () => {
+    const reports = await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, maxIterations: 30 })));
+    const values = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * count))));
+    for (const k of [2, 3]) assert.deepEqual([reports[k].cost, values[k]], [reports[1].cost, values[1]]);
+    assert.ok(Math.abs(reports[1].cost - reports[0].cost) < 1e-3 * reports[0].cost, `${reports[1].cost} and ${reports[0].cost}`);
+    return { cost: reports[1].cost, values: values[1] };
+  };
+  const middle = mesh.rest.findIndex((value, k) => k % 3 === 1 && value > 0.4 && value < 0.6), row = (middle - 1) / 3;
+  const at = ({ values }) => [...values.subarray(3 * row, 3 * row + 3)];
+  await solve();
+  for (const { x } of problems) {
+    x.write(Float64Array.of(0.25, 0.5, 1.5), { at: Uint32Array.of(row) });
+    x.fix([row]);
+  }
+  const held = await solve();
+  assert.deepEqual(at(held), [0.25, 0.5, 1.5]);
+  problems.forEach(({ x }) => x.free([row]));
+  const released = await solve();
+  assert.ok(released.cost < held.cost, `${released.cost} and ${held.cost}`);
+  assert.notDeepEqual(at(released), at(held));
+});
+
 test("one rank that stops stops all after the same iteration", onCpu, async (t) => {
   const engines = await ranks(t, 2);
   const problems = engines.map((lw) => arap(lw, mesh));
@@ -133,7 +159,7 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   const [lw] = await ranks(t, 1);
   const { problem, x, handles } = arap(lw, mesh);
   const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` or `devices` for it$/;
-  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && refused.test(message));
+  assert.throws(() => { handles.enabled = false; }, ({ code, message }) => code === "invalid-option" && refused.test(message));
   await rejects(problem.solver(PCG).step(), "invalid-option", refused);
   await rejects(handles.evaluate(), "invalid-option", refused);
   await rejects(problem.covariance(x), "invalid-option", refused);
@@ -457,11 +483,11 @@ test("what exceeds the memory of one device is solved by two", onCpu, async (t) 
 test("an engine of several devices stops, refuses and is freed as one of a device", onCpu, async () => {
   const lw = await init({ backend: "cuda", devices: [0, 1] });
   assert.equal(lw.adapter, "cpu, cpu");
-  const { problem, x } = arap(lw, mesh);
+  const { problem, handles } = arap(lw, mesh);
   const told = [], stopped = await problem.solve({ ...PCG, maxIterations: 50, costTolerance: 0, onIteration: ({ index }) => { told.push(index); return index < 2 ? undefined : "stop"; } });
   assert.ok(stopped.iterations.length < 10, `${stopped.iterations.length} iterations after ${told.length}`);
   await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
-  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
+  assert.throws(() => { handles.enabled = false; }, ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
   // What is no solve works on the first device.
   const sum = lw.tensor([1, 2, 3]).sum();
   assert.equal(Number(await sum.read()), 6);

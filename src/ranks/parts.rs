@@ -35,16 +35,14 @@ impl RankedParts {
         &self.communicator
     }
 
-    /// Checks that tables, terms and fixed rows can be declared: until the first solve divides them among ranks.
+    /// Checks that tables and terms can be declared: until the first solve divides them among ranks.
     ///
     /// # Errors
     /// [`Fault::Refused`] after it.
     pub fn may_declare(&self) -> Result<(), Error> {
         match self.local {
             None => Ok(()),
-            Some(_) => {
-                Err(Fault::Refused("tables, terms and fixed rows are declared before the first solve, which divides them".into()).into())
-            }
+            Some(_) => Err(Fault::Refused("tables and terms are declared before the first solve, which divides them".into()).into()),
         }
     }
 
@@ -77,30 +75,60 @@ impl RankedParts {
         self.declared.add_term(spec)
     }
 
+    /// True if nothing can be fixed in the midst of a solve: the vectors of fixed components are made before one.
+    pub fn lacks_pins(&self) -> bool {
+        self.local.as_ref().is_none_or(|local| local.problem.lacks_bounds(0, false))
+    }
+
     /// Fixes components (all, or those given) of the rows in `at` (or of all): they keep their values to the bit.
     ///
     /// # Errors
-    /// [`Error::RowOutOfRange`], those of [`Problem::fix`] for components, and after the first solve.
-    pub fn fix(
+    /// [`Error::RowOutOfRange`], and those of [`Problem::fix`].
+    pub fn fix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
+        self.set_free(on, table, at, components, false)
+    }
+
+    /// Lets every component of the rows in `at` (or of all) move again.
+    ///
+    /// # Errors
+    /// [`Error::RowOutOfRange`], and those of [`Problem::unfix`].
+    pub fn unfix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.set_free(on, table, at, None, true)
+    }
+
+    fn set_free(
         &mut self,
         (device, registry): (&Device, &mut Registry),
         table: u32,
         at: Option<&[u32]>,
         components: Option<&[u32]>,
+        free: bool,
     ) -> Result<(), Error> {
-        self.may_declare()?;
         let entry = self.declared.table(table)?;
         if let Some(&index) = at.unwrap_or_default().iter().find(|row| **row >= entry.count) {
             return Err(Error::RowOutOfRange { table: entry.name.clone(), index, count: entry.count });
         }
+        // A row by itself finds what is wrong with components, and which degrees of freedom they are.
         let (mut trial, number) = entry.rows_alone((device, registry), 1)?;
         trial.fix(number, None, components)?;
-        let rows = at.map_or_else(|| (0..entry.count).collect(), <[u32]>::to_vec);
-        self.declared.note("fix", &[&[table], &rows[..]].concat(), &[]);
+        let row = trial.table(number)?;
+        let named: Vec<u32> = (0..entry.tangent).filter(|unknown| !row.is_free(*unknown)).collect();
+        if free && entry.free.is_none() {
+            return Ok(());
+        }
+        let (count, tangent) = (entry.count, entry.tangent);
+        let rows = at.map_or_else(|| (0..count).collect(), <[u32]>::to_vec);
+        if let Some(local) = &mut self.local {
+            local.set_free(table, &rows, components, free)?;
+        }
+        self.declared.note(if free { "free" } else { "fix" }, &[&[table], &rows[..]].concat(), &[]);
         if let Some(components) = components {
             self.declared.note("components", components, &[]);
         }
-        self.declared.tables[table as usize].fixed.push((rows, components.map(<[u32]>::to_vec)));
+        let known = self.declared.tables[table as usize].free.get_or_insert_with(|| vec![true; (count * tangent) as usize]);
+        for row in rows {
+            named.iter().for_each(|unknown| known[(row * tangent + unknown) as usize] = free);
+        }
         Ok(())
     }
 

@@ -58,6 +58,14 @@ impl RankedProblem {
         self.parts.fix((&self.device, &mut self.registry), table, at, components)
     }
 
+    /// Lets every component of the rows in `at` (or of all) move again.
+    ///
+    /// # Errors
+    /// Those of [`RankedParts::unfix`].
+    pub fn unfix(&mut self, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.parts.unfix((&self.device, &mut self.registry), table, at)
+    }
+
     /// Bounds the components of a table: limits are one for all, one a component, or one a component of each row. What is not given stays
     /// as it was.
     ///

@@ -79,6 +79,21 @@ impl Parts {
         Ok(())
     }
 
+    /// [`RankedParts::unfix`].
+    pub fn unfix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.own.unfix(on, table, at)?;
+        if let Some(followers) = &self.followers {
+            let at = at.map(<[u32]>::to_vec);
+            followers.tell(move |of, device, registry| of.parts.unfix((device, registry), table, at.as_deref()));
+        }
+        Ok(())
+    }
+
+    /// [`RankedParts::lacks_pins`].
+    pub fn lacks_pins(&self) -> bool {
+        self.own.lacks_pins()
+    }
+
     /// [`RankedParts::bound`].
     pub fn bound(&mut self, on: (&Device, &mut Registry), table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
         self.own.bound(on, table, lower, upper)?;

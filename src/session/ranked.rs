@@ -52,11 +52,26 @@ impl Session {
         Ok(session)
     }
 
-    /// Fixes components of rows in the parts of ranks.
+    /// A problem of ranks in which rows are about to be fixed or released: for the first time only if nothing is running on it.
+    fn pinned(&mut self, problem: u32) -> Result<(&mut Entry, &mut Devices), Error> {
+        let lacking = self.entry(problem)?.0.ranked.as_ref().is_none_or(|parts| parts.lacks_pins());
+        if lacking { self.idle(problem) } else { self.entry(problem) }
+    }
+
+    /// Fixes components of rows in the parts of ranks, and in the problem as one device has it.
     pub(super) fn fix_parts(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
-        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
-        let Some(parts) = &mut entry.ranked else { return Ok(()) };
-        parts.fix((device, registry), table, at, components)
+        let (entry, Devices { main: device, registry, .. }) = self.pinned(problem)?;
+        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        parts.fix((device, registry), table, at, components)?;
+        entry.problem.fix(table, at, components)
+    }
+
+    /// Lets rows move again in the parts of ranks, and in the problem as one device has it.
+    pub(super) fn unfix_parts(&mut self, problem: u32, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        let (entry, Devices { main: device, registry, .. }) = self.pinned(problem)?;
+        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        parts.unfix((device, registry), table, at)?;
+        entry.problem.unfix(table, at)
     }
 
     /// Bounds a table in the parts of ranks.

@@ -5,6 +5,7 @@ mod clusters;
 mod device_clusters;
 mod devices;
 mod faults;
+mod fixed;
 mod limits;
 mod scenes;
 mod schur;
