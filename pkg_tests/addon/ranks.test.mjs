@@ -129,6 +129,20 @@ test("one rank that stops stops all after the same iteration", onCpu, async (t) 
   assert.deepEqual(first, second);
 });
 
+test("a time limit ends the solves of all ranks and devices with the report of one device", onCpu, async (t) => {
+  const alone = await init({ backend: "cuda" }), several = await init({ backend: "cuda", devices: [0, 1] });
+  t.after(() => [alone, several].forEach((lw) => lw.dispose()));
+  const engines = await ranks(t, 2), endless = { ...PCG, maxIterations: 1e6, costTolerance: 0, stepTolerance: 0 };
+  const reports = await Promise.all([alone, several, ...engines].map((lw) => arap(lw, mesh).problem.solve({ ...endless, timeLimitMs: 0 })));
+  for (const { termination, reason, iterations } of reports) assert.deepEqual([termination, reason, iterations.length], ["time-limit", "timeLimitMs = 0 ms are over", 0]);
+  // The clock of one rank is over first: its callback takes long.
+  const slow = ({ index }) => { for (const until = performance.now() + 2100; index === 1 && performance.now() < until;); };
+  const solves = engines.map((lw, rank) => arap(lw, mesh).problem.solve({ ...endless, timeLimitMs: 2000, ...(rank === 1 && { onIteration: slow }) }));
+  const [first, second] = await Promise.all(solves);
+  assert.deepEqual([first.termination, first.reason], ["time-limit", "timeLimitMs = 2000 ms are over"]);
+  assert.deepEqual([second.termination, second.reason, iterationsOf(second)], [first.termination, first.reason, iterationsOf(first)]);
+});
+
 test("other data on one rank are told to all, and all can go on", onCpu, async (t) => {
   const engines = await ranks(t, 2);
   const problems = engines.map((lw) => arap(lw, mesh));
@@ -164,7 +178,6 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   await rejects(handles.evaluate(), "invalid-option", refused);
   await rejects(problem.covariance(x), "invalid-option", refused);
   await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
-  await rejects(problem.solve({ timeLimitMs: 5 }), "invalid-option", /^timeLimitMs: ranks have no limit of time/);
   const report = await problem.solve({ maxIterations: 3 });
   assert.deepEqual([report.linear, report.preconditioner], ["pcg", "block-jacobi"]);
   assert.throws(() => problem.variables("late", { shape: 1, values: [0] }), ({ code, message }) => code === "invalid-option" && /declared before the first solve/.test(message));

@@ -4,7 +4,8 @@ use super::checkpoint::Restored;
 use super::declared::{Declared, in_f64, rows};
 use super::local::{Local, LocalTable};
 use super::partition::Partition;
-use super::solve::RankedSolve;
+use super::solve::{Beginning, RankedSolve};
+use leastwise_base::clock::now_ms;
 use leastwise_collective::{Communicator, Fault, everybody, failed_elsewhere};
 use leastwise_device::{ABSENT, Command, Device, Recording, Slice};
 use leastwise_error::Error;
@@ -359,7 +360,9 @@ impl RankedParts {
         of_options.add(&self.restored.to_le_bytes());
         restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
+        let began = Beginning { traffic: before, ms: now_ms() };
         let mut settings = super::solve::supported(options)?.settings()?;
+        let time_limit_ms = std::mem::replace(&mut settings.time_limit_ms, f64::INFINITY);
         let gone = match settings.linear.linear {
             Some(linear) if linear.eliminates() => self.declared.eliminated(settings.linear.eliminate.as_deref())?,
             _ => Vec::new(),
@@ -376,8 +379,11 @@ impl RankedParts {
         everybody(&**communicator, laid_out)?;
         agree_on_partials(device, &mut local.problem)?;
         let made = match last.take() {
-            Some(last) => last.again((device, registry), &mut local.problem, before),
-            None => Solver::new(device, registry, &mut local.problem, settings).map(|solver| RankedSolve::new(solver, before)),
+            Some(last) => last.again((device, registry), &mut local.problem, began),
+            None => {
+                let made = Solver::new(device, registry, &mut local.problem, settings);
+                made.map(|solver| RankedSolve::new(solver, time_limit_ms, began))
+            }
         };
         let others = failed_elsewhere(&**communicator, &made);
         let mut solve = made?;

@@ -136,7 +136,8 @@ impl RankedProblem {
         let Self { device, registry, parts } = self;
         let mut solve = parts.begin((device, registry), options, None, &mut None)?;
         let result = loop {
-            match solve.advance(parts, device) {
+            let heeded = if solve.has_time_limit() { solve.heed(&**parts.communicator(), None) } else { Ok(()) };
+            match heeded.map_err(Error::from).and_then(|()| solve.advance(parts, device)) {
                 Ok(Ok(iteration)) => each(&iteration),
                 Ok(Err(report)) => break Ok(solve.finish(parts, device, *report)),
                 Err(error) => break Err(error),

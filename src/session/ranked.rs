@@ -173,10 +173,7 @@ pub(super) fn iterate(
         none => none.insert(parts.begin((device, registry), options, restored, last)?),
     };
     // Whoever is to end it, all do, after the same step.
-    let wish = if stop.is_some() { 1.0 } else { 0.0 };
-    if parts.communicator().largest("wishes to stop", &[wish])?[0] > 0.0 {
-        solve.stop(stop.unwrap_or("another rank was told to stop"));
-    }
+    solve.heed(&**parts.communicator(), stop)?;
     let outcome = solve.advance(parts, device)?;
     Ok(outcome.map_err(|report| Box::new(solve.finish(parts, device, *report).report)))
 }

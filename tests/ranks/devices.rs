@@ -236,7 +236,7 @@ fn what_is_refused_leaves_all_devices_in_order() {
     let mut of = over(Precision::F64, 2);
     let made = mesh(&mut of);
     let (problem, table) = (of.problem, made.tables[0]);
-    for refused in [Options { method: Some("dogleg".into()), ..options() }, Options { time_limit_ms: Some(5.0), ..options() }] {
+    for refused in [Options { method: Some("dogleg".into()), ..options() }, Options { time_limit_ms: Some(-5.0), ..options() }] {
         assert_eq!(solved(&mut of, &refused, |_, _, _| {}).unwrap_err().code(), "invalid-option");
     }
     let of_session = &mut of.session;

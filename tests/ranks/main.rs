@@ -12,6 +12,7 @@ mod schur;
 mod sessions;
 mod solves;
 mod tensors;
+mod times;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};
 use std::panic::{AssertUnwindSafe, catch_unwind};
