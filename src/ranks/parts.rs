@@ -339,8 +339,8 @@ impl RankedParts {
         Ok((rows, device.run(Recording { commands })?))
     }
 
-    /// Begins a solve by all ranks together. The last solve of the same solver is taken, if it is given, and its damping goes on; of a
-    /// file, the solve that was saved does.
+    /// Begins a solve by all ranks together. A last solve is taken where it was this one's solver that made it, `again`, and its damping
+    /// goes on; of a file, the solve that was saved does. Another solver's is freed once the solve is not refused any more.
     ///
     /// # Errors
     /// Those of [`RankedProblem::solve`](super::RankedProblem::solve).
@@ -349,14 +349,14 @@ impl RankedParts {
         (device, registry): (&mut Device, &mut Registry),
         options: &Options,
         restored: Option<&Restored>,
-        last: &mut Option<RankedSolve>,
+        (last, again): (&mut Option<RankedSolve>, bool),
     ) -> Result<RankedSolve, Error> {
         let before = self.communicator.traffic().total();
         // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
         // Kernels of other backends and precisions have other bits.
-        of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), last.is_some()).as_bytes());
+        of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), again).as_bytes());
         of_options.add(&self.restored.to_le_bytes());
         restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
@@ -367,9 +367,15 @@ impl RankedParts {
             Some(linear) if linear.eliminates() => self.declared.eliminated(settings.linear.eliminate.as_deref())?,
             _ => Vec::new(),
         };
-        if self.divide(device, registry, &gone)? {
+        let divided = self.divide(device, registry, &gone);
+        let keeps = match &divided {
+            Ok(is_new) => again && !is_new,
+            Err(_) => self.local.is_some(),
+        };
+        if !keeps {
             last.take().into_iter().for_each(|last| last.free(device));
         }
+        divided?;
         let Self { communicator, local, .. } = self;
         let local = local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
         if !gone.is_empty() {
@@ -413,16 +419,8 @@ impl RankedParts {
 
     /// Makes this rank's part, in which each row of some tables has all of its instances or none; false if it is there.
     fn divide(&mut self, device: &mut Device, registry: &mut Registry, whole: &[u32]) -> Result<bool, Error> {
-        if let Some(local) = &self.local {
-            if whole.iter().all(|table| !local.cut_tables.contains(table)) {
-                return Ok(false);
-            }
-            // Parts that are made anew begin with the values of all ranks.
-            for table in 0..self.declared.tables.len() as u32 {
-                self.read(device, table)?;
-            }
-            self.dispose(device);
-            self.local = None;
+        if self.local.as_ref().is_some_and(|local| whole.iter().all(|table| !local.cut_tables.contains(table))) {
+            return Ok(false);
         }
         if self.declared.terms.is_empty() {
             return Err(Error::EmptyProblem("enabled residual terms"));
@@ -435,6 +433,14 @@ impl RankedParts {
             let message =
                 format!("{instances} instances can't be divided among {ranks} ranks: rank {rank} would have none. Use fewer ranks");
             return Err(Fault::Refused(message).into());
+        }
+        if self.local.is_some() {
+            // Parts that are made anew begin with the values of all ranks.
+            for table in 0..self.declared.tables.len() as u32 {
+                self.read(device, table)?;
+            }
+            self.dispose(device);
+            self.local = None;
         }
         let made = Local::new((device, registry), &self.declared, &partition, self.communicator.clone());
         self.local = Some(everybody(&*self.communicator, made)?);

@@ -134,7 +134,7 @@ impl RankedProblem {
     /// Those of [`solve`](Self::solve).
     pub fn solve_with(&mut self, options: &Options, mut each: impl FnMut(&Iteration)) -> Result<RankedReport, Error> {
         let Self { device, registry, parts } = self;
-        let mut solve = parts.begin((device, registry), options, None, &mut None)?;
+        let mut solve = parts.begin((device, registry), options, None, (&mut None, false))?;
         let result = loop {
             let heeded = if solve.has_time_limit() { solve.heed(&**parts.communicator(), None) } else { Ok(()) };
             match heeded.map_err(Error::from).and_then(|()| solve.advance(parts, device)) {

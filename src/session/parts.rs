@@ -157,19 +157,14 @@ impl Parts {
         self.ended = Some((solver, solve));
     }
 
-    /// The last solve, where it was this solver's; another one's is freed, as followers do.
-    pub(super) fn last_of(&mut self, device: &mut Device, solver: u32) -> Option<RankedSolve> {
-        let (owner, solve) = self.ended.take()?;
-        if owner == solver {
-            return Some(solve);
-        }
-        solve.free(device);
-        None
+    /// Takes the last solve, with the number of its solver, for a solve that is about to begin.
+    pub(super) fn take_last(&mut self) -> Option<(u32, RankedSolve)> {
+        self.ended.take()
     }
 
-    /// Has this be the last solve again.
-    pub(super) fn keep_last(&mut self, solver: u32, last: Option<RankedSolve>) {
-        self.ended = last.map(|solve| (solver, solve));
+    /// Has this be the last solve again, which the beginning left, as followers do.
+    pub(super) fn keep_last(&mut self, last: Option<(u32, RankedSolve)>) {
+        self.ended = last;
     }
 
     /// True if the last solve was this solver's, and is kept.

@@ -152,11 +152,12 @@ impl Entry {
     }
 }
 
-/// How a solve begins: by options, from a file if there is one, and after the last solve of the same solver.
+/// How a solve begins: by options, from a file if there is one, and after the last solve, `again` if it is of the same solver.
 pub(super) struct Begun<'a> {
     pub options: &'a Options,
     pub restored: Option<&'a Restored>,
     pub last: &'a mut Option<RankedSolve>,
+    pub again: bool,
 }
 
 /// An iteration of a solve that all ranks make, of which the first one begins the solve; the report at its end. A rank may have a reason to
@@ -165,12 +166,12 @@ pub(super) fn iterate(
     parts: &mut RankedParts,
     (device, registry): (&mut Device, &mut Registry),
     solve: &mut Option<RankedSolve>,
-    Begun { options, restored, last }: Begun,
+    Begun { options, restored, last, again }: Begun,
     stop: Option<&str>,
 ) -> Result<Result<Iteration, Box<Report>>, Error> {
     let solve = match solve {
         Some(solve) => solve,
-        none => none.insert(parts.begin((device, registry), options, restored, last)?),
+        none => none.insert(parts.begin((device, registry), options, restored, (last, again))?),
     };
     // Whoever is to end it, all do, after the same step.
     solve.heed(&**parts.communicator(), stop)?;
@@ -202,13 +203,14 @@ impl Job for RankedJob {
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
         let begins = self.solve.is_none();
-        let mut last = if begins { parts.last_of(device, self.solver) } else { None };
-        let elsewhere = parts.go_on(&self.options, self.restored.as_ref(), last.is_some());
-        let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last };
+        let (owner, mut last) = if begins { parts.take_last() } else { None }.unzip();
+        let again = owner == Some(self.solver);
+        let elsewhere = parts.go_on(&self.options, self.restored.as_ref(), again);
+        let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last, again };
         let next = iterate(parts.own(), (device, registry), &mut self.solve, begun, self.stop.as_deref());
         if begins {
-            // A refusal leaves the solver's last solve as it was. A file counts for one solve, and not again if it does not fit.
-            parts.keep_last(self.solver, last);
+            // A refusal leaves the last solve as it was. A file counts for one solve, and not again if it does not fit.
+            parts.keep_last(owner.zip(last));
             let is_spent = self.solve.is_some() || matches!(next, Err(Error::File(_) | Error::Checkpoint(_)));
             solvers.get_mut(self.solver).filter(|_| is_spent).into_iter().for_each(|solver| solver.restored = None);
         }
