@@ -327,6 +327,51 @@ test("a rank whose loss throws, or is not finite, is told to all, and models sta
   await rejects(all[0].run.step(batches[0]), "device-lost", "rank 1 of 2 left: what only it had is lost; the others can go on alone");
 });
 
+test("a rank whose optimizer's step fails alone is told to all in the next step, and new trainers go on", onCpu, async (t) => {
+  for (const precision of ["f64", "f32"]) {
+    const engines = await ranks(t, 3, { precision }), rows = rowsOf(12), batches = [0, 4, 8].map((from) => rows.part(from, from + 4));
+    let failing = [];
+    const inner = adamW({ learningRate: 0.01 });
+    const all = engines.map((lw, rank) => training(lw, { step: (...given) => {
+      if (failing.includes(rank)) throw new Error("no memory");
+      return inner.step(...given);
+    } }));
+    const step = (of = all) => Promise.allSettled(of.map(({ run }, rank) => run.step(batches[rank])));
+    // More steps than ranks count before they begin anew.
+    for (let k = 0; k < 70; k++) assert.ok((await step()).every(({ status }) => status === "fulfilled"), `step ${k}`);
+    // One that fails on all ranks is made again.
+    failing = [0, 1, 2];
+    assert.deepEqual((await step()).map(({ reason }) => reason?.message), Array(3).fill("no memory"));
+    failing = [];
+    assert.ok((await step()).every(({ status }) => status === "fulfilled"));
+    failing = [1];
+    assert.deepEqual((await step()).map(({ status, reason }) => [status, reason?.message]), [["fulfilled", undefined], ["rejected", "no memory"], ["fulfilled", undefined]]);
+    failing = [];
+    const before = await Promise.all(all.map(({ values }) => values()));
+    assert.deepEqual(before[0], before[2]);
+    assert.notDeepEqual(before[0], before[1]);
+    for (let k = 0; k < 2; k++) {
+      for (const { reason } of await step()) {
+        assert.equal(reason?.code, "invalid-option");
+        assert.match(reason.message, /^step\(batch\): ranks are not at the same step.*load the same parameters on every rank, and make new trainers$/);
+      }
+    }
+    assert.deepEqual(await Promise.all(all.map(({ values }) => values())), before, "models stay as they were");
+    for (const { run, model } of all) {
+      run.dispose();
+      model.dispose();
+    }
+    const anew = engines.map((lw) => training(lw, inner)), losses = (await step(anew)).map(({ value }) => value);
+    assert.ok(Number.isFinite(losses[0]));
+    assert.deepEqual(losses, Array(3).fill(losses[0]));
+    for (const { run, model } of anew) {
+      run.dispose();
+      model.dispose();
+    }
+    for (const lw of engines) assert.equal(lw.memory().tensors, 0, "tensors are left");
+  }
+});
+
 test("sums and means of tensors are those of all ranks, and other shapes are told to all", onCpu, async (t) => {
   const engines = await ranks(t, 3, { precision: "f32" });
   const tensors = engines.map((lw, rank) => [lw.tensor([[rank, 1], [2, 3]]).mul(2), lw.tensor(0.5 + rank)]);

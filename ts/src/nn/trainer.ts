@@ -3,7 +3,7 @@ import { LeastwiseError } from "../errors.js";
 import { describe } from "../instruction.js";
 import { checked, flag, hasMethods } from "../options.js";
 import { grad } from "../tensor/functions.js";
-import { noneOverRanks, overRanks } from "../tensor/over-ranks.js";
+import { noneOverRanks, numberOf, overRanks } from "../tensor/over-ranks.js";
 import { within } from "../tensor/scope.js";
 import type { DType, Tensor } from "../tensor/tensor.js";
 import { isModule, type Module } from "./modules.js";
@@ -36,6 +36,14 @@ export interface TrainerOptions {
 
 const OPTIONS = { ranks: flag } as const;
 
+/** Steps after which their numbers begin anew, as ranks give them to each other: small ones, of which f32 has many digits. */
+const TURNS = 64;
+/** Difference of a number and its mean over ranks that is rounding: where one of n ranks is behind, it is 1/n. */
+const ROUNDING = 1e-4;
+
+/** Loss and gradients of a step, and the mean of the numbers of steps that ranks have made. */
+interface Given<D extends DType> { readonly value: Tensor<D>; readonly gradients: readonly Tensor<D>[]; readonly turn?: Tensor<D> }
+
 /**
  * Trains a model, step by step.
  *
@@ -50,7 +58,8 @@ export interface Trainer<B> extends Disposable {
    * One step; gives the loss before it. The model has its new parameters when the promise resolves, and what the loss function made is freed.
    *
    * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was; with `ranks`, `invalid-option` where another rank failed
-   * in its part, or has another model
+   * in its part, has another model, or is not at the same step, as after an optimizer's step that failed on one rank alone: load the same parameters on every
+   * rank, and make new trainers
    */
   step(batch: B): Promise<number>;
   /** Frees what the optimizer remembers; the model stays. */
@@ -75,14 +84,16 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
   if (!hasMethods(optimizer, "step")) throw new LeastwiseError("invalid-option", `${what}: optimizer must have a method step, as adam() has, not ${describe(optimizer)}`);
   let state: OptimizerState<D> | undefined;
   let running = false;
+  // An optimizer's own count need not be one of steps.
+  let turn = 0;
   const freeAll = (tensors: readonly Tensor<D>[]) => { for (const tensor of tensors) tensor.dispose(); };
   const moments = (of: OptimizerState<D> | undefined) => of?.moments.flat() ?? [];
 
   /** What is to be computed, and nothing else that was made. */
-  function graph(batch: B): { value: Tensor<D>; gradients: readonly Tensor<D>[] } {
+  function graph(batch: B): Given<D> {
     const parameters = model.parameters();
     const { context } = parameters[0] as Tensor<DType>;
-    let made: { value: Tensor<D>; gradients: readonly Tensor<D>[] } | undefined;
+    let made: Given<D> | undefined;
     context.open();
     try {
       const value = loss(model, batch);
@@ -95,18 +106,20 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
   }
 
   /** The same of all ranks: means of what each has of its own batch. */
-  async function graphOfRanks(batch: B): Promise<{ value: Tensor<D>; gradients: readonly Tensor<D>[] }> {
-    let own: readonly Tensor<D>[];
+  async function graphOfRanks(batch: B): Promise<Given<D>> {
+    const own: Tensor<D>[] = [];
     try {
       const { value, gradients } = graph(batch);
-      own = [value, ...gradients];
+      own.push(value, ...gradients);
+      own.push(numberOf((value as Tensor<DType>).context, turn, value.dtype as D));
     } catch (error) {
+      freeAll(own);
       await noneOverRanks((model.parameters()[0] as Tensor<DType>).context);
       throw error;
     }
     try {
-      const [value, ...gradients] = (await overRanks("step(batch)", own, true)) as readonly Tensor<D>[];
-      return { value: value!, gradients };
+      const [value, ...rest] = (await overRanks("step(batch)", own, true)) as readonly Tensor<D>[];
+      return { value: value!, gradients: rest.slice(0, -1), turn: rest.at(-1)! };
     } finally {
       freeAll(own);
     }
@@ -132,17 +145,20 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
       if (model.parameters().length === 0) throw new LeastwiseError("invalid-option", "step(batch): the model has no parameters");
       running = true;
       try {
-        const { value, gradients } = ranks ? await graphOfRanks(batch) : graph(batch);
+        const { value, gradients, turn: ofAll } = ranks ? await graphOfRanks(batch) : graph(batch);
+        const numbers = ofAll ? [value, ofAll] : [value];
         let made: readonly Tensor<D>[] = [];
         try {
           const stepped = steppedBy(gradients);
           made = [...stepped.parameters, ...moments(stepped.state)];
-          const [read] = await (value as Tensor<DType>).context.evaluations.ask(made, [value]);
+          const [read, turns] = await (value as Tensor<DType>).context.evaluations.ask(made, numbers);
           const found = read![0]!;
           if (!Number.isFinite(found)) throw new LeastwiseError("non-finite", `step(batch): the loss of step ${stepped.state.steps} is ${found}; the model stays as it was: is the learning rate too large, or something in the batch not finite?`);
+          if (turns && Math.abs(turns[0]! - turn) > ROUNDING) throw new LeastwiseError("invalid-option", "step(batch): ranks are not at the same step, so their models differ: an optimizer's step failed on one of them, which has the reason, or its trainer was made anew: load the same parameters on every rank, and make new trainers");
           model.update(stepped.parameters);
           freeAll(moments(state));
           state = stepped.state;
+          turn = (turn + 1) % TURNS;
           return found;
         } catch (error) {
           freeAll(made);
@@ -150,7 +166,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
         } finally {
           // A gradient may be what an optimizer remembers.
           const kept = new Set(made);
-          freeAll([value, ...gradients].filter((tensor) => !kept.has(tensor)));
+          freeAll([...numbers, ...gradients].filter((tensor) => !kept.has(tensor)));
         }
       } finally {
         running = false;
@@ -159,6 +175,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
     dispose() {
       freeAll(moments(state));
       state = undefined;
+      turn = 0;
     },
     [Symbol.dispose]() { this.dispose(); },
   };

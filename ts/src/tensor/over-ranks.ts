@@ -4,7 +4,7 @@ import type { NativeEngine, RankedNative } from "../native.js";
 import { NEEDS } from "../parts.js";
 import { computedWith } from "./apply.js";
 import { unpacked, type TensorContext } from "./context.js";
-import { mustBeTensors, type AnyTensor } from "./tensor.js";
+import { mustBeTensors, type AnyTensor, type DType, type Tensor } from "./tensor.js";
 
 /** True for engines that may be ranks. */
 const mayBeRank = (engine: NativeEngine): engine is RankedNative => "sumOverRanks" in engine;
@@ -23,6 +23,16 @@ export async function overRanks(what: string, tensors: readonly AnyTensor[], mea
   if (!mayBeRank(context.tasks.native)) return context.outside(() => tensors.map((tensor) => tensor.detach()));
   const { values } = await context.tasks.begin(undefined, NEEDS.tensors, (native) => (native as RankedNative).sumOverRanks(ids, mean));
   return context.outside(() => unpacked(values!).map((made) => new context.Tensor(context, made, dtype)));
+}
+
+/** A number as a tensor without axes, to be given with others. @internal */
+export function numberOf<D extends DType>(context: TensorContext, value: number, dtype: D): Tensor<D> {
+  const { id } = context.apply("constant", [], [value], dtype);
+  try {
+    return new context.Tensor<D>(context, context.apply("detach", [id], [], dtype), dtype);
+  } finally {
+    context.release([id]);
+  }
 }
 
 /** Tells other ranks that this one could not make the tensors that they wait for. @internal */
