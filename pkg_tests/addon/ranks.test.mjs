@@ -88,6 +88,32 @@ test("limits of variables and fixed components are those of one device, and chan
   assert.ok((await solve()).cost < limited.cost);
 });
 
+test("rows are fixed and released after the first solve as on one device, by ranks and by several devices", onCpu, async (t) => {
+  const alone = await init({ backend: "cuda" }), several = await init({ backend: "cuda", devices: [0, 1] });
+  t.after(() => [alone, several].forEach((lw) => lw.dispose()));
+  const problems = [alone, several, ...await ranks(t, 2)].map((lw) => arap(lw, mesh)), count = mesh.rest.length / 3;
+  const solve = async () => {
+    const reports = await Promise.all(problems.map(({ problem }) => problem.solve({ ...PCG, maxIterations: 30 })));
+    const values = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * count))));
+    for (const k of [2, 3]) assert.deepEqual([reports[k].cost, values[k]], [reports[1].cost, values[1]]);
+    assert.ok(Math.abs(reports[1].cost - reports[0].cost) < 1e-3 * reports[0].cost, `${reports[1].cost} and ${reports[0].cost}`);
+    return { cost: reports[1].cost, values: values[1] };
+  };
+  const middle = mesh.rest.findIndex((value, k) => k % 3 === 1 && value > 0.4 && value < 0.6), row = (middle - 1) / 3;
+  const at = ({ values }) => [...values.subarray(3 * row, 3 * row + 3)];
+  await solve();
+  for (const { x } of problems) {
+    x.write(Float64Array.of(0.25, 0.5, 1.5), { at: Uint32Array.of(row) });
+    x.fix([row]);
+  }
+  const held = await solve();
+  assert.deepEqual(at(held), [0.25, 0.5, 1.5]);
+  problems.forEach(({ x }) => x.free([row]));
+  const released = await solve();
+  assert.ok(released.cost < held.cost, `${released.cost} and ${held.cost}`);
+  assert.notDeepEqual(at(released), at(held));
+});
+
 test("one rank that stops stops all after the same iteration", onCpu, async (t) => {
   const engines = await ranks(t, 2);
   const problems = engines.map((lw) => arap(lw, mesh));
@@ -101,6 +127,20 @@ test("one rank that stops stops all after the same iteration", onCpu, async (t) 
   assert.deepEqual(aborted.map(({ iterations }) => iterations.length), [0, 0]);
   const [first, second] = await Promise.all(problems.map(({ x }) => x.read(new Float64Array(3 * x.count))));
   assert.deepEqual(first, second);
+});
+
+test("a time limit ends the solves of all ranks and devices with the report of one device", onCpu, async (t) => {
+  const alone = await init({ backend: "cuda" }), several = await init({ backend: "cuda", devices: [0, 1] });
+  t.after(() => [alone, several].forEach((lw) => lw.dispose()));
+  const engines = await ranks(t, 2), endless = { ...PCG, maxIterations: 1e6, costTolerance: 0, stepTolerance: 0 };
+  const reports = await Promise.all([alone, several, ...engines].map((lw) => arap(lw, mesh).problem.solve({ ...endless, timeLimitMs: 0 })));
+  for (const { termination, reason, iterations } of reports) assert.deepEqual([termination, reason, iterations.length], ["time-limit", "timeLimitMs = 0 ms are over", 0]);
+  // The clock of one rank is over first: its callback takes long.
+  const slow = ({ index }) => { for (const until = performance.now() + 2100; index === 1 && performance.now() < until;); };
+  const solves = engines.map((lw, rank) => arap(lw, mesh).problem.solve({ ...endless, timeLimitMs: 2000, ...(rank === 1 && { onIteration: slow }) }));
+  const [first, second] = await Promise.all(solves);
+  assert.deepEqual([first.termination, first.reason], ["time-limit", "timeLimitMs = 2000 ms are over"]);
+  assert.deepEqual([second.termination, second.reason, iterationsOf(second)], [first.termination, first.reason, iterationsOf(first)]);
 });
 
 test("other data on one rank are told to all, and all can go on", onCpu, async (t) => {
@@ -133,12 +173,11 @@ test("what ranks do not have is refused, with the reason", onCpu, async (t) => {
   const [lw] = await ranks(t, 1);
   const { problem, x, handles } = arap(lw, mesh);
   const refused = /: not with several ranks, which have solve\(\), read\(\), write\(\) and term\.set\(\): make an engine without `world` or `devices` for it$/;
-  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && refused.test(message));
+  assert.throws(() => { handles.enabled = false; }, ({ code, message }) => code === "invalid-option" && refused.test(message));
   await rejects(problem.solver(PCG).step(), "invalid-option", refused);
   await rejects(handles.evaluate(), "invalid-option", refused);
   await rejects(problem.covariance(x), "invalid-option", refused);
   await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
-  await rejects(problem.solve({ timeLimitMs: 5 }), "invalid-option", /^timeLimitMs: ranks have no limit of time/);
   const report = await problem.solve({ maxIterations: 3 });
   assert.deepEqual([report.linear, report.preconditioner], ["pcg", "block-jacobi"]);
   assert.throws(() => problem.variables("late", { shape: 1, values: [0] }), ({ code, message }) => code === "invalid-option" && /declared before the first solve/.test(message));
@@ -295,6 +334,39 @@ test("a rank whose loss throws, or is not finite, is told to all, and models sta
   // One that is gone.
   engines[1].dispose();
   await rejects(all[0].run.step(batches[0]), "device-lost", "rank 1 of 2 left: what only it had is lost; the others can go on alone");
+});
+
+test("a rank that did not take a step of all ranks is told to all in the next one, and new trainers go on", onCpu, async (t) => {
+  for (const precision of ["f64", "f32"]) {
+    const engines = await ranks(t, 3, { precision }), rows = rowsOf(12), batches = [0, 4, 8].map((from) => rows.part(from, from + 4));
+    const optimizer = adamW({ learningRate: 0.01 }), all = engines.map((lw) => training(lw, optimizer));
+    const step = (of = all) => Promise.allSettled(of.map(({ run }, rank) => run.step(batches[rank])));
+    for (let k = 0; k < 3; k++) assert.ok((await step()).every(({ status }) => status === "fulfilled"), `step ${k}`);
+    // After the exchange, where nobody waits for it.
+    const { model } = all[1], update = model.update;
+    model.update = () => { throw new Error("no memory"); };
+    assert.deepEqual((await step()).map(({ status, reason }) => [status, reason?.message]), [["fulfilled", undefined], ["rejected", "no memory"], ["fulfilled", undefined]]);
+    model.update = update;
+    const before = await Promise.all(all.map(({ values }) => values()));
+    assert.deepEqual(before[0], before[2]);
+    assert.notDeepEqual(before[0], before[1]);
+    for (let k = 0; k < 2; k++) {
+      for (const { reason } of await step()) assert.deepEqual([reason?.code, reason?.message], ["invalid-option", "rank 1 has other numbers of steps than rank 0: all ranks must declare the same"]);
+    }
+    assert.deepEqual(await Promise.all(all.map(({ values }) => values())), before, "models stay as they were");
+    for (const { run, model } of all) {
+      run.dispose();
+      model.dispose();
+    }
+    const anew = engines.map((lw) => training(lw, optimizer)), losses = (await step(anew)).map(({ value }) => value);
+    assert.ok(Number.isFinite(losses[0]));
+    assert.deepEqual(losses, Array(3).fill(losses[0]));
+    for (const { run, model } of anew) {
+      run.dispose();
+      model.dispose();
+    }
+    for (const lw of engines) assert.equal(lw.memory().tensors, 0, "tensors are left");
+  }
 });
 
 test("sums and means of tensors are those of all ranks, and other shapes are told to all", onCpu, async (t) => {
@@ -466,11 +538,11 @@ test("what exceeds the memory of one device is solved by two", onCpu, async (t) 
 test("an engine of several devices stops, refuses and is freed as one of a device", onCpu, async () => {
   const lw = await init({ backend: "cuda", devices: [0, 1] });
   assert.equal(lw.adapter, "cpu, cpu");
-  const { problem, x } = arap(lw, mesh);
+  const { problem, handles } = arap(lw, mesh);
   const told = [], stopped = await problem.solve({ ...PCG, maxIterations: 50, costTolerance: 0, onIteration: ({ index }) => { told.push(index); return index < 2 ? undefined : "stop"; } });
   assert.ok(stopped.iterations.length < 10, `${stopped.iterations.length} iterations after ${told.length}`);
   await rejects(problem.solve({ linear: "sparse-cholesky" }), "invalid-option", 'linear: ranks have "pcg" and "schur-pcg" alone');
-  assert.throws(() => x.free(), ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
+  assert.throws(() => { handles.enabled = false; }, ({ code, message }) => code === "invalid-option" && /engine without `world` or `devices` for it$/.test(message));
   // What is no solve works on the first device.
   const sum = lw.tensor([1, 2, 3]).sum();
   assert.equal(Number(await sum.read()), 6);

@@ -111,6 +111,17 @@ impl Problem {
         Ok(())
     }
 
+    /// Has the components of a table move, or not, as a table of which it has some rows says: a flag for each unknown. Only before
+    /// [`lay_out`](Self::lay_out), which makes the vectors.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn begin_with_free(&mut self, number: u32, free: Vec<bool>) -> Result<(), Error> {
+        if free.len() != self.moving_table(number)?.unknowns() as usize {
+            return Err(Error::Internal("flags of fixed components are not those of the table's unknowns"));
+        }
+        self.tables[number as usize].bounds.free = Some(free);
+        Ok(())
+    }
+
     /// Bounds the components of a table: limits are one for all, one for each component, or one for each component of
     /// each instance. Infinite ones bound nothing; what is not given stays as it was.
     pub fn bound(&mut self, number: u32, precision: Precision, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {

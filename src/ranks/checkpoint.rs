@@ -49,11 +49,13 @@ impl RankedParts {
     /// Sections of a solve as it is, of all ranks together; `running` in its midst.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] where limits were given since the solve, a [`leastwise_collective::Fault`], and those of [`RankedProblem::solve`](super::RankedProblem::solve).
+    /// [`Error::InvalidOption`] where limits were given, or rows fixed for the first time, since the solve, a [`leastwise_collective::Fault`], and those of [`RankedProblem::solve`](super::RankedProblem::solve).
     pub fn save(&mut self, device: &mut Device, solve: &RankedSolve, running: bool) -> Result<Vec<Section<'static>>, Error> {
         let local = self.local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
         if !solve.solver.is_ready(&local.problem) {
-            return Err(Error::InvalidOption("save(): limits were given since the last solve: solve before".into()));
+            return Err(Error::InvalidOption(
+                "save(): limits were given, or rows fixed for the first time, since the last solve: solve before".into(),
+            ));
         }
         let (host, parts) = solve.solver.save(&local.problem, running)?;
         let host: Vec<f64> = host.bytes.iter().map(|byte| f64::from(*byte)).collect();

@@ -18,8 +18,8 @@ pub struct DeclaredTable {
     pub count: u32,
     pub moving: bool,
     pub values: Vec<f64>,
-    /// Rows that are fixed: all of their components, or those that are named.
-    pub fixed: Vec<(Vec<u32>, Option<Vec<u32>>)>,
+    /// For each degree of freedom of all rows, true if it may move; none where nothing was ever fixed.
+    pub free: Option<Vec<bool>>,
     /// Lower and upper limits of all rows.
     pub limits: Option<[Vec<f64>; 2]>,
 }
@@ -103,7 +103,7 @@ impl Declared {
         self.note(&format!("table {name} {shapes:?}"), &[width, u32::from(moving)], values);
         let count = (values.len() / width as usize) as u32;
         let (name, values) = (name.into(), values.to_vec());
-        self.tables.push(DeclaredTable { name, shapes, width, tangent, count, moving, values, fixed: Vec::new(), limits: None });
+        self.tables.push(DeclaredTable { name, shapes, width, tangent, count, moving, values, free: None, limits: None });
         self.tables.len() as u32 - 1
     }
 
@@ -217,7 +217,7 @@ impl Declared {
     }
 }
 
-/// Some rows of values.
-pub fn rows(values: &[f64], width: u32, at: &[u32]) -> Vec<f64> {
+/// Some rows of so many values each.
+pub fn rows<T: Copy>(values: &[T], width: u32, at: &[u32]) -> Vec<T> {
     at.iter().flat_map(|row| &values[(row * width) as usize..][..width as usize]).copied().collect()
 }

@@ -88,11 +88,9 @@ impl Local {
                 if table.moving {
                     unknowns += problem.table(added)?.tangent * table.count;
                 }
-                for (fixed, components) in &table.fixed {
-                    let here: Vec<u32> = fixed.iter().map(|row| local.places[*row as usize]).filter(|place| *place != ABSENT).collect();
-                    if !here.is_empty() {
-                        problem.fix(added, Some(&here), components.as_deref())?;
-                    }
+                // Also where all rows here may move: ranks make the vectors of fixed components, or none of them does.
+                if let Some(free) = &table.free {
+                    problem.begin_with_free(added, rows(free, table.tangent, &local.rows))?;
                 }
                 if let Some(limits) = &table.limits {
                     bound(&mut problem, (added, &local.rows), device.precision(), table.width, limits)?;
@@ -130,6 +128,23 @@ impl Local {
     pub fn edit(&mut self, term: u32) -> Option<(&mut Problem, &LocalTerm)> {
         self.problem.revision += 1;
         self.terms[term as usize].as_ref().map(|of| (&mut self.problem, of))
+    }
+
+    /// Fixes components (all, or those given) of these rows of a declared table, or lets rows move again.
+    ///
+    /// # Errors
+    /// Those of [`Problem::fix`].
+    pub fn set_free(&mut self, table: u32, rows: &[u32], components: Option<&[u32]>, free: bool) -> Result<(), Error> {
+        let of = &self.tables[table as usize];
+        let number = of.number.ok_or(Error::Internal("a rank lacks a variable"))?;
+        let here: Vec<u32> = rows.iter().map(|row| of.places[*row as usize]).filter(|place| *place != ABSENT).collect();
+        let problem = &mut self.problem;
+        if here.is_empty() && !rows.is_empty() {
+            // A solve starts from the edit, and a solver is set up anew for the first one, on all ranks alike.
+            problem.revision += 1;
+            problem.structure += u64::from(problem.lacks_bounds(number, false));
+        }
+        if free { problem.unfix(number, Some(&here)) } else { problem.fix(number, Some(&here), components) }
     }
 
     /// Bounds a declared table, whose rows are so wide and have these limits.

@@ -4,7 +4,8 @@ use super::checkpoint::Restored;
 use super::declared::{Declared, in_f64, rows};
 use super::local::{Local, LocalTable};
 use super::partition::Partition;
-use super::solve::RankedSolve;
+use super::solve::{Beginning, RankedSolve};
+use leastwise_base::clock::now_ms;
 use leastwise_collective::{Communicator, Fault, everybody, failed_elsewhere};
 use leastwise_device::{ABSENT, Command, Device, Recording, Slice};
 use leastwise_error::Error;
@@ -35,16 +36,14 @@ impl RankedParts {
         &self.communicator
     }
 
-    /// Checks that tables, terms and fixed rows can be declared: until the first solve divides them among ranks.
+    /// Checks that tables and terms can be declared: until the first solve divides them among ranks.
     ///
     /// # Errors
     /// [`Fault::Refused`] after it.
     pub fn may_declare(&self) -> Result<(), Error> {
         match self.local {
             None => Ok(()),
-            Some(_) => {
-                Err(Fault::Refused("tables, terms and fixed rows are declared before the first solve, which divides them".into()).into())
-            }
+            Some(_) => Err(Fault::Refused("tables and terms are declared before the first solve, which divides them".into()).into()),
         }
     }
 
@@ -77,30 +76,60 @@ impl RankedParts {
         self.declared.add_term(spec)
     }
 
+    /// True if nothing can be fixed in the midst of a solve: the vectors of fixed components are made before one.
+    pub fn lacks_pins(&self) -> bool {
+        self.local.as_ref().is_none_or(|local| local.problem.lacks_bounds(0, false))
+    }
+
     /// Fixes components (all, or those given) of the rows in `at` (or of all): they keep their values to the bit.
     ///
     /// # Errors
-    /// [`Error::RowOutOfRange`], those of [`Problem::fix`] for components, and after the first solve.
-    pub fn fix(
+    /// [`Error::RowOutOfRange`], and those of [`Problem::fix`].
+    pub fn fix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
+        self.set_free(on, table, at, components, false)
+    }
+
+    /// Lets every component of the rows in `at` (or of all) move again.
+    ///
+    /// # Errors
+    /// [`Error::RowOutOfRange`], and those of [`Problem::unfix`].
+    pub fn unfix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.set_free(on, table, at, None, true)
+    }
+
+    fn set_free(
         &mut self,
         (device, registry): (&Device, &mut Registry),
         table: u32,
         at: Option<&[u32]>,
         components: Option<&[u32]>,
+        free: bool,
     ) -> Result<(), Error> {
-        self.may_declare()?;
         let entry = self.declared.table(table)?;
         if let Some(&index) = at.unwrap_or_default().iter().find(|row| **row >= entry.count) {
             return Err(Error::RowOutOfRange { table: entry.name.clone(), index, count: entry.count });
         }
+        // A row by itself finds what is wrong with components, and which degrees of freedom they are.
         let (mut trial, number) = entry.rows_alone((device, registry), 1)?;
         trial.fix(number, None, components)?;
-        let rows = at.map_or_else(|| (0..entry.count).collect(), <[u32]>::to_vec);
-        self.declared.note("fix", &[&[table], &rows[..]].concat(), &[]);
+        let row = trial.table(number)?;
+        let named: Vec<u32> = (0..entry.tangent).filter(|unknown| !row.is_free(*unknown)).collect();
+        if free && entry.free.is_none() {
+            return Ok(());
+        }
+        let (count, tangent) = (entry.count, entry.tangent);
+        let rows = at.map_or_else(|| (0..count).collect(), <[u32]>::to_vec);
+        if let Some(local) = &mut self.local {
+            local.set_free(table, &rows, components, free)?;
+        }
+        self.declared.note(if free { "free" } else { "fix" }, &[&[table], &rows[..]].concat(), &[]);
         if let Some(components) = components {
             self.declared.note("components", components, &[]);
         }
-        self.declared.tables[table as usize].fixed.push((rows, components.map(<[u32]>::to_vec)));
+        let known = self.declared.tables[table as usize].free.get_or_insert_with(|| vec![true; (count * tangent) as usize]);
+        for row in rows {
+            named.iter().for_each(|unknown| known[(row * tangent + unknown) as usize] = free);
+        }
         Ok(())
     }
 
@@ -310,8 +339,8 @@ impl RankedParts {
         Ok((rows, device.run(Recording { commands })?))
     }
 
-    /// Begins a solve by all ranks together. The last solve of the same solver is taken, if it is given, and its damping goes on; of a
-    /// file, the solve that was saved does.
+    /// Begins a solve by all ranks together. A last solve is taken where it was this one's solver that made it, `again`, and its damping
+    /// goes on; of a file, the solve that was saved does. Another solver's is freed once the solve is not refused any more.
     ///
     /// # Errors
     /// Those of [`RankedProblem::solve`](super::RankedProblem::solve).
@@ -320,25 +349,33 @@ impl RankedParts {
         (device, registry): (&mut Device, &mut Registry),
         options: &Options,
         restored: Option<&Restored>,
-        last: &mut Option<RankedSolve>,
+        (last, again): (&mut Option<RankedSolve>, bool),
     ) -> Result<RankedSolve, Error> {
         let before = self.communicator.traffic().total();
         // Options are compared as they came: what one rank alone would refuse is told to all.
         let mut of_options = self.declared.fingerprint;
         of_options.add(format!("{options:?}").as_bytes());
         // Kernels of other backends and precisions have other bits.
-        of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), last.is_some()).as_bytes());
+        of_options.add(format!("{} {:?} {}", device.backend(), device.precision(), again).as_bytes());
         of_options.add(&self.restored.to_le_bytes());
         restored.iter().for_each(|restored| restored.note(&mut of_options));
         self.communicator.agree("terms, data or options", of_options.0)?;
+        let began = Beginning { traffic: before, ms: now_ms() };
         let mut settings = super::solve::supported(options)?.settings()?;
+        let time_limit_ms = std::mem::replace(&mut settings.time_limit_ms, f64::INFINITY);
         let gone = match settings.linear.linear {
             Some(linear) if linear.eliminates() => self.declared.eliminated(settings.linear.eliminate.as_deref())?,
             _ => Vec::new(),
         };
-        if self.divide(device, registry, &gone)? {
+        let divided = self.divide(device, registry, &gone);
+        let keeps = match &divided {
+            Ok(is_new) => again && !is_new,
+            Err(_) => self.local.is_some(),
+        };
+        if !keeps {
             last.take().into_iter().for_each(|last| last.free(device));
         }
+        divided?;
         let Self { communicator, local, .. } = self;
         let local = local.as_mut().ok_or(Error::Internal("a problem is not divided"))?;
         if !gone.is_empty() {
@@ -348,8 +385,11 @@ impl RankedParts {
         everybody(&**communicator, laid_out)?;
         agree_on_partials(device, &mut local.problem)?;
         let made = match last.take() {
-            Some(last) => last.again((device, registry), &mut local.problem, before),
-            None => Solver::new(device, registry, &mut local.problem, settings).map(|solver| RankedSolve::new(solver, before)),
+            Some(last) => last.again((device, registry), &mut local.problem, began),
+            None => {
+                let made = Solver::new(device, registry, &mut local.problem, settings);
+                made.map(|solver| RankedSolve::new(solver, time_limit_ms, began))
+            }
         };
         let others = failed_elsewhere(&**communicator, &made);
         let mut solve = made?;
@@ -379,16 +419,8 @@ impl RankedParts {
 
     /// Makes this rank's part, in which each row of some tables has all of its instances or none; false if it is there.
     fn divide(&mut self, device: &mut Device, registry: &mut Registry, whole: &[u32]) -> Result<bool, Error> {
-        if let Some(local) = &self.local {
-            if whole.iter().all(|table| !local.cut_tables.contains(table)) {
-                return Ok(false);
-            }
-            // Parts that are made anew begin with the values of all ranks.
-            for table in 0..self.declared.tables.len() as u32 {
-                self.read(device, table)?;
-            }
-            self.dispose(device);
-            self.local = None;
+        if self.local.as_ref().is_some_and(|local| whole.iter().all(|table| !local.cut_tables.contains(table))) {
+            return Ok(false);
         }
         if self.declared.terms.is_empty() {
             return Err(Error::EmptyProblem("enabled residual terms"));
@@ -401,6 +433,14 @@ impl RankedParts {
             let message =
                 format!("{instances} instances can't be divided among {ranks} ranks: rank {rank} would have none. Use fewer ranks");
             return Err(Fault::Refused(message).into());
+        }
+        if self.local.is_some() {
+            // Parts that are made anew begin with the values of all ranks.
+            for table in 0..self.declared.tables.len() as u32 {
+                self.read(device, table)?;
+            }
+            self.dispose(device);
+            self.local = None;
         }
         let made = Local::new((device, registry), &self.declared, &partition, self.communicator.clone());
         self.local = Some(everybody(&*self.communicator, made)?);

@@ -58,6 +58,14 @@ impl RankedProblem {
         self.parts.fix((&self.device, &mut self.registry), table, at, components)
     }
 
+    /// Lets every component of the rows in `at` (or of all) move again.
+    ///
+    /// # Errors
+    /// Those of [`RankedParts::unfix`].
+    pub fn unfix(&mut self, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.parts.unfix((&self.device, &mut self.registry), table, at)
+    }
+
     /// Bounds the components of a table: limits are one for all, one a component, or one a component of each row. What is not given stays
     /// as it was.
     ///
@@ -126,9 +134,10 @@ impl RankedProblem {
     /// Those of [`solve`](Self::solve).
     pub fn solve_with(&mut self, options: &Options, mut each: impl FnMut(&Iteration)) -> Result<RankedReport, Error> {
         let Self { device, registry, parts } = self;
-        let mut solve = parts.begin((device, registry), options, None, &mut None)?;
+        let mut solve = parts.begin((device, registry), options, None, (&mut None, false))?;
         let result = loop {
-            match solve.advance(parts, device) {
+            let heeded = if solve.has_time_limit() { solve.heed(&**parts.communicator(), None) } else { Ok(()) };
+            match heeded.map_err(Error::from).and_then(|()| solve.advance(parts, device)) {
                 Ok(Ok(iteration)) => each(&iteration),
                 Ok(Err(report)) => break Ok(solve.finish(parts, device, *report)),
                 Err(error) => break Err(error),

@@ -1,7 +1,8 @@
 //! A solve by all ranks, step by step.
 
 use super::parts::RankedParts;
-use leastwise_collective::{Count, Fault};
+use leastwise_base::clock::now_ms;
+use leastwise_collective::{Communicator, Count, Fault};
 use leastwise_device::{Device, DeviceError, Precision};
 use leastwise_error::Error;
 use leastwise_problem::file::bytes::Writer;
@@ -33,12 +34,21 @@ pub struct RankedReport {
 pub struct RankedSolve {
     pub(super) solver: Solver,
     readback: Vec<f64>,
-    before: Count,
+    /// Limit of time, of which ranks tell each other; the solver itself has none.
+    time_limit_ms: f64,
+    began: Beginning,
+}
+
+/// Place in time at which a solve began.
+pub(super) struct Beginning {
+    /// Calls until then.
+    pub traffic: Count,
+    pub ms: f64,
 }
 
 impl RankedSolve {
-    pub(super) fn new(solver: Solver, before: Count) -> Self {
-        Self { solver, readback: Vec::new(), before }
+    pub(super) fn new(solver: Solver, time_limit_ms: f64, began: Beginning) -> Self {
+        Self { solver, readback: Vec::new(), time_limit_ms, began }
     }
 
     /// Another solve by the same solver.
@@ -46,10 +56,10 @@ impl RankedSolve {
         mut self,
         (device, registry): (&mut Device, &mut Registry),
         problem: &mut Problem,
-        before: Count,
+        began: Beginning,
     ) -> Result<Self, Error> {
         match self.solver.prepare(device, registry, problem) {
-            Ok(()) => Ok(Self { before, ..self }),
+            Ok(()) => Ok(Self { began, ..self }),
             Err(error) => {
                 self.free(device);
                 Err(error)
@@ -63,9 +73,27 @@ impl RankedSolve {
         self.solver.reopen();
     }
 
-    /// Has it end after the iteration that is being played. All ranks must do so before the same call of [`advance`](Self::advance).
-    pub fn stop(&mut self, reason: &str) {
-        self.solver.stop(reason);
+    /// True if it ends after a time.
+    pub fn has_time_limit(&self) -> bool {
+        self.time_limit_ms.is_finite()
+    }
+
+    /// Asks all ranks if one wants to stop, for a reason that it was given, and if the time is over by the clock of one: then all end
+    /// before the next step. All make this call before the same call of [`advance`](Self::advance).
+    ///
+    /// # Errors
+    /// A [`Fault`].
+    pub fn heed(&mut self, communicator: &dyn Communicator, stop: Option<&str>) -> Result<(), Fault> {
+        let is_late = (now_ms() - self.began.ms).max(self.solver.elapsed_ms()) >= self.time_limit_ms;
+        let wishes = [stop.is_some(), is_late].map(|wish| f64::from(u8::from(wish)));
+        let all = communicator.largest("wishes to stop", &wishes)?;
+        if all[0] > 0.0 {
+            self.solver.stop(stop.unwrap_or("another rank was told to stop"));
+        }
+        if all[1] > 0.0 {
+            self.solver.end_at_time_limit(self.time_limit_ms);
+        }
+        Ok(())
     }
 
     /// Writes what steps are made with, where the tables to eliminate have these numbers.
@@ -109,7 +137,7 @@ impl RankedSolve {
         let exchanged = self.solver.exchanged().unwrap_or_default();
         // A part of a problem is freer than the whole.
         let report = Report { gauge: Vec::new(), ..report };
-        let (before, after) = (self.before, parts.communicator.traffic().total());
+        let (before, after) = (self.began.traffic, parts.communicator.traffic().total());
         // Later writes go over values that all ranks have.
         parts.declared.note("solve", &[report.iterations.len() as u32], &[report.cost]);
         let bytes = if device.precision() == Precision::F32 { 4 } else { 8 };
@@ -148,9 +176,6 @@ pub fn supported(options: &Options) -> Result<Options, Error> {
         _ if !is(&options.method, &["lm"]) => refuse("method", "\"lm\" alone"),
         _ if !is(&linear, &[pcg, reduced]) => refuse("linear", "\"pcg\" and \"schur-pcg\" alone"),
         _ if !is(&preconditioner, &[blocks, of_reduced]) => refuse("preconditioner", "\"block-jacobi\" and \"schur-jacobi\" alone"),
-        _ if options.time_limit_ms.is_some() => {
-            refuse("timeLimitMs", "no limit of time, which each would reach at another step: use maxIterations")
-        }
         _ => {
             let linear = linear.unwrap_or_else(|| if eliminates { reduced.into() } else { pcg.into() });
             let preconditioner = preconditioner.unwrap_or_else(|| blocks.into());

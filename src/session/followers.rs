@@ -80,10 +80,7 @@ impl Followed {
         (device, registry): (&mut Device, &mut Registry),
         (options, restored, again): (&Options, Option<&Restored>, bool),
     ) -> Result<(), Error> {
-        if self.solve.is_none() && !again {
-            self.forget_solve(device);
-        }
-        let begun = Begun { options, restored, last: &mut self.ended };
+        let begun = Begun { options, restored, last: &mut self.ended, again };
         let outcome = match iterate(&mut self.parts, (device, registry), &mut self.solve, begun, None) {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(_)) => self.read(device),

@@ -331,14 +331,17 @@ impl Session {
     pub fn fix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
         #[cfg(not(target_arch = "wasm32"))]
         if self.ranks.is_some() {
-            self.fix_parts(problem, table, at, components)?;
+            return self.fix_parts(problem, table, at, components);
         }
         self.constrained(problem, table, false)?.fix(table, at, components)
     }
 
     /// Lets the instances in `at` (or all) move again.
     pub fn unfix_table(&mut self, problem: u32, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
-        self.refuse_ranks("rows that are released")?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.ranks.is_some() {
+            return self.unfix_parts(problem, table, at);
+        }
         self.entry(problem)?.0.problem.unfix(table, at)
     }
 

@@ -79,6 +79,21 @@ impl Parts {
         Ok(())
     }
 
+    /// [`RankedParts::unfix`].
+    pub fn unfix(&mut self, on: (&Device, &mut Registry), table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        self.own.unfix(on, table, at)?;
+        if let Some(followers) = &self.followers {
+            let at = at.map(<[u32]>::to_vec);
+            followers.tell(move |of, device, registry| of.parts.unfix((device, registry), table, at.as_deref()));
+        }
+        Ok(())
+    }
+
+    /// [`RankedParts::lacks_pins`].
+    pub fn lacks_pins(&self) -> bool {
+        self.own.lacks_pins()
+    }
+
     /// [`RankedParts::bound`].
     pub fn bound(&mut self, on: (&Device, &mut Registry), table: u32, lower: Option<Reals>, upper: Option<Reals>) -> Result<(), Error> {
         self.own.bound(on, table, lower, upper)?;
@@ -142,19 +157,14 @@ impl Parts {
         self.ended = Some((solver, solve));
     }
 
-    /// The last solve, where it was this solver's; another one's is freed, as followers do.
-    pub(super) fn last_of(&mut self, device: &mut Device, solver: u32) -> Option<RankedSolve> {
-        let (owner, solve) = self.ended.take()?;
-        if owner == solver {
-            return Some(solve);
-        }
-        solve.free(device);
-        None
+    /// Takes the last solve, with the number of its solver, for a solve that is about to begin.
+    pub(super) fn take_last(&mut self) -> Option<(u32, RankedSolve)> {
+        self.ended.take()
     }
 
-    /// Has this be the last solve again.
-    pub(super) fn keep_last(&mut self, solver: u32, last: Option<RankedSolve>) {
-        self.ended = last.map(|solve| (solver, solve));
+    /// Has this be the last solve again, which the beginning left, as followers do.
+    pub(super) fn keep_last(&mut self, last: Option<(u32, RankedSolve)>) {
+        self.ended = last;
     }
 
     /// True if the last solve was this solver's, and is kept.

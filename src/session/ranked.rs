@@ -52,11 +52,26 @@ impl Session {
         Ok(session)
     }
 
-    /// Fixes components of rows in the parts of ranks.
+    /// A problem of ranks in which rows are about to be fixed or released: for the first time only if nothing is running on it.
+    fn pinned(&mut self, problem: u32) -> Result<(&mut Entry, &mut Devices), Error> {
+        let lacking = self.entry(problem)?.0.ranked.as_ref().is_none_or(|parts| parts.lacks_pins());
+        if lacking { self.idle(problem) } else { self.entry(problem) }
+    }
+
+    /// Fixes components of rows in the parts of ranks, and in the problem as one device has it.
     pub(super) fn fix_parts(&mut self, problem: u32, table: u32, at: Option<&[u32]>, components: Option<&[u32]>) -> Result<(), Error> {
-        let (entry, Devices { main: device, registry, .. }) = self.idle(problem)?;
-        let Some(parts) = &mut entry.ranked else { return Ok(()) };
-        parts.fix((device, registry), table, at, components)
+        let (entry, Devices { main: device, registry, .. }) = self.pinned(problem)?;
+        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        parts.fix((device, registry), table, at, components)?;
+        entry.problem.fix(table, at, components)
+    }
+
+    /// Lets rows move again in the parts of ranks, and in the problem as one device has it.
+    pub(super) fn unfix_parts(&mut self, problem: u32, table: u32, at: Option<&[u32]>) -> Result<(), Error> {
+        let (entry, Devices { main: device, registry, .. }) = self.pinned(problem)?;
+        let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
+        parts.unfix((device, registry), table, at)?;
+        entry.problem.unfix(table, at)
     }
 
     /// Bounds a table in the parts of ranks.
@@ -137,11 +152,12 @@ impl Entry {
     }
 }
 
-/// How a solve begins: by options, from a file if there is one, and after the last solve of the same solver.
+/// How a solve begins: by options, from a file if there is one, and after the last solve, `again` if it is of the same solver.
 pub(super) struct Begun<'a> {
     pub options: &'a Options,
     pub restored: Option<&'a Restored>,
     pub last: &'a mut Option<RankedSolve>,
+    pub again: bool,
 }
 
 /// An iteration of a solve that all ranks make, of which the first one begins the solve; the report at its end. A rank may have a reason to
@@ -150,18 +166,15 @@ pub(super) fn iterate(
     parts: &mut RankedParts,
     (device, registry): (&mut Device, &mut Registry),
     solve: &mut Option<RankedSolve>,
-    Begun { options, restored, last }: Begun,
+    Begun { options, restored, last, again }: Begun,
     stop: Option<&str>,
 ) -> Result<Result<Iteration, Box<Report>>, Error> {
     let solve = match solve {
         Some(solve) => solve,
-        none => none.insert(parts.begin((device, registry), options, restored, last)?),
+        none => none.insert(parts.begin((device, registry), options, restored, (last, again))?),
     };
     // Whoever is to end it, all do, after the same step.
-    let wish = if stop.is_some() { 1.0 } else { 0.0 };
-    if parts.communicator().largest("wishes to stop", &[wish])?[0] > 0.0 {
-        solve.stop(stop.unwrap_or("another rank was told to stop"));
-    }
+    solve.heed(&**parts.communicator(), stop)?;
     let outcome = solve.advance(parts, device)?;
     Ok(outcome.map_err(|report| Box::new(solve.finish(parts, device, *report).report)))
 }
@@ -190,13 +203,14 @@ impl Job for RankedJob {
         let entry = problems.get_mut(self.problem).ok_or(Error::Disposed("problem"))?;
         let parts = entry.ranked.as_mut().ok_or(Error::Internal("a problem is not one of ranks"))?;
         let begins = self.solve.is_none();
-        let mut last = if begins { parts.last_of(device, self.solver) } else { None };
-        let elsewhere = parts.go_on(&self.options, self.restored.as_ref(), last.is_some());
-        let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last };
+        let (owner, mut last) = if begins { parts.take_last() } else { None }.unzip();
+        let again = owner == Some(self.solver);
+        let elsewhere = parts.go_on(&self.options, self.restored.as_ref(), again);
+        let begun = Begun { options: &self.options, restored: self.restored.as_deref(), last: &mut last, again };
         let next = iterate(parts.own(), (device, registry), &mut self.solve, begun, self.stop.as_deref());
         if begins {
-            // A refusal leaves the solver's last solve as it was. A file counts for one solve, and not again if it does not fit.
-            parts.keep_last(self.solver, last);
+            // A refusal leaves the last solve as it was. A file counts for one solve, and not again if it does not fit.
+            parts.keep_last(owner.zip(last));
             let is_spent = self.solve.is_some() || matches!(next, Err(Error::File(_) | Error::Checkpoint(_)));
             solvers.get_mut(self.solver).filter(|_| is_spent).into_iter().for_each(|solver| solver.restored = None);
         }

@@ -164,15 +164,22 @@ impl RankedEvaluation {
     /// Compares with all ranks what each has, in one call. Gives whether all can exchange within the evaluation.
     fn agree(&self, session: &mut Session, made: &Result<(), Error>) -> Result<bool, Error> {
         let words = match made {
-            Ok(()) => Some([self.fingerprint(session)?, self.within.as_ref().map_or(0, |(_, messages)| *messages)]),
+            Ok(()) => {
+                let graph = &session.tensors(self.double)?.graph;
+                let step = self.sums.first().map_or(0, |sum| graph.step_over_ranks(*sum));
+                let messages = self.within.as_ref().map_or(0, |(_, messages)| *messages);
+                Some([self.fingerprint(session)?, step.into(), messages])
+            }
             Err(_) => None,
         };
         let all = told(&*self.ranks, "shapes of tensors", words)?;
         let differs = |word: usize| all.iter().position(|words| words[word] != all[0][word]);
-        if let Some(rank) = differs(0) {
-            return Err(Fault::Differs { what: "shapes of tensors", rank: rank as u32 }.into());
+        for (word, what) in ["shapes of tensors", "numbers of steps"].into_iter().enumerate() {
+            if let Some(rank) = differs(word) {
+                return Err(Fault::Differs { what, rank: rank as u32 }.into());
+            }
         }
-        Ok(differs(1).is_none() && all.iter().all(|words| words[1] != 0))
+        Ok(differs(2).is_none() && all.iter().all(|words| words[2] != 0))
     }
 
     /// Fingerprint of precision and shapes.
@@ -418,7 +425,7 @@ impl Session {
             return Ok(self.add_task(Ended::with(packed.into_iter().map(f64::from).collect())));
         };
         let size = ranks.size();
-        let made = tensors.ok_or_else(none).and_then(|ids| self.of_tensors(ids, |graph, tensors| graph.over_ranks(tensors, size, mean)));
+        let made = tensors.ok_or_else(none).and_then(|ids| self.of_tensors(ids, |graph, tensors| graph.over_ranks(tensors, size, mean, 0)));
         let (reason, (double, outputs)) = match made {
             Ok(made) => (None, made),
             Err(error) => (Some(error), (false, Vec::new())),
@@ -430,12 +437,14 @@ impl Session {
     /// Means of tensors over all ranks as new tensors, packed, which the first [evaluation](Self::evaluate_tensors) of something that
     /// depends on them computes. That is a task of all ranks, then: each makes it, or tells the others that it has none by
     /// [`sum_over_ranks`](Self::sum_over_ranks) without tensors. Of a session that is no rank, and of one over several devices: nothing.
+    /// `step` is the number of steps that this rank has made, which all compare: one that failed in what it does alone is behind.
     ///
     /// # Errors
-    /// [`Error::Dtype`] for halves, int32s and truths; those of the task are those of `sum_over_ranks`.
-    pub fn means_over_ranks(&mut self, tensors: &[u32]) -> Result<Vec<u32>, Error> {
+    /// [`Error::Dtype`] for halves, int32s and truths; those of the task are those of `sum_over_ranks`, and [`Fault::Differs`] where ranks
+    /// have made other numbers of steps.
+    pub fn means_over_ranks(&mut self, tensors: &[u32], step: u32) -> Result<Vec<u32>, Error> {
         let Some(size) = self.as_rank().map(|ranks| ranks.size()) else { return Ok(Vec::new()) };
-        let (double, made) = self.of_tensors(tensors, |graph, tensors| graph.over_ranks(tensors, size, true))?;
+        let (double, made) = self.of_tensors(tensors, |graph, tensors| graph.over_ranks(tensors, size, true, step))?;
         self.packed(double, &made)
     }
 

@@ -61,7 +61,7 @@ impl Graph {
             (Some(Rule::Solution { data, .. }), _) => data.clone(),
             (None, Op::Detach) => Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
-            (None, Op::OverRanks) => Vec::new(),
+            (None, Op::OverRanks { .. }) => Vec::new(),
             (None, Op::Gather | Op::Special(Special::Take | Special::Scatter { latest: false, .. })) => vec![entry.inputs[0]],
             // Places are whole numbers, which have no slope.
             (None, Op::Special(Special::Merge { .. } | Special::Scatter { .. })) => Vec::new(),
@@ -148,7 +148,7 @@ impl Sweep<'_> {
         match &entry.op {
             Op::Stored | Op::Constant(_) | Op::Count | Op::Detach | Op::Words(_) => Ok(()),
             #[cfg(not(target_arch = "wasm32"))]
-            Op::OverRanks => Ok(()),
+            Op::OverRanks { .. } => Ok(()),
             Op::Map(formula) => {
                 for (k, &input) in (0..).zip(&entry.inputs).filter(|(_, input)| self.through.contains(input)).collect::<Vec<_>>() {
                     let Some((slope, operands)) = formula.slope(k, self.graph.slopes) else { continue };

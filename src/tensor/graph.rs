@@ -69,7 +69,10 @@ pub enum Op {
     Implicit(Solve),
     /// Sum of the operand over all ranks, of which gradients know nothing: a task of all ranks computes it before what needs it.
     #[cfg(not(target_arch = "wasm32"))]
-    OverRanks,
+    OverRanks {
+        /// A number that all ranks are to give alike with the operand.
+        step: u32,
+    },
 }
 
 /// Elements that come from the host.
@@ -430,7 +433,7 @@ impl Graph {
             }
             let Some(entry) = self.entries.remove(&node) else { continue };
             #[cfg(not(target_arch = "wasm32"))]
-            if matches!(entry.op, Op::OverRanks) {
+            if matches!(entry.op, Op::OverRanks { .. }) {
                 self.open_sums -= 1;
             }
             self.released.extend(entry.storage);
@@ -461,12 +464,12 @@ impl Graph {
         let given = match entry.op {
             Op::Half => matches!(self.entry(entry.inputs[0]).op, Op::Detach | Op::Constant(_)),
             #[cfg(not(target_arch = "wasm32"))]
-            Op::OverRanks => true,
+            Op::OverRanks { .. } => true,
             _ => matches!(entry.op, Op::Detach | Op::Stored),
         };
         let Some(entry) = self.entries.get_mut(&node) else { return };
         #[cfg(not(target_arch = "wasm32"))]
-        if matches!(entry.op, Op::OverRanks) {
+        if matches!(entry.op, Op::OverRanks { .. }) {
             self.open_sums -= 1;
         }
         let (inputs, rule) = (std::mem::take(&mut entry.inputs), entry.rule.take());

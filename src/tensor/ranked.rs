@@ -126,11 +126,12 @@ pub(crate) fn place_in(buffer: BufferId, part: &Part) -> Slice {
 }
 
 impl Graph {
-    /// Sums over all ranks, which a task of all ranks computes before what needs them, or means. No gradient goes through them.
+    /// Sums over all ranks, which a task of all ranks computes before what needs them, or means. No gradient goes through them. Ranks with
+    /// other numbers of a step are refused then.
     ///
     /// # Errors
     /// [`Error::Dtype`] for halves, int32s and truths.
-    pub fn over_ranks(&mut self, tensors: &[Node], ranks: u32, mean: bool) -> Result<Vec<Node>, Error> {
+    pub fn over_ranks(&mut self, tensors: &[Node], ranks: u32, mean: bool, step: u32) -> Result<Vec<Node>, Error> {
         if tensors.iter().any(|node| self.entry(*node).values != Values::Reals || self.entry(*node).half) {
             return Err(Error::Dtype("sums over ranks are of tensors in f32 or f64: cast(\"f32\") makes one of others".into()));
         }
@@ -138,13 +139,21 @@ impl Graph {
         for tensor in tensors {
             let shape = self.shape(*tensor).to_vec();
             self.open_sums += 1;
-            made.push(self.add(Op::OverRanks, vec![*tensor], shape));
+            made.push(self.add(Op::OverRanks { step }, vec![*tensor], shape));
         }
         if !mean {
             return Ok(made);
         }
         let count = self.constant(f64::from(ranks), &[]);
         made.iter().map(|sum| self.apply("div", &[*sum, count])).collect()
+    }
+
+    /// Step that a sum is of.
+    pub fn step_over_ranks(&self, sum: Node) -> u32 {
+        match self.entry(sum).op {
+            Op::OverRanks { step } => step,
+            _ => 0,
+        }
     }
 
     /// Sums over ranks that some nodes need and that are not computed, in the order in which they were made. Of those that need others the
@@ -156,7 +165,7 @@ impl Graph {
         let (mut found, mut behind) = (Vec::new(), HashSet::new());
         for node in self.order(nodes) {
             let entry = self.entry(node);
-            let (is_sum, is_behind) = (matches!(entry.op, Op::OverRanks), entry.inputs.iter().any(|input| behind.contains(input)));
+            let (is_sum, is_behind) = (matches!(entry.op, Op::OverRanks { .. }), entry.inputs.iter().any(|input| behind.contains(input)));
             if is_sum && !is_behind {
                 found.push(node);
             }

@@ -4,9 +4,11 @@ use super::scenes::{Alone, Made, bundle, limited_bundle, mesh, options};
 use super::sessions::{fault, session, values};
 use super::{bits, on_all};
 use crate::support::*;
+use leastwise::base::container::{self, Section};
 use leastwise::collective::{DEADLINE, Fault, threads};
 use leastwise::device::cpu::CpuDevice;
 use leastwise::device::{Device, Precision};
+use leastwise::problem::file::{FORMAT, section};
 use leastwise::problem::{Reals, Weight};
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Iteration, Options, Report};
@@ -246,6 +248,109 @@ fn between_solves_a_file_has_what_the_next_solve_begins_with() {
         next(&mut of, solver)
     });
     assert!(other.iter().all(|report| report == edited), "values that are written after a file was read");
+}
+
+/// Sections that a solver reads once it is set up are checked before.
+#[test]
+fn a_file_whose_best_point_does_not_fit_is_refused_by_restore() {
+    let steps = Options { nonmonotone: Some(3.0), ..by("pcg") };
+    let file = on_all(2, |ranks| {
+        let mut of = session(Precision::F64, ranks);
+        let made = mesh(&mut of);
+        whole(&mut of, &made, &steps, true).files.remove(1)
+    })
+    .remove(0);
+    let crafted = |edit: fn(&mut Vec<u8>)| {
+        let owned = |section: Section| Section { kind: section.kind, bytes: section.bytes.into_owned().into() };
+        let mut sections: Vec<Section> = container::read(&FORMAT, &file).unwrap().into_iter().map(owned).collect();
+        let best = sections.iter().position(|known| known.kind == section::BEST).expect("a file of steps that may go uphill");
+        edit(sections[best].bytes.to_mut());
+        // An empty section stands for one that is missing.
+        sections.retain(|known| known.kind != section::BEST || !known.bytes.is_empty());
+        container::write(&FORMAT, &sections)
+    };
+    let files = [
+        (crafted(|best| best.truncate(8)), "has another length"),
+        (crafted(|best| best.extend([0; 8])), "has another length"),
+        (crafted(Vec::clear), "is missing"),
+    ];
+    let run = |of: &mut Alone| {
+        let made = mesh(of);
+        let before = values(of, &made);
+        let solver = of.session.solver(of.problem, &steps).unwrap();
+        for (damaged, expected) in &files {
+            let refused = of.session.restore(solver, damaged).unwrap_err().to_string();
+            assert!(refused.contains(&format!("section {} of it {expected}", section::BEST)), "{refused}");
+        }
+        assert_eq!(bits(&values(of, &made).concat()), bits(&before.concat()), "a file that is refused changes nothing");
+        of.session.restore(solver, &file).unwrap();
+        let task = of.session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(report) = finish(&mut of.session, task, |_| {}) else { panic!("no report") };
+        report.cost
+    };
+    let expected = run(&mut Alone::new(Precision::F64));
+    let mut found = on_all(2, |ranks| run(&mut session(Precision::F64, ranks)));
+    found.push(run(&mut over_devices(Precision::F64, 2)));
+    assert!(found.iter().all(|cost| cost.to_bits() == found[0].to_bits()));
+    assert!((found[0] - expected).abs() < 1e-6 * expected, "{} and {expected}", found[0]);
+}
+
+/// Solves that another solver was refused, for its options, its table to eliminate, or its rank's options.
+#[test]
+fn a_solve_that_is_refused_leaves_the_last_solve_of_another_solver() {
+    let few = Options { max_iterations: Some(3.0), ..by("pcg") };
+    let attempt = |of: &mut Alone, options: &Options| {
+        let solver = match of.session.solver(of.problem, options) {
+            Ok(solver) => solver,
+            Err(error) => return Some(error.code()),
+        };
+        let task = of.session.solve(solver, SolveMode::Solve).unwrap();
+        loop {
+            match of.session.resume(task, f64::INFINITY) {
+                Ok(Progress::Report(_)) => break None,
+                Ok(_) => {}
+                Err(error) => break Some(error.code()),
+            }
+        }
+    };
+    let next = |of: &mut Alone, solver: u32| {
+        let task = of.session.solve(solver, SolveMode::Solve).unwrap();
+        let Progress::Report(report) = finish(&mut of.session, task, |_| {}) else { panic!("no report") };
+        of_report(&report)
+    };
+    let run = |of: &mut Alone, refuses: bool, rank: u32, is_world: bool| {
+        mesh(of);
+        let solver = of.session.solver(of.problem, &few).unwrap();
+        next(of, solver);
+        let before = saved(of, solver);
+        if refuses {
+            let mut refused = vec![
+                Options { method: Some("dogleg".into()), ..few.clone() },
+                Options { eliminate: Some(vec![0]), linear: Some("schur-pcg".into()), ..few.clone() },
+            ];
+            refused.extend(is_world.then(|| Options { forcing: Some(if rank == 1 { 0.1 } else { 0.2 }), ..few.clone() }));
+            for options in &refused {
+                assert_eq!(attempt(of, options), Some("invalid-option"));
+            }
+            assert_eq!(saved(of, solver), before);
+        }
+        let later = next(of, solver);
+        // One that begins takes its place.
+        assert_eq!(attempt(of, &few), None);
+        assert_eq!(of.session.save(solver).unwrap_err().code(), "invalid-option");
+        of.session.free_problem(of.problem);
+        assert_eq!(of.session.counters().bytes_live, 0, "memory is left");
+        later
+    };
+    let by_ranks = |refuses: bool| {
+        on_all(2, |ranks| {
+            let rank = ranks.rank();
+            run(&mut session(Precision::F64, ranks), refuses, rank, true)
+        })
+    };
+    let expected = by_ranks(false);
+    assert_eq!(by_ranks(true), expected);
+    assert_eq!(run(&mut over_devices(Precision::F64, 2), true, 0, false), expected[0]);
 }
 
 #[test]

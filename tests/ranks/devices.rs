@@ -236,7 +236,7 @@ fn what_is_refused_leaves_all_devices_in_order() {
     let mut of = over(Precision::F64, 2);
     let made = mesh(&mut of);
     let (problem, table) = (of.problem, made.tables[0]);
-    for refused in [Options { method: Some("dogleg".into()), ..options() }, Options { time_limit_ms: Some(5.0), ..options() }] {
+    for refused in [Options { method: Some("dogleg".into()), ..options() }, Options { time_limit_ms: Some(-5.0), ..options() }] {
         assert_eq!(solved(&mut of, &refused, |_, _, _| {}).unwrap_err().code(), "invalid-option");
     }
     let of_session = &mut of.session;
@@ -244,9 +244,10 @@ fn what_is_refused_leaves_all_devices_in_order() {
     assert!(of_session.set_weight(problem, 0, Weight::Each(Reals::F64(&[1.0]))).is_err());
     assert!(of_session.fix_table(problem, table, Some(&[100_000]), None).is_err());
     assert!(of_session.table(problem, "empty", 2, Reals::F64(&[1.0]), true).is_err());
-    let unfixed = of_session.unfix_table(problem, table, None).unwrap_err();
-    assert_eq!(unfixed.code(), "invalid-option");
-    assert!(unfixed.to_string().ends_with("make an engine without `world` or `devices` for it"), "{unfixed}");
+    assert!(of_session.unfix_table(problem, table, Some(&[100_000])).is_err());
+    let switched = of_session.set_enabled(problem, 0, false).unwrap_err();
+    assert_eq!(switched.code(), "invalid-option");
+    assert!(switched.to_string().ends_with("make an engine without `world` or `devices` for it"), "{switched}");
     let report = solve(&mut of.session, problem, &options());
     assert_eq!(found(&mut of, &made, &[report]), expected);
     // What can't be divided is said to be so.

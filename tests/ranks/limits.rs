@@ -205,8 +205,11 @@ fn limits_that_make_no_sense_are_refused_by_all_and_change_nothing() {
         let cost = problem.solve(&options()).unwrap().report.cost;
         let again = refuse_limits(&mut problem);
         assert_eq!(again, refused[..again.len()]);
-        let late = problem.fix(point, Some(&[1]), Some(&[0])).unwrap_err().to_string();
-        assert!(late.contains("declared before the first solve"), "{late}");
+        let late: Vec<String> = fixed.iter().map(|&(table, at, parts)| problem.fix(table, at, parts).unwrap_err().to_string()).collect();
+        assert_eq!(late, refused[limits.len()..]);
+        for (table, at) in [(point, Some(&[90][..])), (constant, None)] {
+            assert_eq!(problem.unfix(table, at).unwrap_err().to_string(), problem.fix(table, at, None).unwrap_err().to_string());
+        }
         (refused, cost.to_bits())
     });
     for (refused, cost) in &found {

@@ -5,12 +5,14 @@ mod clusters;
 mod device_clusters;
 mod devices;
 mod faults;
+mod fixed;
 mod limits;
 mod scenes;
 mod schur;
 mod sessions;
 mod solves;
 mod tensors;
+mod times;
 mod training;
 
 use leastwise::collective::{Communicator, DEADLINE, threads};

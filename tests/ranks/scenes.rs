@@ -311,6 +311,13 @@ const NET: u32 = 150;
 
 /// The net without limits.
 pub fn free_net(to: &mut impl Declare) -> Made {
+    let made = loose_net(to);
+    to.fix_components(made.tables[0], Some(&[7, 75, 149]), &[1]);
+    made
+}
+
+/// The net without limits and fixed components.
+pub fn loose_net(to: &mut impl Declare) -> Made {
     let mut random = Random::new(23);
     let goals: Vec<f64> = (0..2 * NET).map(|number| 0.3 * f64::from(number / 2 % 12) + random.between(-0.3, 0.3)).collect();
     let starts = starts(NET + IDLE);
@@ -345,7 +352,6 @@ pub fn free_net(to: &mut impl Declare) -> Made {
         ..plain("springs", a.len() as u32)
     };
     to.term(&spec);
-    to.fix_components(x, Some(&[7, 75, 149]), &[1]);
     // A variable of one instance, which all ranks but one lack.
     let y = to.table("y", vec![Shape::Euclidean(1)], &[0.0], true);
     let mut tape = Tape::default();

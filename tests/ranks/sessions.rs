@@ -244,7 +244,6 @@ fn what_ranks_do_not_have_is_refused_and_says_what_they_have() {
         let (session, problem, table) = (&mut of.session, of.problem, made.tables[0]);
         let solver = session.solver(problem, &options()).unwrap();
         let mut refused = vec![
-            session.unfix_table(problem, table, None).unwrap_err(),
             session.combine_tables(problem, table, &[table], &[2.0]).unwrap_err(),
             session.set_enabled(problem, 0, false).unwrap_err(),
             session.free_term(problem, 0).unwrap_err(),
@@ -256,10 +255,9 @@ fn what_ranks_do_not_have_is_refused_and_says_what_they_have() {
             session.tune(problem).unwrap_err(),
             session.normals(problem, table, &[0, 1, 2]).unwrap_err(),
         ];
-        // What was refused has left the problem as it was; tables and rows are declared before the first solve.
+        // What was refused has left the problem as it was; tables are declared before the first solve.
         let cost = solve(session, problem, &options()).cost;
         refused.push(session.table(problem, "late", 1, Reals::F64(&[1.0]), true).map(drop).unwrap_err());
-        refused.push(session.fix_table(problem, table, Some(&[3]), None).unwrap_err());
         // Methods are refused where all can be told.
         let other = solved(&mut of, &Options { method: Some("dogleg".into()), ..options() }, |_, _, _| {}).unwrap_err();
         assert_eq!(other.code(), "invalid-option");
@@ -270,7 +268,7 @@ fn what_ranks_do_not_have_is_refused_and_says_what_they_have() {
     assert_eq!(found[0], found[1]);
     let (refused, cost, improves) = &found[0];
     assert!(*improves);
-    assert!(refused[0].contains("rows that are released: not with several ranks"), "{}", refused[0]);
+    assert!(refused[0].contains("tables that are combined: not with several ranks"), "{}", refused[0]);
     let mut alone = on_all(2, |ranks| {
         let mut of = session(Precision::F64, ranks);
         mesh(&mut of);

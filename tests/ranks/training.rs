@@ -245,7 +245,7 @@ fn a_training_step_is_one_task_with_the_bits_of_its_parts() {
                     let given = losses(&mut session, rank, &weights, double);
                     let before = calls(&*ranks);
                     let means = if is_one {
-                        ids(session.means_over_ranks(&given).unwrap())
+                        ids(session.means_over_ranks(&given, 0).unwrap())
                     } else {
                         let task = session.sum_over_ranks(Some(&given), true).unwrap();
                         unpacked(&ended(&mut session, task).unwrap()).into_iter().map(|(id, _)| id).collect()
@@ -291,7 +291,7 @@ fn means_of_functions_of_means_are_computed_in_turn_and_no_gradient_goes_through
     let found = on_all(2, |ranks| {
         let (rank, mut session) = (f64::from(ranks.rank()), session(Precision::F64, ranks.clone()));
         let x = stored(&mut session, &[1.0 + rank, 4.0, -2.0 * rank], &[3], true);
-        let mean_of = |session: &mut Session, tensor: u32| session.means_over_ranks(&[tensor]).unwrap()[0];
+        let mean_of = |session: &mut Session, tensor: u32| session.means_over_ranks(&[tensor], 0).unwrap()[0];
         let first = mean_of(&mut session, x);
         let scaled = session.tensor_operation("mul", &[first, x], &[], true).unwrap()[0];
         let second = mean_of(&mut session, scaled);
@@ -351,7 +351,7 @@ fn a_rank_that_fails_before_the_exchange_is_told_to_all_and_all_can_go_on() {
         let (rank, mut session) = (ranks.rank(), session(Precision::F64, ranks));
         let x = stored(&mut session, &[1.0 + f64::from(rank)], &[1], true);
         let step = |session: &mut Session| {
-            let mean = session.means_over_ranks(&[x]).unwrap()[0];
+            let mean = session.means_over_ranks(&[x], 0).unwrap()[0];
             let task = session.evaluate_tensors(&[], &[mean]).unwrap();
             session.release_tensors(&[mean]);
             ended(session, task)
@@ -395,4 +395,26 @@ fn a_rank_that_is_gone_in_the_midst_of_an_evaluation_ends_it_for_all() {
     });
     let expected = Fault::Broken { rank: 1, size: 2, message: "its sum of tensors was given up".into() };
     assert_eq!(found[0], Some(Some(expected)));
+}
+
+#[test]
+fn a_rank_that_is_behind_is_told_to_all_before_anything_is_exchanged() {
+    let found = on_all(3, |ranks| {
+        let (rank, mut session) = (ranks.rank(), session(Precision::F64, ranks.clone()));
+        let x = stored(&mut session, &[f64::from(rank), 3.0], &[2], true);
+        let step = |session: &mut Session, number: u32| {
+            let mean = session.means_over_ranks(&[x], number).unwrap()[0];
+            let task = session.evaluate_tensors(&[], &[mean]).unwrap();
+            session.release_tensors(&[mean]);
+            ended(session, task)
+        };
+        let before = calls(&*ranks);
+        let refused = step(&mut session, if rank == 2 { 6 } else { 7 }).unwrap_err();
+        assert_eq!(since(&*ranks, before), [1, 0]);
+        let fine = step(&mut session, 8).unwrap();
+        session.release_tensors(&[x]);
+        nothing_is_left(&mut session);
+        (fault(refused), fine)
+    });
+    assert_eq!(found, vec![(Fault::Differs { what: "numbers of steps", rank: 2 }, vec![1.0, 3.0]); 3]);
 }

@@ -70,7 +70,9 @@ export interface InitOptions<P extends Precision = Precision> {
   tuning?: Tuning;
   /**
    * Tighter limits than the device's, to see how a problem fares on small devices. `memoryBytes` is what all buffers of a precision may
-   * take together: what needs more is refused with `out-of-memory`; of several GPUs it is that of each. @defaultValue those of the device
+   * take together, in bytes: what needs more is refused with `out-of-memory`. Buffers of another precision have the same bound by
+   * themselves, and of several GPUs it is that of each. It does not count compiled kernels, memory of the driver, and messages between
+   * ranks: 4 MiB for each rank and 4 MiB besides, and 20 bytes for each element of an exchange. @defaultValue those of the device
    */
   limits?: { bindingBytes?: number; memoryBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }

@@ -29,7 +29,7 @@ impl Engine {
     }
     /// Means of tensors over all ranks, packed, which an evaluation by all ranks computes; none on an engine that is no rank.
     #[napi]
-    pub fn means_over_ranks<'env>(&self, env: &'env Env, tensors: Uint32ArraySlice) -> Result<Uint32ArraySlice<'env>> {
-        Uint32ArraySlice::from_data(env, self.call(env, |session| session.means_over_ranks(&tensors))?)
+    pub fn means_over_ranks<'env>(&self, env: &'env Env, tensors: Uint32ArraySlice, step: u32) -> Result<Uint32ArraySlice<'env>> {
+        Uint32ArraySlice::from_data(env, self.call(env, |session| session.means_over_ranks(&tensors, step))?)
     }
 }

@@ -227,7 +227,9 @@ impl Solver {
             return Ok(parts);
         }
         parts.push(part(section::PEAK, work.peak, Over::Unknowns));
-        parts.extend(work.best.map(|best| part(section::BEST, best, Over::Scalars { moving: true })));
+        // A solver that is not set up yet checks files by the lengths of their sections.
+        let best = (self.settings.nonmonotone > 0).then(|| work.best.unwrap_or(work.previous));
+        parts.extend(best.map(|best| part(section::BEST, best, Over::Scalars { moving: true })));
         if reused && self.settings.method.keeps_solution() {
             let [newton, residual] = work.newton()?;
             let [d, q] = work.steepest().unwrap_or([work.p, work.q]);

@@ -7,6 +7,8 @@ use super::super::termination::SLIGHT_DAMPING;
 use super::super::{Iteration, Method, Termination, state};
 use super::Solver;
 use super::stepping::Phase;
+#[cfg(not(target_arch = "wasm32"))]
+use leastwise_base::clock::now_ms;
 use leastwise_device::{Command, Device, Precision, Recording};
 use leastwise_error::Error;
 
@@ -14,6 +16,21 @@ impl Solver {
     /// Ends the solve after the step that is being played.
     pub fn stop(&mut self, reason: &str) {
         self.stopping.request = Some(reason.to_string());
+    }
+
+    /// Milliseconds since the solve began, to which a checkpoint adds those before it.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn elapsed_ms(&self) -> f64 {
+        self.stopping.started_ms.map_or(0.0, |started| now_ms() - started)
+    }
+
+    /// Ends the solve between two steps, since all ranks have found that its time is over; unless something else ends it.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn end_at_time_limit(&mut self, time_limit_ms: f64) {
+        if self.stopping.verdict.is_none() {
+            let (tried, most) = (self.stopping.tried, self.tolerances().max_iterations);
+            self.stopping.verdict = self.stopping.limit(f64::NEG_INFINITY, tried, most, time_limit_ms);
+        }
     }
 
     /// True if the step that is being played is to be the last one.

@@ -250,7 +250,7 @@ impl Request {
                 Op::Half => key.push(25),
                 Op::Implicit(_) => key.push(35),
                 #[cfg(not(target_arch = "wasm32"))]
-                Op::OverRanks => key.push(41),
+                Op::OverRanks { .. } => key.push(41),
             }
         }
         key.push(23);

@@ -85,7 +85,7 @@ fn trained(device: Device, ranks: Arc<dyn Communicator>, double: bool) -> Vec<u6
             session.release_tensors(&[batch]);
         }
         let before = [Kind::Gather, Kind::Reduce].map(|kind| ranks.traffic().of(kind).calls);
-        let packed = session.means_over_ranks(&gradients).unwrap();
+        let packed = session.means_over_ranks(&gradients, 0).unwrap();
         let means: Vec<u32> = packed.chunks_exact(3).map(|packed| packed[0]).collect();
         let next: Vec<u32> = (parameters.iter().zip(&means))
             .map(|(parameter, mean)| session.tensor_operation("sub", &[*parameter, *mean], &[], double).unwrap()[0])

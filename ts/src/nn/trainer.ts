@@ -50,7 +50,8 @@ export interface Trainer<B> extends Disposable {
    * One step; gives the loss before it. The model has its new parameters when the promise resolves, and what the loss function made is freed.
    *
    * @throws `busy` during another step; `non-finite` where the loss is: the model then stays as it was; with `ranks`, `invalid-option` where another rank failed
-   * in its part, such as an optimizer that throws, or has another model
+   * in its part, such as an optimizer that throws, has another model, or has made another number of steps, as after a step that failed on one rank alone once
+   * gradients were exchanged: load the same parameters on every rank, and make new trainers
    */
   step(batch: B): Promise<number>;
   /** Frees what the optimizer remembers; the model stays. */
@@ -75,6 +76,8 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
   if (!hasMethods(optimizer, "step")) throw new LeastwiseError("invalid-option", `${what}: optimizer must have a method step, as adam() has, not ${describe(optimizer)}`);
   let state: OptimizerState<D> | undefined;
   let running = false;
+  // An optimizer's own count need not be one of steps.
+  let turn = 0;
   const freeAll = (tensors: readonly Tensor<D>[]) => { for (const tensor of tensors) tensor.dispose(); };
   const moments = (of: OptimizerState<D> | undefined) => of?.moments.flat() ?? [];
 
@@ -99,7 +102,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
     const own = graph(batch), all = [own.value, ...own.gradients];
     let means: readonly Tensor<D>[] | undefined;
     try {
-      means = meansOverRanks(all) as readonly Tensor<D>[] | undefined;
+      means = meansOverRanks(all, turn) as readonly Tensor<D>[] | undefined;
     } catch (error) {
       freeAll(all);
       throw error;
@@ -158,6 +161,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
           model.update(stepped.parameters);
           freeAll(moments(state));
           state = stepped.state;
+          turn++;
           return found;
         } catch (error) {
           freeAll(made);

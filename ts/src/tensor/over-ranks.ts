@@ -26,12 +26,12 @@ export async function overRanks(what: string, tensors: readonly AnyTensor[], mea
 }
 
 /**
- * Means over ranks, as new tensors that {@link evaluatedByRanks} computes; none of an engine that is no rank, whose tensors are the means. @internal
+ * Means over ranks, as new tensors that {@link evaluatedByRanks} computes where all have made so many steps; none of an engine that is no rank, whose tensors are the means. @internal
  */
-export function meansOverRanks(tensors: readonly AnyTensor[]): readonly AnyTensor[] | undefined {
+export function meansOverRanks(tensors: readonly AnyTensor[], step: number): readonly AnyTensor[] | undefined {
   const { context } = tensors[0]!, dtype = computedWith(tensors[0]!);
   if (!mayBeRank(context.tasks.native)) return undefined;
-  const made = context.call((native) => (native as RankedNative).meansOverRanks(Uint32Array.from(tensors, (tensor) => tensor.id)));
+  const made = context.call((native) => (native as RankedNative).meansOverRanks(Uint32Array.from(tensors, (tensor) => tensor.id), step));
   return made.length ? context.outside(() => made.map((each) => new context.Tensor(context, each, dtype))) : undefined;
 }
 
