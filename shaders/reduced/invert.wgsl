@@ -1,8 +1,9 @@
 // The inverse of every block of a table, damped by λD, by Cholesky's factor, in place in packed storage. One item is one variable.
 //
-// A pivot is at least eight roundings of its entry in other blocks, which are no smaller: those of JᵀWJ, where blocks of S are inverted.
-// So what is inverted is at least the block itself, and S with it stays positive semidefinite. What may not move gets rows and columns
-// of zeros.
+// `floors` has blocks that are no smaller: those of JᵀWJ, where blocks of S are inverted. An entry of S is a difference, summed over a
+// variable's instances: a pivot below 512 roundings of its entry there says nothing, and what it is divided by would be noise. Then the block
+// in `floors` is inverted. So what is inverted is about the block itself or more, and conjugate gradients go on where S is nearly
+// singular. A pivot of that block is at least eight roundings of its entry.
 
 #import state/solver
 
@@ -35,34 +36,48 @@ fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     let block = params.args.block + i * (width * (width + 1u) / 2u);
 
     // Cholesky: block = L Lᵀ, row by row. A row and a column without a pivot stay 0.
-    for (var r = 0u; r < width; r++) {
-        let row = block + r * (r + 1u) / 2u;
-        for (var c = 0u; c <= r; c++) {
-            let other = block + c * (c + 1u) / 2u;
-            var value = blocks[row + c];
-            if (params.args.masked != 0u && (free[vector + r] == 0.0 || free[vector + c] == 0.0)) {
-                value = 0.0;
-            }
-            for (var k = 0u; k < c; k++) {
-                value -= inverse[row + k] * inverse[other + k];
-            }
-            if (r == c) {
-                let damping = state[DAMPING] * scale[vector + r];
-                let least = 8.0 * state[INNER_EPSILON] * (floors[row + r] + damping);
-                value = max(value + damping, least);
-                if (params.args.masked != 0u && free[vector + r] == 0.0) {
+    for (var attempt = 0u; attempt < 2u; attempt++) {
+        let of_floors = attempt == 1u;
+        var noisy = false;
+        for (var r = 0u; r < width; r++) {
+            let row = block + r * (r + 1u) / 2u;
+            for (var c = 0u; c <= r; c++) {
+                let other = block + c * (c + 1u) / 2u;
+                var value = blocks[row + c];
+                if (of_floors) {
+                    value = floors[row + c];
+                }
+                if (params.args.masked != 0u && (free[vector + r] == 0.0 || free[vector + c] == 0.0)) {
                     value = 0.0;
                 }
-                value = sqrt(max(value, 0.0));
-            } else {
-                let pivot = inverse[other + c];
-                if (pivot > 0.0) {
-                    value /= pivot;
+                for (var k = 0u; k < c; k++) {
+                    value -= inverse[row + k] * inverse[other + k];
+                }
+                if (r == c) {
+                    let damping = state[DAMPING] * scale[vector + r];
+                    let rounding = state[INNER_EPSILON] * (floors[row + r] + damping);
+                    value += damping;
+                    let clear = value >= 512.0 * rounding;
+                    value = max(value, 8.0 * rounding);
+                    if (params.args.masked != 0u && free[vector + r] == 0.0) {
+                        value = 0.0;
+                    } else {
+                        noisy = noisy || !clear;
+                    }
+                    value = sqrt(max(value, 0.0));
                 } else {
-                    value = 0.0;
+                    let pivot = inverse[other + c];
+                    if (pivot > 0.0) {
+                        value /= pivot;
+                    } else {
+                        value = 0.0;
+                    }
                 }
+                inverse[row + c] = value;
             }
-            inverse[row + c] = value;
+        }
+        if (!noisy) {
+            break;
         }
     }
     // L⁻¹, row by row: a row only needs the inverted rows above it.

@@ -7,12 +7,17 @@ use crate::twins::pcg::block_jacobi::{multiply_transposed, row_start};
 use leastwise_kernels as kernels;
 use leastwise_kernels::state::solver::{DAMPING, INNER_EPSILON};
 
-/// The inverses of the damped blocks of a table, of which pivots are at least eight roundings of the entries in `floors`.
+/// Roundings of an entry of `floors` that a pivot is above; below them the block of `floors` is inverted.
+const NOISE: f64 = 512.0;
+/// Roundings of it that a pivot of that block is at least.
+const LEAST: f64 = 8.0;
+
+/// The inverses of the damped blocks of a table; where a pivot is noise, those of the blocks in `floors`.
 pub fn invert<R: Real>(work: &Workgroups, args: kernels::reduced::Invert, bindings: kernels::reduced::InvertSlices<R>) {
     let [vector, width, first] = [args.vector, args.width, args.block].map(|word| word as usize);
     let (scale, blocks, floors) = (bindings.scale, bindings.blocks, bindings.floors);
     let (mut inverse, lambda) = (Pieces::new(bindings.inverse), bindings.state[DAMPING as usize]);
-    let least = R::from_f64(8.0) * bindings.state[INNER_EPSILON as usize];
+    let epsilon = bindings.state[INNER_EPSILON as usize];
     let free = (args.masked != 0).then_some(bindings.free);
     let packed = row_start(width);
     let tasks =
@@ -22,22 +27,28 @@ pub fn invert<R: Real>(work: &Workgroups, args: kernels::reduced::Invert, bindin
             let [at, unknown] = [first + variable * packed, vector + variable * width];
             let moves = |r: usize| free.is_none_or(|free| free[unknown + r] != R::ZERO);
             let damping = |r: usize| lambda * scale[unknown + r];
-            factor(&blocks[at..], |r| least * (floors[at + row_start(r) + r] + damping(r)), damping, moves, inverse, width);
+            let rounding = |r: usize| epsilon * (floors[at + row_start(r) + r] + damping(r));
+            let is_noisy = factor(&blocks[at..], rounding, damping, moves, inverse, width);
+            if is_noisy {
+                factor(&floors[at..], rounding, damping, moves, inverse, width);
+            }
             invert_factor(inverse, width);
             multiply_transposed(inverse, width);
         }
     });
 }
 
-/// Cholesky's L, row by row, with pivots of at least `least`; 0 where nothing may move.
+/// Cholesky's L, row by row, and if a pivot is noise; 0 where nothing may move.
 fn factor<R: Real>(
     block: &[R],
-    least: impl Fn(usize) -> R,
+    rounding: impl Fn(usize) -> R,
     damping: impl Fn(usize) -> R,
     moves: impl Fn(usize) -> bool,
     l: &mut [R],
     width: usize,
-) {
+) -> bool {
+    let [noise, least] = [NOISE, LEAST].map(R::from_f64);
+    let mut is_noisy = false;
     for r in 0..width {
         for c in 0..=r {
             let mut value = if moves(r) && moves(c) { block[row_start(r) + c] } else { R::ZERO };
@@ -45,7 +56,11 @@ fn factor<R: Real>(
                 value -= l[row_start(r) + k] * l[row_start(c) + k];
             }
             l[row_start(r) + c] = if r == c {
-                let (pivot, least) = (value + damping(r), least(r));
+                let (pivot, rounding) = (value + damping(r), rounding(r));
+                let is_clear = pivot >= noise * rounding;
+                // One that may not move is none.
+                is_noisy |= moves(r) && !is_clear;
+                let least = least * rounding;
                 let pivot = if pivot > least { pivot } else { least };
                 if moves(r) && pivot > R::ZERO { pivot.sqrt() } else { R::ZERO }
             } else {
@@ -54,6 +69,7 @@ fn factor<R: Real>(
             };
         }
     }
+    is_noisy
 }
 
 /// L becomes L⁻¹, but for rows without a pivot, which become 0.

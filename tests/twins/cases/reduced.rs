@@ -9,21 +9,21 @@ use leastwise::solve::state::{ALWAYS, DAMPING, INNER_EPSILON, SOLVED};
 /// Relative spacing of the numbers that pivots are compared with.
 const EPSILON: f64 = 1.25e-7;
 
-/// Blocks that are definite, in part with unknowns that may not move; those of width 1 are also below what pivots are at least.
+/// Blocks that are definite, in part with unknowns that may not move; some have a last pivot that is noise, if it may move: those of `floors`
+/// are inverted.
 pub fn invert(tables: &Tables, random: &mut Random) -> Vec<Case> {
     let one = |masked: bool, random: &mut Random| {
         let mut case = Case::new(StaticKernel::ReducedInvert, format!("width {}, masked {masked}", tables.list[1].width));
-        let (mut blocks, mut floors) = (random.vector(tables.blocks_len), random.positive(tables.blocks_len));
+        let [mut blocks, mut floors] = [(); 2].map(|()| random.vector(tables.blocks_len));
         let scale = random.positive(tables.vector_len);
         let free = free(tables.vector_len, random);
         for table in &tables.list {
             for variable in 0..table.items {
-                let block = &mut blocks[table.block + variable * table.packed()..][..table.packed()];
-                definite(block, table.width, random);
-                // Nothing is left of a block, but for a part of what there was.
-                if table.width == 1 && variable % 3 == 1 {
-                    block[0] = -1000.0;
-                    floors[table.block + variable] = 3e5;
+                let at = table.block + variable * table.packed()..table.block + (variable + 1) * table.packed();
+                definite(&mut blocks[at.clone()], table.width, random);
+                definite(&mut floors[at.clone()], table.width, random);
+                if variable % 3 == 1 {
+                    blocks[at.end - 1] = -1000.0;
                 }
             }
         }
@@ -41,11 +41,9 @@ pub fn invert(tables: &Tables, random: &mut Random) -> Vec<Case> {
                 let (unknown, at) = (table.vector + variable * table.width, table.block + variable * table.packed());
                 let moves: Vec<usize> = (0..table.width).filter(|&r| !masked || free[unknown + r] != 0.0).collect();
                 let damping = |r: usize| LAMBDA * scale[unknown + r];
-                let damped = |r: usize, c: usize| {
-                    let (r, c) = (moves[r], moves[c]);
-                    let value = entry(&blocks, at, r, c) + if r == c { damping(r) } else { 0.0 };
-                    if table.width == 1 { value.max(8.0 * EPSILON * (floors[at] + damping(0))) } else { value }
-                };
+                let is_noisy = variable % 3 == 1 && moves.last() == Some(&(table.width - 1));
+                let from = if is_noisy { &floors } else { &blocks };
+                let damped = |r: usize, c: usize| entry(from, at, moves[r], moves[c]) + if r == c { damping(moves[r]) } else { 0.0 };
                 let inverse = gauss_jordan(moves.len(), damped);
                 let place = |r: usize| moves.iter().position(|&moving| moving == r);
                 for (i, (r, c)) in (0..table.width).flat_map(|r| (0..=r).map(move |c| (r, c))).enumerate() {
