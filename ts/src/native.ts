@@ -750,8 +750,8 @@ export interface RankedNative extends NativeEngine {
   clusterByRanks(points: Float64Array | Float32Array, start: Float64Array | undefined, options: NativeClusterOptions, metric: string): number;
   /** A task: sums of tensors over all ranks, or means (`mean`). Its `values` are the new tensors, packed; an engine that is no rank gives its own, detached. A rank that could not make its tensors gives undefined, and all tasks fail. */
   sumOverRanks(tensors: Uint32Array | undefined, mean: boolean): number;
-  /** Means of tensors over all ranks, packed, which the first evaluation computes that needs them: a task of all ranks, then. None on an engine that is no rank. */
-  meansOverRanks(tensors: Uint32Array): Uint32Array;
+  /** Means of tensors over all ranks, packed, which the first evaluation computes that needs them: a task of all ranks, then, which compares the numbers of steps that they have made. None on an engine that is no rank. */
+  meansOverRanks(tensors: Uint32Array, step: number): Uint32Array;
 }
 
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
