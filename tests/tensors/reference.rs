@@ -87,7 +87,7 @@ pub fn values(graph: &Graph, outputs: &[Node], changed: &HashMap<Node, Vec<f64>>
             Op::Part(number) => known[&entry.inputs[0]][*number as usize].clone(),
             Op::Detach => input(0).clone(),
             Op::Implicit(_) => panic!("no graph here goes through a solve"),
-            Op::OverRanks => panic!("no graph here is of several ranks"),
+            Op::OverRanks { .. } => panic!("no graph here is of several ranks"),
             Op::Half => input(0).iter().map(|&v| f16::from_f32(v as f32).to_f64()).collect(),
         };
         known.insert(node, vec![result]);
