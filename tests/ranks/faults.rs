@@ -188,7 +188,6 @@ fn what_ranks_do_not_have_is_refused_with_its_name() {
     assert_eq!(refused(Options { linear: text("schur"), ..Options::default() }), "linear: ranks have \"pcg\" and \"schur-pcg\" alone");
     let two_level = Options { preconditioner: text("two-level"), ..Options::default() };
     assert_eq!(refused(two_level), "preconditioner: ranks have \"block-jacobi\" and \"schur-jacobi\" alone");
-    assert!(refused(Options { time_limit_ms: Some(5.0), ..Options::default() }).starts_with("timeLimitMs: "));
     // Too few instances, on all ranks; and a table that comes late.
     let found = on_all(3, |ranks| {
         let mut problem = ranked(Precision::F64, ranks);

@@ -50,7 +50,7 @@ fn losses(session: &mut Session, rank: u32, weights: &[u32], double: bool) -> Ve
         made.extend([product, x]);
     }
     let square = session.tensor_operation("mul", &[x, x], &[], double).unwrap()[0];
-    let loss = session.tensor_operation("sum", &[square], &[0.0, 1.0], double).unwrap()[0];
+    let loss = session.tensor_operation("sum", &[square], &[0.0], double).unwrap()[0];
     let packed = session.tensor_gradient(loss, weights).unwrap();
     session.release_tensors(&made);
     session.release_tensors(&[square]);
