@@ -97,7 +97,7 @@ fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(work)
 }
 
-/// Solves on 1, 2 and 5 threads, twice each; compares bits with each other, and values with those of the whole matrix or the known solution.
+/// Solves on 1, 2 and 5 threads, twice each; compares bits with each other, and values with those of the whole matrix or what is known.
 fn check(name: &str, matrix: &BlockMatrix, random: &mut Random) {
     let n = matrix.pattern.scalars as usize;
     let wanted: Vec<f64> = (0..n).map(|_| random.unit()).collect();
