@@ -18,9 +18,9 @@ pub use crate::left_looking::LeftLooking as Best;
 #[cfg(not(target_arch = "wasm32"))]
 pub use crate::multifrontal::Multifrontal as Best;
 
-/// What makes factors of matrices of one structure, and solves with the last one.
+/// Algorithm that makes factors of matrices of one structure, and solves with the last one.
 pub trait Factorization: Sized + Send {
-    /// For matrices of which this is the structure. The order is minimum degree's.
+    /// Factors of matrices of this structure.
     fn new(structure: Structure<'_>, pace: &Pace) -> impl Future<Output = Result<Self, Unfactorised>> + Send;
 
     /// Factorises the matrix of a system.

@@ -6,7 +6,7 @@ use crate::sparse::Structure;
 use leastwise_base::task::{Pace, Stopped};
 use std::ops::Range;
 
-/// Tells a block whose rows are columns of the front.
+/// Flag of a block whose rows are columns of the front.
 const TRANSPOSED: u32 = 1 << 31;
 
 /// Places in fronts of the matrix's blocks, and of the rows of their children.

@@ -10,9 +10,11 @@ use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{Accum, MatMut, MatRef, Par};
 use leastwise_base::parallel;
 
-/// Columns of a large front that are eliminated at a time, and rows and columns of a product.
-const BLOCK: usize = 128;
-const ROWS: usize = 256;
+/// Columns of a large front that are eliminated at a time; tiles have as many columns, and twice the rows.
+const BLOCK: usize = 64;
+/// The same from so many multiplications on.
+const LARGE_BLOCK: usize = 128;
+const VERY_LARGE: f64 = (1 << 27) as f64;
 
 /// Room that a front of this width takes besides itself.
 pub fn room(width: usize) -> StackReq {
@@ -27,7 +29,10 @@ pub fn eliminate(panel: &mut [f64], height: usize, update: &mut [f64], memory: &
     let panel = MatMut::from_column_major_slice_mut(panel, height, width);
     let update = MatMut::from_column_major_slice_mut(&mut update[..below * below], below, below);
     let work = width as f64 * height as f64 * height as f64 / 2.0;
-    if work < LARGE { whole(panel, update, memory) } else { by_tiles(panel, update, memory) }
+    if work < LARGE {
+        return whole(panel, update, memory);
+    }
+    by_tiles(panel, update, if work < VERY_LARGE { BLOCK } else { LARGE_BLOCK }, memory)
 }
 
 /// The factor of a block on the diagonal.
@@ -57,10 +62,10 @@ fn subtract_lower(target: MatMut<'_, f64>, rows: MatRef<'_, f64>) {
 }
 
 /// Block by block of columns, of which threads share the rows. Sizes alone decide how it is divided.
-fn by_tiles(mut panel: MatMut<'_, f64>, update: MatMut<'_, f64>, memory: &mut MemBuffer) -> bool {
+fn by_tiles(mut panel: MatMut<'_, f64>, update: MatMut<'_, f64>, block: usize, memory: &mut MemBuffer) -> bool {
     let (width, height) = (panel.ncols(), panel.nrows());
-    for first in (0..width).step_by(BLOCK) {
-        let end = width.min(first + BLOCK);
+    for first in (0..width).step_by(block) {
+        let end = width.min(first + block);
         let (before, rest) = panel.rb_mut().split_at_col_mut(end);
         let own = before.subcols_mut(first, end - first);
         let (above, mut below) = own.split_at_row_mut(end);
@@ -70,19 +75,19 @@ fn by_tiles(mut panel: MatMut<'_, f64>, update: MatMut<'_, f64>, memory: &mut Me
         }
         let top = top.rb();
         let solve = |rows: MatMut<'_, f64>| solve_lower_triangular_in_place(top, rows.transpose_mut(), Par::Seq);
-        parallel::each(rows_of(below.rb_mut()), &solve);
+        parallel::each(rows_of(below.rb_mut(), 2 * block), &solve);
         let rest = rest.subrows_mut(end, height - end);
-        subtract_tiles(rest, below.rb());
+        subtract_tiles(rest, below.rb(), block);
     }
-    subtract_tiles(update, panel.rb().subrows(width, height - width));
+    subtract_tiles(update, panel.rb().subrows(width, height - width), block);
     true
 }
 
-/// Runs of a matrix's rows.
-fn rows_of(mut rest: MatMut<'_, f64>) -> Vec<MatMut<'_, f64>> {
+/// Runs of so many of a matrix's rows.
+fn rows_of(mut rest: MatMut<'_, f64>, many: usize) -> Vec<MatMut<'_, f64>> {
     let mut runs = Vec::new();
     while rest.nrows() > 0 {
-        let count = ROWS.min(rest.nrows());
+        let count = many.min(rest.nrows());
         let (run, after) = rest.split_at_row_mut(count);
         runs.push(run);
         rest = after;
@@ -91,15 +96,15 @@ fn rows_of(mut rest: MatMut<'_, f64>) -> Vec<MatMut<'_, f64>> {
 }
 
 /// The lower triangle of −LRᵀ is added, tile by tile; R is the first rows of L. What is above the diagonal means nothing.
-fn subtract_tiles(mut target: MatMut<'_, f64>, rows: MatRef<'_, f64>) {
+fn subtract_tiles(mut target: MatMut<'_, f64>, rows: MatRef<'_, f64>, block: usize) {
     let mut tiles = Vec::new();
     let mut column = 0;
     while target.ncols() > 0 {
-        let count = BLOCK.min(target.ncols());
+        let count = block.min(target.ncols());
         let (own, rest) = target.split_at_col_mut(count);
         let (_, below) = own.split_at_row_mut(column);
         let mut row = column;
-        for tile in rows_of(below) {
+        for tile in rows_of(below, 2 * block) {
             let height = tile.nrows();
             tiles.push((tile, row, column));
             row += height;

@@ -27,7 +27,7 @@ use tree::{NONE, Tree};
 
 /// Multiplications for an operation of a [`Pace`].
 const EACH: f64 = 8.0;
-/// Work from which minimum degree's order is compared with another, and the part of its time that the other may take at most.
+/// Work from which on minimum degree's order is compared with another, and the part of its time that the other may take at most.
 const WORTH: f64 = (1 << 21) as f64;
 const FASTER: f64 = 0.9;
 /// Multiplications that the other order may take, as a multiple of minimum degree's.
@@ -36,7 +36,7 @@ const MORE: f64 = 2.0;
 const BUSY: f64 = 6.0;
 /// Columns of a large front that a thread assembles at a time, and the entries from which it is large.
 const COLUMNS: usize = 64;
-const MANY: usize = 1 << 18;
+const MANY: usize = 1 << 16;
 
 /// Multifrontal Cholesky factorisation, on hosts other than WebAssembly.
 pub struct Multifrontal {
@@ -60,7 +60,7 @@ pub struct Predicted {
     pub path: f64,
 }
 
-/// What a thread needs.
+/// Memory of a thread.
 struct Scratch {
     memory: MemBuffer,
     spare: Vec<Vec<f64>>,

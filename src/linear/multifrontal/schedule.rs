@@ -1,4 +1,4 @@
-//! Which fronts are worked on at the same time.
+//! Schedule of fronts: runs and levels that are worked on at the same time.
 //!
 //! Subtrees of little work are runs, each of which one thread goes through. What is above them are levels of fronts whose children are
 //! all done. Both follow from the tree alone, so that bits do not depend on the number of threads.
@@ -6,12 +6,12 @@
 use super::tree::{NONE, Tree};
 use std::ops::Range;
 
-/// Shares of the work of which a subtree above the runs has at least one.
+/// Number of shares of the work; a subtree above the runs has more than one.
 const SHARES: f64 = 64.0;
 /// Multiplications that are not worth a share of their own.
 pub const LITTLE: f64 = (1 << 18) as f64;
-/// Multiplications from which threads share a front.
-pub const LARGE: f64 = (1 << 22) as f64;
+/// Multiplications from which on threads share a front.
+pub const LARGE: f64 = (1 << 20) as f64;
 /// Threads for which orders are compared: the same everywhere, since the order decides the bits.
 const NOMINAL: f64 = 8.0;
 /// Multiplications in the time that threads take to meet.
@@ -42,6 +42,8 @@ impl Schedule {
     pub fn new(tree: &Tree) -> Self {
         let least = (tree.work / SHARES).max(LITTLE);
         let is_above = |front: u32| tree.fronts[front as usize].subtree > least;
+        // Entries that sums of several roots' changes may have: as many as the factor.
+        let mut room = tree.values() as f64;
         let (mut runs, mut levels): (Vec<Run>, Vec<Vec<u32>>) = (Vec::new(), Vec::new());
         let mut height = vec![0u32; tree.fronts.len()];
         for (number, front) in (0..).zip(&tree.fronts) {
@@ -58,8 +60,11 @@ impl Schedule {
             if front.parent != NONE && !is_above(front.parent) {
                 continue;
             }
+            let entries = tree.fronts.get(front.parent as usize).map_or(0.0, |parent| (parent.height as f64).powi(2));
+            let is_open = |run: &Run| run.parent == front.parent && run.fronts.end == front.descendants;
             match runs.last_mut() {
-                Some(run) if run.parent == front.parent && run.fronts.end == front.descendants && run.work < least / 2.0 => {
+                Some(run) if is_open(run) && (run.work < least / 2.0 || room < entries) => {
+                    room -= if run.roots == 1 { entries } else { 0.0 };
                     run.fronts.end = number + 1;
                     run.roots += 1;
                     run.work += front.subtree;
@@ -74,7 +79,7 @@ impl Schedule {
     pub fn path(&self, tree: &Tree, threads: f64) -> f64 {
         let shared = |works: &mut dyn Iterator<Item = f64>| {
             let (sum, largest) = works.fold((0.0, 0.0f64), |(sum, largest), work| {
-                (sum + work, largest.max(if work < LARGE { work } else { (4.0 * work / LARGE).min(threads).recip() * work }))
+                (sum + work, largest.max(if work < LARGE { work } else { (2.0 * work / LARGE).min(threads).recip() * work }))
             });
             largest.max(sum / threads)
         };

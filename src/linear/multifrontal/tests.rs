@@ -172,6 +172,7 @@ fn threads_share_factors_and_leave_no_trace() {
         ("a ring, and a variable that all meet", vec![(300, 6), (1, 3)], hub),
         ("a front", vec![(70, 9)], edges(clique(0..70))),
         ("two large fronts", vec![(70, 9)], edges(clique(0..40).chain(clique(30..70)))),
+        ("a very large front", vec![(120, 9)], edges(clique(0..110).chain(clique(100..120)))),
         ("three large fronts", vec![(160, 9)], edges(clique(0..70).chain(clique(50..110)).chain(clique(90..160)))),
     ];
     for (name, tables, edges) in samples {
@@ -284,8 +285,20 @@ fn trees_are_those_of_elimination() {
 
 #[test]
 fn chains_are_dissected_where_threads_gain_by_it() {
-    let ring = pattern(&[(1778, 9)], &ring(1778, 4));
-    let predicted = |threads| made(&ring).factorization().predicted(threads);
-    assert!(predicted(8).path < predicted(1).work / 5.0, "{:?}", predicted(8));
-    assert!(predicted(1).path <= 1.1 * predicted(1).work, "{:?}", predicted(1));
+    let (blocks, width) = (1778, 9);
+    let edges = ring(blocks, 4);
+    let graph = graph(blocks, &edges);
+    let scalars: Vec<u32> = (0..=blocks as u32).map(|place| width * place).collect();
+    let found = Task::new(async |pace: Pace| crate::minimum_degree::order(&graph.starts, &graph.neighbours, &pace).await)
+        .finish()
+        .expect("an order");
+    let least = Tree::new(&graph, &scalars, &found.order).expect("a tree");
+    let factor = made(&pattern(&[(blocks as u32, width)], &edges));
+    let [alone, eight] = [1, 8].map(|threads| factor.factorization().predicted(threads));
+    assert!(
+        eight.path < 0.5 * Schedule::new(&least).nominal(&least),
+        "{eight:?}, {} by minimum degree",
+        Schedule::new(&least).nominal(&least)
+    );
+    assert!(eight.path < alone.work / 5.0 && alone.path < 1.1 * alone.work && alone.work < 1.2 * least.work, "{alone:?}, {eight:?}");
 }
