@@ -1,8 +1,9 @@
-//! `cargo bench -p leastwise-linear --bench factors -- [ring city grid mesh] [THREADS …]`: sparse factors of reduced systems on the host.
+//! `cargo bench -p leastwise-linear --bench factors -- [ring city grid full mesh] [THREADS …]`: sparse factors of reduced systems on the host.
 
 mod graphs;
 
 use leastwise_base::task::{Pace, Task};
+use leastwise_linear::dense::DenseCholesky;
 use leastwise_linear::left_looking::LeftLooking;
 use leastwise_linear::matrix::{BlockMatrix, System};
 use leastwise_linear::multifrontal::Multifrontal;
@@ -13,6 +14,8 @@ use std::time::Instant;
 const TIMES: usize = 15;
 const FEW: usize = 2;
 const LARGE: usize = 100_000;
+/// Unknowns of which a factor of the whole matrix is made, too.
+const DENSE: u32 = 6000;
 
 fn ms(work: impl FnOnce()) -> f64 {
     let begun = Instant::now();
@@ -47,6 +50,22 @@ fn times<F: Factorization>(matrix: &BlockMatrix) -> [f64; 4] {
     least
 }
 
+/// Milliseconds of a factor of the whole matrix, and of a solution.
+fn whole(matrix: &BlockMatrix) -> [f64; 2] {
+    let n = matrix.pattern.scalars as usize;
+    let (damping, right) = (vec![0.0; n], vec![1.0; n]);
+    let system = System { matrix, damping: &damping, right: &right };
+    let (mut made, mut least) = (None, [f64::INFINITY; 2]);
+    for _ in 0..3 {
+        let make = async |pace: Pace| DenseCholesky::new(&system, &pace).await;
+        least[0] = least[0].min(ms(|| made = Task::new(make).finish().ok()));
+        let (factor, mut x) = (made.as_ref().expect("a factor"), right.clone());
+        let solve = async |pace: Pace| factor.solve(&mut x, &pace).await;
+        least[1] = least[1].min(ms(|| Task::new(solve).finish().expect("a solution")));
+    }
+    least
+}
+
 /// Multiplications of both orders, and those one after the other on several threads, in millions.
 fn predictions(matrix: &BlockMatrix) {
     let least = Task::new(|pace| async move { Ordering::new(&matrix.pattern, &pace).await }).finish().ok().expect("an order");
@@ -74,6 +93,7 @@ fn main() {
         ("ring", graphs::ring(1778, 5), 9),
         ("city", graphs::city(1760, 5), 9),
         ("grid", graphs::grid(120), 3),
+        ("full", graphs::ring(300, 300), 9),
         ("mesh", graphs::grid(500), 3),
     ];
     for (name, graph, width) in all.into_iter().filter(|(name, ..)| names.is_empty() || names.iter().any(|wanted| *wanted == name)) {
@@ -88,6 +108,10 @@ fn main() {
             };
             pool.install(|| {
                 told("multifrontal", times::<Multifrontal>(&matrix));
+                if matrix.pattern.scalars <= DENSE {
+                    let [factor, solve] = whole(&matrix);
+                    println!("{:14} {threads:7} {:13} {factor:10.2} {solve:9.2}", "dense", "-");
+                }
                 if threads == 1 {
                     told("left-looking", times::<LeftLooking>(&matrix));
                 }

@@ -37,6 +37,8 @@ mod minimum_degree;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod multifrontal;
 pub mod panels;
+#[cfg(not(target_arch = "wasm32"))]
+mod products;
 pub mod qr;
 pub mod schur;
 pub mod sparse;
