@@ -68,9 +68,9 @@ fn whole(matrix: &BlockMatrix) -> [f64; 2] {
 
 /// Multiplications of both orders, and those one after the other on several threads, in millions.
 fn predictions(matrix: &BlockMatrix) {
-    let least = Task::new(|pace| async move { Ordering::new(&matrix.pattern, &pace).await }).finish().ok().expect("an order");
+    let least = Task::new(|pace| async move { Ordering::new(&matrix.pattern, &pace).await }).finish().expect("an order");
     let made = Task::new(|pace| async move { SparseCholesky::<Multifrontal>::new(&matrix.pattern, &pace).await });
-    let made = made.finish().ok().expect("a structure");
+    let made = made.finish().expect("a structure");
     let factor = made.factorization();
     let [one, two, four, eight, sixteen] = [1, 2, 4, 8, 16].map(|threads| factor.predicted(threads).path / 1e6);
     println!("minimum degree: {:.1} M multiplications, {:.2} M entries of the factor", least.work / 1e6, least.fill / 1e6);
