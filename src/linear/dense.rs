@@ -17,7 +17,7 @@ pub struct DenseCholesky {
 pub enum Algorithm {
     /// As one panel.
     Columns,
-    /// By faer, with products of blocks.
+    /// By faer, with products of blocks, on all threads.
     #[cfg(not(target_arch = "wasm32"))]
     Products,
 }
@@ -35,7 +35,7 @@ impl Algorithm {
         match self {
             Self::Columns => panels::factorize(matrix, n, pace).await,
             #[cfg(not(target_arch = "wasm32"))]
-            Self::Products => by_products(matrix, n, pace).await,
+            Self::Products => crate::products::factorize(matrix, n, pace).await,
         }
     }
 }
@@ -78,81 +78,4 @@ impl DenseCholesky {
             Ok(())
         })
     }
-}
-
-/// Unknowns that faer factorises in one piece, and beyond: columns that are made at a time, and rows and columns of a product.
-#[cfg(not(target_arch = "wasm32"))]
-const PIECE: usize = 512;
-#[cfg(not(target_arch = "wasm32"))]
-const BLOCK: usize = 128;
-#[cfg(not(target_arch = "wasm32"))]
-const PRODUCT: [usize; 2] = [256, 2048];
-
-/// By products of blocks: column blocks from left to right, of which what is before them is subtracted first.
-#[cfg(not(target_arch = "wasm32"))]
-async fn by_products(matrix: &mut [f64], n: usize, pace: &Pace) -> Result<(), Unsolved> {
-    let width = if n <= PIECE { n.max(1) } else { BLOCK };
-    let [most_rows, most_columns] = PRODUCT;
-    for first in (0..n).step_by(width) {
-        let end = n.min(first + width);
-        for row in (first..n).step_by(most_rows) {
-            let rows = row..n.min(row + most_rows);
-            for column in (0..first).step_by(most_columns) {
-                let columns = column..first.min(column + most_columns);
-                let spent = 2 * rows.len() * columns.len() * (end - first);
-                subtract(matrix, n, first..end, rows.clone(), columns);
-                pace.spend(spent).await?;
-            }
-        }
-        factorize_block(matrix, n, first..end)?;
-        pace.spend((end - first).pow(3) / 3).await?;
-        for row in (end..n).step_by(most_rows) {
-            let rows = row..n.min(row + most_rows);
-            let spent = rows.len() * (end - first).pow(2);
-            divide(matrix, n, first..end, rows);
-            pace.spend(spent).await?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-use std::ops::Range;
-
-/// A[rows, block] −= L[rows, columns] L[block, columns]ᵀ
-#[cfg(not(target_arch = "wasm32"))]
-fn subtract(matrix: &mut [f64], n: usize, block: Range<usize>, rows: Range<usize>, columns: Range<usize>) {
-    use faer::{Accum, MatMut, MatRef, Par, linalg::matmul::matmul};
-    let (known, rest) = matrix.split_at_mut(block.start * n);
-    let known = MatRef::from_column_major_slice(&known[..block.start * n], n, block.start);
-    let target = MatMut::from_column_major_slice_mut(&mut rest[..block.len() * n], n, block.len());
-    let of = |rows: &Range<usize>| known.submatrix(rows.start, columns.start, rows.len(), columns.len());
-    let target = target.submatrix_mut(rows.start, 0, rows.len(), block.len());
-    matmul(target, Accum::Add, of(&rows), of(&block).transpose(), -1.0, Par::Seq);
-}
-
-/// The factor of a block on the diagonal.
-#[cfg(not(target_arch = "wasm32"))]
-fn factorize_block(matrix: &mut [f64], n: usize, block: Range<usize>) -> Result<(), Unsolved> {
-    use faer::dyn_stack::{MemBuffer, MemStack};
-    use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
-    use faer::{MatMut, Par};
-    let params = Default::default();
-    let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(block.len(), Par::Seq, params));
-    let columns = MatMut::from_column_major_slice_mut(&mut matrix[block.start * n..block.end * n], n, block.len());
-    let own = columns.submatrix_mut(block.start, 0, block.len(), block.len());
-    let done = cholesky_in_place(own, Default::default(), Par::Seq, MemStack::new(&mut memory), params);
-    done.map(|_| ()).map_err(|_| Unsolved::Singular)
-}
-
-/// L[rows, block] = A[rows, block] L[block, block]⁻ᵀ
-#[cfg(not(target_arch = "wasm32"))]
-fn divide(matrix: &mut [f64], n: usize, block: Range<usize>, rows: Range<usize>) {
-    use faer::prelude::IntoConst;
-    use faer::{MatMut, Par, linalg::triangular_solve::solve_lower_triangular_in_place};
-    let columns = MatMut::from_column_major_slice_mut(&mut matrix[block.start * n..block.end * n], n, block.len());
-    let (above, below) = columns.split_at_row_mut(block.end);
-    let own = above.into_const().submatrix(block.start, 0, block.len(), block.len());
-    let target = below.submatrix_mut(rows.start - block.end, 0, rows.len(), block.len());
-    solve_lower_triangular_in_place(own, target.transpose_mut(), Par::Seq);
 }

@@ -3,11 +3,11 @@
 //! advanced uniprocessor computers", 1993).
 
 use crate::Computed;
-use crate::matrix::Unsolved;
+use crate::by_columns::ByColumns;
+use crate::matrix::{System, Unsolved};
 use crate::panels;
-use crate::sparse::{Factorization, TooLarge, Unfactorised};
-use faer::perm::PermRef;
-use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
+use crate::sparse::{Factorization, Structure, TooLarge, Unfactorised};
+use faer::sparse::SymbolicSparseColMatRef;
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use std::ops::Range;
 
@@ -18,6 +18,7 @@ const NONE: u32 = u32::MAX;
 
 /// Left-looking sparse Cholesky factorisation, by panels of columns of the same structure.
 pub struct LeftLooking {
+    matrix: ByColumns,
     /// Where a row of the matrix is in the order of elimination.
     inverse: Vec<u32>,
     panels: Vec<Panel>,
@@ -235,8 +236,12 @@ async fn together(factor: &Columns, pace: &Pace) -> Result<Vec<Range<usize>>, St
 }
 
 impl Factorization for LeftLooking {
-    async fn new(lower: SymbolicSparseColMatRef<'_, u32>, order: PermRef<'_, u32>, pace: &Pace) -> Result<Self, Unfactorised> {
-        let inverse = order.arrays().1.to_vec();
+    async fn new(structure: Structure<'_>, pace: &Pace) -> Result<Self, Unfactorised> {
+        let scalars = structure.scalars();
+        let matrix = ByColumns::new(structure, &scalars, pace).await?;
+        let (lower, mut inverse) = (matrix.structure(), vec![0u32; structure.pattern.scalars as usize]);
+        let of_variable = |&variable: &u32| scalars[variable as usize]..scalars[variable as usize + 1];
+        (0..).zip(structure.ordering.forward.iter().flat_map(of_variable)).for_each(|(place, scalar)| inverse[scalar as usize] = place);
         let structure = Columns::upper(lower, &inverse, pace).await?.factor(pace).await?;
         let (mut panels, mut rows, mut first, mut panel_of) = (Vec::new(), Vec::new(), 0, Vec::new());
         for columns in together(&structure, pace).await? {
@@ -271,16 +276,17 @@ impl Factorization for LeftLooking {
             pace.spend(UNIT / 2).await?;
         }
         let scratch = Scratch { place: vec![0; n], product: Vec::new() };
-        Ok(Self { inverse, panels, panel_of, rows, places, factor, scratch })
+        Ok(Self { matrix, inverse, panels, panel_of, rows, places, factor, scratch })
     }
 
-    async fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>, pace: &Pace) -> Result<(), Unsolved> {
-        let Self { panels, panel_of, rows, places, factor, scratch, .. } = self;
+    async fn factorize(&mut self, system: &System<'_>, pace: &Pace) -> Result<(), Unsolved> {
+        self.matrix.fill(system, pace).await?;
+        let Self { matrix, panels, panel_of, rows, places, factor, scratch, .. } = self;
         for piece in factor.chunks_mut(UNIT) {
             piece.fill(0.0);
             pace.spend(piece.len() / 2).await?;
         }
-        for (places, values) in places.chunks(UNIT / 4).zip(lower.val().chunks(UNIT / 4)) {
+        for (places, values) in places.chunks(UNIT / 4).zip(matrix.values().chunks(UNIT / 4)) {
             places.iter().zip(values).for_each(|(&place, &value)| factor[place as usize] = value);
             pace.spend(4 * places.len()).await?;
         }

@@ -1,8 +1,8 @@
 //! Linear systems on the host: factorisations, eliminations, and conjugate gradients on an assembled matrix.
 //!
 //! A system is (A + λD) x = b of a symmetric block matrix A ([`matrix`]). [`sparse`] orders it ([`minimum_degree`]) and factorises it, by panels of
-//! dense blocks ([`panels`]) that are looked up to the left ([`left_looking`]) or, beside WebAssembly, by supernodes, its wide variables as
-//! scalars where these hardly meet ([`unblocked`]); [`dense`] and [`qr`] are for
+//! dense blocks ([`panels`]) that are looked up to the left ([`left_looking`]) or, beside WebAssembly, by fronts on all threads
+//! ([`multifrontal`]), its wide variables as scalars where these hardly meet ([`unblocked`]); [`dense`] and [`qr`] are for
 //! small ones, [`schur`] eliminates what [`elimination`] finds, [`conjugate`] iterates, and [`frozen`] does so with an older factor. Everything
 //! goes in time slices, and a sum is added up in one order whatever the threads.
 //!
@@ -26,6 +26,7 @@ use std::pin::Pin;
 /// level, which is that of loops over a matrix.
 pub type Computed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+mod by_columns;
 pub mod conjugate;
 pub mod dense;
 pub mod elimination;
@@ -33,10 +34,12 @@ pub mod frozen;
 pub mod left_looking;
 pub mod matrix;
 mod minimum_degree;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod multifrontal;
 pub mod panels;
+#[cfg(not(target_arch = "wasm32"))]
+mod products;
 pub mod qr;
 pub mod schur;
 pub mod sparse;
-#[cfg(not(target_arch = "wasm32"))]
-pub mod supernodal;
 pub mod unblocked;

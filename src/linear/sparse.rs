@@ -1,49 +1,61 @@
-//! Sparse Cholesky factors on the host, by faer. What does not depend on values — the order of elimination, the factor's
-//! structure, the place of every block — is found out once, while the structure stays. Natively factors are made block by
-//! block ([`Supernodal`](crate::supernodal)), in wasm panel by panel ([`LeftLooking`](crate::left_looking)), in code of a tenth of the size.
+//! Sparse Cholesky factors on the host. What does not depend on values — the order of elimination, the factor's
+//! structure, the place of every block — is found out once, while the structure stays. Natively factors are made front by
+//! front on all threads ([`Multifrontal`](crate::multifrontal)), in wasm panel by panel ([`LeftLooking`](crate::left_looking)), in code of
+//! a tenth of the size.
 //!
 //! The order is that of approximate minimum degree on the *blocks*: a variable's scalars have the same neighbours, so
 //! ordering them one by one would only be slower.
 
 use crate::Computed;
 use crate::left_looking::LeftLooking;
-use crate::matrix::{BlockMatrix, System, Unsolved, packed};
+use crate::matrix::{System, Unsolved};
 use crate::minimum_degree;
-use faer::perm::PermRef;
-use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use leastwise_base::task::{Pace, Stopped, UNIT};
 use leastwise_problem::Pattern;
 
 #[cfg(target_arch = "wasm32")]
 pub use crate::left_looking::LeftLooking as Best;
 #[cfg(not(target_arch = "wasm32"))]
-pub use crate::supernodal::Supernodal as Best;
+pub use crate::multifrontal::Multifrontal as Best;
 
-/// What makes factors of matrices of one structure, and solves with the last one.
+/// Algorithm that makes factors of matrices of one structure, and solves with the last one.
 pub trait Factorization: Sized + Send {
-    /// For matrices of which the lower triangle has this structure. The order is that of elimination.
-    fn new(
-        lower: SymbolicSparseColMatRef<'_, u32>,
-        order: PermRef<'_, u32>,
-        pace: &Pace,
-    ) -> impl Future<Output = Result<Self, Unfactorised>> + Send;
+    /// Factors of matrices of this structure.
+    fn new(structure: Structure<'_>, pace: &Pace) -> impl Future<Output = Result<Self, Unfactorised>> + Send;
 
-    /// Factorises a matrix, given by its lower triangle, whose values are finite.
-    fn factorize(&mut self, lower: SparseColMatRef<'_, u32, f64>, pace: &Pace) -> impl Future<Output = Result<(), Unsolved>> + Send;
+    /// Factorises the matrix of a system.
+    fn factorize(&mut self, system: &System<'_>, pace: &Pace) -> impl Future<Output = Result<(), Unsolved>> + Send;
 
     /// x becomes the solution of the last matrix for the right-hand side x.
     fn solve(&mut self, x: &mut [f64], pace: &Pace) -> impl Future<Output = Result<(), Stopped>> + Send;
 }
 
+/// Structure of a matrix, of which factors are to be made.
+#[derive(Clone, Copy)]
+pub struct Structure<'a> {
+    /// Tables and blocks.
+    pub pattern: &'a Pattern,
+    /// The same blocks by columns.
+    pub blocks: &'a BlockColumns,
+    /// Order of minimum degree.
+    pub ordering: &'a Ordering,
+}
+
+impl Structure<'_> {
+    /// First scalars of all variables, and one past the last.
+    pub fn scalars(&self) -> Vec<u32> {
+        let mut first = Vec::with_capacity(self.pattern.variables() as usize + 1);
+        for table in &self.pattern.tables {
+            first.extend((0..table.count).map(|variable| table.scalar + variable * table.width));
+        }
+        first.push(self.pattern.scalars);
+        first
+    }
+}
+
 /// A factor's structure, and the last factor.
 pub struct SparseCholesky<F = Best> {
     factorization: F,
-    /// The lower triangle by columns: where each begins, the rows of its entries, their values.
-    starts: Vec<u32>,
-    rows: Vec<u32>,
-    values: Vec<f64>,
-    /// For every block of every part, how many entries of its first column come before it.
-    before: Vec<Vec<u32>>,
 }
 
 /// Why there is no factor's structure.
@@ -84,10 +96,25 @@ pub struct Ordering {
 }
 
 /// The columns of the lower triangle, variable by variable.
-struct BlockColumns {
+pub struct BlockColumns {
     starts: Vec<u32>,
     /// Row variable, part, number of the block; ascending by row.
     blocks: Vec<(u32, u32, u32)>,
+}
+
+/// Neighbours of all variables, ascending.
+pub struct Graph {
+    /// First neighbour of each variable, and one past the last.
+    pub starts: Vec<u32>,
+    /// Variables.
+    pub neighbours: Vec<u32>,
+}
+
+impl Graph {
+    /// Neighbours of a variable.
+    pub fn of(&self, variable: u32) -> &[u32] {
+        &self.neighbours[self.starts[variable as usize] as usize..self.starts[variable as usize + 1] as usize]
+    }
 }
 
 /// Blocks between two counts of what was done.
@@ -128,23 +155,20 @@ impl BlockColumns {
         Ok(Self { starts, blocks })
     }
 
-    fn of(&self, variable: u32) -> &[(u32, u32, u32)] {
+    /// Row variable, part and number of each block in the column of a variable; ascending by row.
+    pub fn of(&self, variable: u32) -> &[(u32, u32, u32)] {
         &self.blocks[self.starts[variable as usize] as usize..self.starts[variable as usize + 1] as usize]
     }
-}
 
-impl Ordering {
-    /// Approximate minimum degree of a pattern's variables, and what it leads to.
-    pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
-        let blocks = BlockColumns::new(pattern, pace).await?;
-        Self::of(pattern, &blocks, pace).await
-    }
-
-    async fn of(pattern: &Pattern, blocks: &BlockColumns, pace: &Pace) -> Result<Self, Unfactorised> {
-        let n = pattern.variables() as usize;
+    /// The graph of which the blocks are edges.
+    ///
+    /// # Errors
+    /// [`Unfactorised::TooLarge`] where lists that are made of it could not be numbered.
+    pub async fn graph(&self, pace: &Pace) -> Result<Graph, Unfactorised> {
+        let n = self.starts.len() - 1;
         let mut starts = vec![0u32; n + 1];
         for variable in 0..n as u32 {
-            let below = blocks.of(variable);
+            let below = self.of(variable);
             starts[variable as usize + 1] += below.len() as u32;
             below.iter().for_each(|&(row, ..)| starts[row as usize + 1] += 1);
             pace.spend(4 * (below.len() + 1)).await?;
@@ -164,13 +188,27 @@ impl Ordering {
             next[at as usize] += 1;
         };
         for column in 0..n as u32 {
-            blocks.of(column).iter().for_each(|&(row, ..)| put(row, column));
-            pace.spend(4 * (blocks.of(column).len() + 1)).await?;
+            self.of(column).iter().for_each(|&(row, ..)| put(row, column));
+            pace.spend(4 * (self.of(column).len() + 1)).await?;
         }
         for column in 0..n as u32 {
-            blocks.of(column).iter().for_each(|&(row, ..)| put(column, row));
-            pace.spend(4 * (blocks.of(column).len() + 1)).await?;
+            self.of(column).iter().for_each(|&(row, ..)| put(column, row));
+            pace.spend(4 * (self.of(column).len() + 1)).await?;
         }
+        Ok(Graph { starts, neighbours })
+    }
+}
+
+impl Ordering {
+    /// Approximate minimum degree of a pattern's variables, and what it leads to.
+    pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
+        let blocks = BlockColumns::new(pattern, pace).await?;
+        Self::of(pattern, &blocks, pace).await
+    }
+
+    async fn of(pattern: &Pattern, blocks: &BlockColumns, pace: &Pace) -> Result<Self, Unfactorised> {
+        let n = pattern.variables() as usize;
+        let Graph { starts, neighbours } = blocks.graph(pace).await?;
         let minimum_degree::Found { order: forward, divisions, multiplications } =
             minimum_degree::order(&starts, &neighbours, pace).await?;
         let mut inverse = vec![0u32; n];
@@ -214,90 +252,12 @@ impl<F: Factorization> SparseCholesky<F> {
         let blocks = BlockColumns::new(pattern, pace).await?;
         let ordering = Ordering::of(pattern, &blocks, pace).await?;
         pace.spend(UNIT).await?;
-        let n = pattern.scalars as usize;
-        let mut starts = vec![0u32; n + 1];
-        let mut rows: Vec<u32> = Vec::new();
-        let mut before: Vec<Vec<u32>> = pattern.parts.iter().map(|part| vec![0; part.columns.len()]).collect();
-        // Scalars of variables, in order.
-        let mut first = Vec::with_capacity(pattern.variables() as usize + 1);
-        for table in &pattern.tables {
-            first.extend((0..table.count).map(|variable| table.scalar + variable * table.width));
-        }
-        first.push(pattern.scalars);
-        for variable in 0..pattern.variables() {
-            let own = first[variable as usize]..first[variable as usize + 1];
-            for column in own.clone() {
-                let start = rows.len();
-                rows.extend(column..own.end);
-                for &(row, part, block) in blocks.of(variable) {
-                    if column == own.start {
-                        before[part as usize][block as usize] = (rows.len() - start) as u32;
-                    }
-                    rows.extend(first[row as usize]..first[row as usize + 1]);
-                }
-                starts[column as usize + 1] = u32::try_from(rows.len()).map_err(|_| TooLarge)?;
-            }
-            pace.spend(8 * own.len() * (blocks.of(variable).len() + 1)).await?;
-        }
-        let spread = |order: &[u32]| order.iter().flat_map(|&variable| first[variable as usize]..first[variable as usize + 1]).collect();
-        let forward: Vec<u32> = spread(&ordering.forward);
-        let mut inverse = vec![0u32; n];
-        forward.iter().enumerate().for_each(|(place, &scalar)| inverse[scalar as usize] = place as u32);
-        let structure = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
-        let factorization = F::new(structure, PermRef::new_checked(&forward, &inverse, n), pace).await?;
-        Ok(Self { factorization, values: vec![0.0; rows.len()], starts, rows, before })
+        Ok(Self { factorization: F::new(Structure { pattern, blocks: &blocks, ordering: &ordering }, pace).await? })
     }
 
     /// Factorises the matrix of a system of the same structure.
     pub async fn factorize(&mut self, system: &System<'_>, pace: &Pace) -> Result<(), Unsolved> {
-        self.fill(system.matrix, system.damping, pace).await?;
-        // Pivots are only tested for their sign.
-        for values in self.values.chunks(UNIT) {
-            if values.iter().any(|value| !value.is_finite()) {
-                return Err(Unsolved::Singular);
-            }
-            pace.spend(values.len()).await?;
-        }
-        let n = self.starts.len() - 1;
-        let structure = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
-        self.factorization.factorize(SparseColMatRef::new(structure, &self.values[..]), pace).await
-    }
-
-    /// The values by columns.
-    async fn fill(&mut self, matrix: &BlockMatrix, damping: &[f64], pace: &Pace) -> Result<(), Stopped> {
-        let pattern = &matrix.pattern;
-        for table in &pattern.tables {
-            let width = table.width as usize;
-            for variable in 0..table.count {
-                let at = table.scalar as usize + variable as usize * width;
-                let block = matrix.diagonal(table, variable);
-                for c in 0..width {
-                    let start = self.starts[at + c] as usize;
-                    for r in c..width {
-                        self.values[start + r - c] = block[packed(r, c)];
-                    }
-                    self.values[start] += damping[at + c];
-                }
-                pace.spend(4 * width * width).await?;
-            }
-        }
-        for (part, before) in pattern.parts.iter().zip(&self.before) {
-            let columns = &pattern.tables[part.column as usize];
-            let (height, width) = (part.rows as usize, part.width as usize);
-            let blocks = matrix.lower[part.base as usize..].chunks_exact(height * width);
-            for ((values, column), before) in blocks.zip(&part.columns).zip(before) {
-                let at = columns.scalar as usize + *column as usize * width;
-                for c in 0..width {
-                    // Every column of the variable has one entry of the diagonal block less than the one before.
-                    let start = self.starts[at + c] as usize + *before as usize - c;
-                    for r in 0..height {
-                        self.values[start + r] = values[r * width + c];
-                    }
-                }
-                pace.spend(4 * height * width).await?;
-            }
-        }
-        Ok(())
+        self.factorization.factorize(system, pace).await
     }
 
     /// The factorisation, for solves with many right-hand sides.

@@ -9,10 +9,10 @@ use leastwise::linear::elimination::{Linked, check, detect, work};
 use leastwise::linear::frozen::Frozen;
 use leastwise::linear::left_looking::LeftLooking;
 use leastwise::linear::matrix::{BlockMatrix, System, Unsolved, Unsolved::Singular};
+use leastwise::linear::multifrontal::Multifrontal;
 use leastwise::linear::qr::Triangle;
 use leastwise::linear::schur::{Refused, Schur};
 use leastwise::linear::sparse::{Factorization, SparseCholesky};
-use leastwise::linear::supernodal::Supernodal;
 use leastwise::problem::Pattern;
 use std::pin::Pin;
 
@@ -116,7 +116,7 @@ fn by_blocks(system: &System, inexact: Inexact) -> Result<Solution, Unsolved> {
 fn dense_and_sparse_factors_solve() {
     let mut random = Random::new(21);
     for (name, sampled) in samples(&mut random) {
-        let mut supernodal = sparse::<Supernodal>(&sampled.pattern);
+        let mut multifrontal = sparse::<Multifrontal>(&sampled.pattern);
         let mut left_looking = sparse::<LeftLooking>(&sampled.pattern);
         for _ in 0..2 {
             let given = Given::of(&sampled, &mut random);
@@ -125,7 +125,7 @@ fn dense_and_sparse_factors_solve() {
                 assert!(given.error(&x) < 1e-11, "{name}, dense {how:?}: {}", given.error(&x));
             }
             for (how, error) in
-                [("by blocks", sparse_solves(&mut supernodal, &given)), ("by panels", sparse_solves(&mut left_looking, &given))]
+                [("by fronts", sparse_solves(&mut multifrontal, &given)), ("by panels", sparse_solves(&mut left_looking, &given))]
             {
                 assert!(error < 1e-11, "{name}, sparse {how}: {error}");
             }
@@ -235,8 +235,8 @@ fn what_has_no_solution_is_said_to_have_none() {
             for how in DENSE {
                 assert_eq!(dense_solution(how, &given).err(), Some(Singular), "{name}, dense {how:?}, {bad}");
             }
-            let solved = factorized(&mut sparse::<Supernodal>(&sampled.pattern), &given);
-            assert_eq!(solved, Err(Singular), "{name}, sparse by blocks, {bad}");
+            let solved = factorized(&mut sparse::<Multifrontal>(&sampled.pattern), &given);
+            assert_eq!(solved, Err(Singular), "{name}, sparse by fronts, {bad}");
             let solved = factorized(&mut sparse::<LeftLooking>(&sampled.pattern), &given);
             assert_eq!(solved, Err(Singular), "{name}, sparse by panels, {bad}");
             let solved = by_blocks(&given.system(), Inexact { forcing: 1e-3, max_iterations: 100 });
