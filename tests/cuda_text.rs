@@ -109,7 +109,7 @@ fn every_kernel_is_valid_cpp_in_both_precisions() {
 fn played(name: &str, graph: &Graph, output: Node, leaves: &[Vec<u32>]) -> Vec<u32> {
     let limits = Limits { group_size: 64, ..Limits::WEBGPU };
     let request = Request::new(graph, &[output]);
-    let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None }], false).expect("a plan");
+    let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None, rows: false }], false).expect("a plan");
     let [step] = &plan.steps[..] else { panic!("{name} is {} kernels", plan.steps.len()) };
     let launch = step.launches[0].kernel.as_ref().expect("a kernel");
     let kernel = written(&launch.source.texts().unwrap()[0], Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
