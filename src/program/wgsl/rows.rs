@@ -27,10 +27,10 @@ pub(super) fn write_rows(rows: &Rows, words: &StageWords, text: &mut Writer) -> 
     writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
     // Lanes behind the last row have it once more, which they do not store.
     writeln!(text, "    let row = number * (group_size / {lanes}u) + lane / {lanes}u;\n    let is_row = row < index[0];")?;
-    writeln!(text, "    let i = min(row, index[0] - 1u);")?;
+    writeln!(text, "    let length = index[1];\n    let i = min(row, index[0] - 1u);")?;
     write_coordinates("c", 0, outer, words.sizes, "i", "    ", text)?;
     for k in 0..*each {
-        writeln!(text, "    let e{k} = lane % {lanes}u + {}u;\n    let at{k} = min(e{k}, index[1] - 1u);", k * lanes)?;
+        writeln!(text, "    let e{k} = lane % {lanes}u + {}u;\n    let at{k} = min(e{k}, length - 1u);", k * lanes)?;
     }
     let mut writing = Writing { rows, words, read: HashSet::new(), of_rows: Vec::new() };
     let mut folded = 0;
@@ -118,7 +118,7 @@ impl Writing<'_> {
     /// Folds a lane's values, of which those behind the last element do not count: they are it again to extremes.
     fn write_folding(&self, made: usize, fold: Fold, number: usize, text: &mut Writer) -> Result {
         let value = |k: u32| match fold {
-            Fold::Sum => format!("select(real(0), y{made}_{k}, e{k} < index[1])"),
+            Fold::Sum => format!("select(real(0), y{made}_{k}, e{k} < length)"),
             Fold::Max | Fold::Min => format!("y{made}_{k}"),
         };
         writeln!(text, "    var s{made}: real = {};", value(0))?;
@@ -159,7 +159,7 @@ impl Writing<'_> {
                 continue;
             }
             for k in 0..self.rows.each {
-                writeln!(text, "    if (is_row && e{k} < index[1]) {{\n        {name}[row * index[1] + e{k}] = y{made}_{k};\n    }}")?;
+                writeln!(text, "    if (is_row && e{k} < length) {{\n        {name}[row * length + e{k}] = y{made}_{k};\n    }}")?;
             }
         }
         Ok(())

@@ -123,7 +123,6 @@ impl Fuser<'_> {
         // The last unit that reads a tensor.
         let mut last: HashMap<Node, usize> = HashMap::new();
         for number in all {
-            pace.spend(OPERATIONS).await?;
             let reads = || self.drafts[number].all_reads();
             // What a unit needs is made by units before it, so one may join the last of those that it needs, and any later one.
             let needed = reads().filter_map(|node| Some(unit_of[*self.maker.get(&node)?])).max();
@@ -143,6 +142,8 @@ impl Fuser<'_> {
                 units.push(single(number));
             }
             unit_of.push(unit);
+            // All of a unit is written again for the next draft.
+            pace.spend(OPERATIONS * units[unit].drafts.len()).await?;
             for node in reads() {
                 let latest = last.entry(node).or_default();
                 *latest = unit.max(*latest);
@@ -189,7 +190,7 @@ impl Fuser<'_> {
         let is_stored = |node: &Node| self.outputs.contains(node) || readers.get(node).is_some_and(is_read_elsewhere);
         let bound = tensors(&rows.readings).len() + rows.made.iter().filter(|(node, _)| is_stored(node)).count();
         let (_, each, _) = self.targets.first()?.lanes_of_rows(rows.sizes()?)?;
-        let kept = each as usize * (rows.readings.len() + rows.made.len());
+        let kept = each as usize * (rows.readings.len() + rows.made.iter().filter(|(_, is_row)| !is_row).count());
         let written = each as usize * rows.phases.iter().map(|phase| phase.program.instructions.len()).sum::<usize>();
         (bound <= TENSOR_SLOTS.len() && kept <= MOST_KEPT && written <= MOST_WRITTEN).then_some(rows)
     }
