@@ -94,7 +94,7 @@ pub enum Folding {
 /// Elements of a strip: the lanes that read one line of memory.
 pub const STRIP: u32 = 32;
 
-/// What a phase of [rows](Rows) computes.
+/// Scope of a phase of [rows](Rows).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scope {
     /// Values of every element of a row.
@@ -251,8 +251,9 @@ impl std::hash::Hash for Fused {
     }
 }
 
-/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction and of whole numbers, how many results and how many elements each; of rows, how many and how many elements each; of a
-/// product, m, n, k, and tiles along m and n; of halves, how many there are.
+/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction and of whole numbers, how many
+/// results and how many elements each; of rows, how many and how many elements each; of a product, m, n, k, and tiles along m and n; of
+/// halves, how many there are.
 pub const HEAD: u32 = 5;
 
 /// Where a view's words are in the layout table.

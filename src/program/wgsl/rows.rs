@@ -76,7 +76,7 @@ fn given(program: &Program) -> BTreeSet<u32> {
 impl Writing<'_> {
     fn write_phase(&mut self, Phase { scope, program }: &Phase, folded: &mut usize, text: &mut Writer) -> Result {
         let given = given(program);
-        // As late as possible: what is read early takes registers until it is needed.
+        // Reads come as late as possible, since they take registers until they are needed.
         for view in given.iter().copied().filter(|&given| given < MADE) {
             if self.read.insert(view) {
                 self.write_reading(view as usize, text)?;
@@ -128,7 +128,7 @@ impl Writing<'_> {
         writeln!(text, "    let y{made} = fold{number}(lane, s{made});")
     }
 
-    /// Whether all elements of a row are the same one.
+    /// True if all elements of a row are the same one.
     fn is_of_row(&self, view: usize) -> bool {
         let (view, outer) = (&self.rows.stage.views[view], (self.rows.stage.rank - self.rows.inner) as usize);
         view.strides[outer..].iter().all(|stride| *stride == Stride::Zero) && !view.masked[outer..].contains(&true)

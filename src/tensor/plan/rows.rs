@@ -33,7 +33,7 @@ struct RowDraft {
     readings: Vec<Reading>,
     numbers: Vec<Node>,
     phases: Vec<Phase>,
-    /// What phases make, and whether a row has one of it.
+    /// Values that phases make; true where a row has one.
     made: Vec<(Node, bool)>,
 }
 
@@ -124,7 +124,7 @@ impl Fuser<'_> {
         let mut last: HashMap<Node, usize> = HashMap::new();
         for number in all {
             let reads = || self.drafts[number].all_reads();
-            // What a unit needs is made by units before it, so one may join the last of those that it needs, and any later one.
+            // Units need earlier ones alone, so a draft may join the last of those that it needs, and any later one.
             let needed = reads().filter_map(|node| Some(unit_of[*self.maker.get(&node)?])).max();
             let beside =
                 reads().filter_map(|node| last.get(&node).copied()).max().filter(|beside| needed.is_none_or(|needed| *beside > needed));
