@@ -15,6 +15,7 @@ use leastwise::device::cpu::half;
 use leastwise::device::cuda::written;
 use leastwise::device::{Access, Limits, PARAM_WORDS, Params, Precision, binding};
 use leastwise::kernels::{KernelText, StaticKernel};
+use leastwise::program::fused::Fold;
 use leastwise::program::words::WordBinary;
 use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::plan::{Ref, Request, Target, plan};
@@ -109,7 +110,7 @@ fn every_kernel_is_valid_cpp_in_both_precisions() {
 fn played(name: &str, graph: &Graph, output: Node, leaves: &[Vec<u32>]) -> Vec<u32> {
     let limits = Limits { group_size: 64, ..Limits::WEBGPU };
     let request = Request::new(graph, &[output]);
-    let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None }], false).expect("a plan");
+    let plan = plan(graph, &request, &[output], &[Target { cpu: false, limits, library: None, rows: true }], false).expect("a plan");
     let [step] = &plan.steps[..] else { panic!("{name} is {} kernels", plan.steps.len()) };
     let launch = step.launches[0].kernel.as_ref().expect("a kernel");
     let kernel = written(&launch.source.texts().unwrap()[0], Precision::F32, limits.group_size).unwrap_or_else(|error| panic!("{error}"));
@@ -221,6 +222,32 @@ fn kernels_of_integers_have_the_same_words_as_cuda() {
     assert_eq!(found, reals.map(|real| real as i32 as u32));
     let sum = graph.operation("sum", &[b], &[0.0, 1.0]).unwrap();
     assert_eq!(played("a_sum", &graph, sum, &[words]), [edges.iter().fold(0i32, |sum, value| sum.wrapping_add(*value)) as u32]);
+}
+
+/// Rows in one kernel: lanes of several rows, more than one element a lane, and a last workgroup with too few rows.
+#[test]
+fn kernels_of_rows_are_those_of_cuda() {
+    for (rows, length) in [(5u32, 13u32), (3, 150)] {
+        let values: Vec<f32> = (0..rows * length).map(|k| ((k * 37 % 101) as f32 - 50.0) * 0.05).collect();
+        let words: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
+        let mut graph = Graph::default();
+        let x = graph.stored(Data::Singles(std::sync::Arc::new(values.clone())), vec![rows, length]);
+        let soft = graph.softmax(x, -1.0).unwrap();
+        let squares = graph.apply("square", &[x]).unwrap();
+        let sum = graph.reduce("sum", Fold::Sum, squares, &[-1.0], true).unwrap();
+        let unit = graph.apply("div", &[x, sum]).unwrap();
+        for (name, made) in [("softmax", soft), ("quotients", unit)] {
+            let found = played(&format!("{name}_{length}"), &graph, made, std::slice::from_ref(&words));
+            for (row, found) in values.chunks(length as usize).zip(found.chunks(length as usize)) {
+                let of = |value: &f32| if name == "softmax" { f64::from(*value).exp() } else { f64::from(*value) };
+                let total: f64 = row.iter().map(of).map(|value| if name == "softmax" { value } else { value * value }).sum();
+                for (value, found) in row.iter().zip(found) {
+                    let (found, right) = (f64::from(f32::from_bits(*found)), of(value) / total);
+                    assert!((found - right).abs() < 2e-6, "{name} of {rows} × {length}: {found} instead of {right}");
+                }
+            }
+        }
+    }
 }
 
 /// Walks and edges back of graphs, with ties and equal vectors: the words that the twins' cases expect.

@@ -79,13 +79,61 @@ pub enum Fold {
     Min,
 }
 
-/// Who folds: a lane an element of the result, or a workgroup.
+/// Who folds: a lane an element of the result, a workgroup, or a workgroup a strip of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Folding {
     /// A lane folds all values of an element.
     Lane,
     /// The lanes of a workgroup fold the values of an element together, along a tree.
     Group,
+    /// A workgroup folds a strip of [`STRIP`] neighbouring elements, whose values lie side by side: as many lanes read next to each
+    /// other, and rows of lanes share an element's values. On a GPU; a lane an element on the CPU.
+    Strip,
+}
+
+/// Elements of a strip: the lanes that read one line of memory.
+pub const STRIP: u32 = 32;
+
+/// Scope of a phase of [rows](Rows).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// Values of every element of a row.
+    Elements,
+    /// Values that a row has one of.
+    Rows,
+    /// Fold of one value of every element of a row.
+    Fold(Fold),
+}
+
+/// Programs of a kernel of rows run one after the other. What their stores make is numbered through, and the value made with
+/// number k is [`Load::Given`](super::Load::Given)`(MADE + k)` in later ones; smaller numbers are views' elements.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Phase {
+    /// Elements or rows.
+    pub scope: Scope,
+    /// Program whose stores are made.
+    pub program: Program,
+}
+
+/// Number of the first value that phases make.
+pub const MADE: u32 = 1 << 16;
+
+/// Folds along the last axes, and what is computed of the same rows element by element. Lanes keep their elements of a row in
+/// registers meanwhile. On GPUs alone.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Rows {
+    /// Views over the domain, and the slots of what is written; its program is empty.
+    pub stage: Stage,
+    /// Axes of a row: the last ones of the domain.
+    pub inner: u32,
+    /// Phases in their order.
+    pub phases: Vec<Phase>,
+    /// Number of the made value that each slot is given.
+    pub stored: Vec<u32>,
+    /// Lanes of a row: a power of two.
+    pub lanes: u32,
+    /// Elements of a lane at most.
+    pub each: u32,
 }
 
 /// A factor of a product: which slot it is in, and the axes of its three groups (batch, rows, columns), of which
@@ -129,6 +177,8 @@ pub enum Anchor {
     Product(Product),
     /// A program of whole numbers, whose result is all that is stored: the last stage has no more than its slot.
     Words(WordKernel),
+    /// Folds of rows, and values of their elements; the last stage is empty.
+    Rows(Rows),
 }
 
 /// Whole numbers of views, perhaps folded over the last axes of the domain. Of views of reals they are the whole parts.
@@ -201,8 +251,9 @@ impl std::hash::Hash for Fused {
     }
 }
 
-/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction and of whole numbers, how many results and how many elements each; of a
-/// product, m, n, k, and tiles along m and n; of halves, how many there are.
+/// Words of the layout table before anything else: without an anchor, how many elements; of a reduction and of whole numbers, how many
+/// results and how many elements each; of rows, how many and how many elements each; of a product, m, n, k, and tiles along m and n; of
+/// halves, how many there are.
 pub const HEAD: u32 = 5;
 
 /// Where a view's words are in the layout table.
@@ -301,7 +352,7 @@ impl Fused {
         let mut counter = Counter(HEAD);
         match &self.anchor {
             Anchor::None { .. } => {}
-            Anchor::Words(WordKernel { stage, .. }) => words.prologue = counter.stage(stage),
+            Anchor::Words(WordKernel { stage, .. }) | Anchor::Rows(Rows { stage, .. }) => words.prologue = counter.stage(stage),
             Anchor::Reduce { prologue, .. } => words.prologue = counter.stage(prologue),
             Anchor::Product(Product { left, right, .. }) => {
                 let ranks = [left.batch.len(), left.rows.len(), left.columns.len(), right.columns.len()];
@@ -318,7 +369,9 @@ impl Fused {
     /// All stages, in the order in which they run.
     pub fn stages(&self) -> impl Iterator<Item = &Stage> {
         let prologue = match &self.anchor {
-            Anchor::Reduce { prologue, .. } | Anchor::Words(WordKernel { stage: prologue, .. }) => Some(prologue),
+            Anchor::Reduce { prologue: stage, .. } | Anchor::Words(WordKernel { stage, .. }) | Anchor::Rows(Rows { stage, .. }) => {
+                Some(stage)
+            }
             Anchor::None { .. } | Anchor::Product(_) => None,
         };
         prologue.into_iter().chain([&self.finish])
@@ -339,8 +392,12 @@ impl Fused {
             }
             stage.outputs.iter().for_each(|&slot| access[slot] = Access::ReadWrite);
         }
-        if let Anchor::Product(Product { left, right, .. }) = &self.anchor {
-            [left, right].into_iter().for_each(|factor| access[factor.slot] = Access::Read);
+        match &self.anchor {
+            Anchor::Product(Product { left, right, .. }) => [left, right].into_iter().for_each(|factor| access[factor.slot] = Access::Read),
+            Anchor::Rows(Rows { phases, .. }) if phases.iter().any(|phase| phase.program.access()[binding::DATA] == Access::Read) => {
+                access[binding::DATA] = Access::Read;
+            }
+            _ => {}
         }
         access
     }

@@ -77,7 +77,7 @@ fn bench() -> Bench {
 fn asked(bench: &Bench, made: &[Node]) -> (Request, Vec<Node>, Vec<Target>) {
     let mut outputs = made.to_vec();
     outputs.sort_unstable();
-    let targets = vec![Target { cpu: true, limits: bench.device.limits(), library: None }];
+    let targets = vec![Target { cpu: true, limits: bench.device.limits(), library: None, rows: false }];
     (Request::new(&bench.tensors.graph, &outputs), outputs, targets)
 }
 

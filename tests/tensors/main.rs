@@ -16,6 +16,7 @@ mod nans;
 mod operations;
 mod random;
 mod reference;
+mod rows;
 mod runs;
 mod sessions;
 mod slopes;

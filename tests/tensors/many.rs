@@ -11,7 +11,7 @@ fn lanes(bench: &Bench, made: &[Node]) -> Vec<u32> {
     let graph = &bench.tensors.graph;
     let mut outputs = made.to_vec();
     outputs.sort_unstable();
-    let targets = [Target { cpu: false, limits: bench.device.limits(), library: None }];
+    let targets = [Target { cpu: false, limits: bench.device.limits(), library: None, rows: false }];
     let plan = plan(graph, &Request::new(graph, &outputs), &outputs, &targets, false).expect("a plan");
     plan.steps.iter().filter_map(|step| Some(step.launches[0].kernel.as_ref()?.count)).collect()
 }

@@ -1,13 +1,18 @@
 //! The modules of tensors' kernels.
 
+use super::rows::write_rows;
 use super::words::write_words;
 use super::writer::{Format, Writer};
 use super::{NAMES, NO_ARGUMENTS, Store, write_declarations, write_values};
 use crate::KernelText;
 use crate::fused::{
-    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
+    Anchor, FactorCode, FactorWords, Fold, Folding, Fused, Product, STRIP, Source, Stage, StageWords, Stride, ViewCode, ViewWords,
 };
 use std::fmt::{Result, Write};
+
+/// Values that a lane reads before it folds the first of them, and instructions of what is repeated that often.
+const UNROLLED: u32 = 4;
+const MOST_UNROLLED: usize = 24;
 
 /// What follows the prelude, in f32.
 pub fn fused_module(fused: &Fused) -> KernelText {
@@ -26,6 +31,8 @@ fn write(fused: &Fused, text: &mut Writer) -> Result {
         Anchor::None { each } => write_several(fused, *each, text),
         Anchor::Reduce { folding: Folding::Lane, .. } => write_lanes(fused, text),
         Anchor::Reduce { folding: Folding::Group, .. } => write_groups(fused, text),
+        Anchor::Reduce { folding: Folding::Strip, .. } => write_strips(fused, text),
+        Anchor::Rows(rows) => write_rows(rows, &fused.words().prologue, text),
         Anchor::Product(product) => write_product(fused, product, text),
         Anchor::Words(kernel) => write_words(kernel, &fused.words().prologue, fused.finish.outputs[0], text),
     }
@@ -135,7 +142,7 @@ pub(super) fn half_of(words: &str, address: &str) -> String {
 }
 
 /// The element of a view of reals, as `g{number}`.
-fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut Writer) -> Result {
+pub(super) fn write_view(view: &ViewCode, words: &ViewWords, number: usize, coordinates: &str, indent: &str, text: &mut Writer) -> Result {
     let row = view.row.zip(words.row).map(|(row, word)| format!("min(u32(max(g{row}, 0.0)), index[{word}] - 1u)"));
     let element = |address: &str| match view.source {
         Source::Slot(slot) => format!("{}[{address}]", NAMES[slot]),
@@ -218,21 +225,22 @@ fn start_of(fold: Fold, arguments: &str, first: &str) -> String {
     }
 }
 
-fn combined(fold: Fold, a: &str, b: &str) -> String {
+pub(super) fn combined(fold: Fold, a: &str, b: &str) -> String {
     match fold {
         Fold::Sum => format!("{a} + {b}"),
-        Fold::Max | Fold::Min => format!("extreme({a}, {b})"),
+        Fold::Max => format!("extreme_max({a}, {b})"),
+        Fold::Min => format!("extreme_min({a}, {b})"),
     }
 }
 
-/// `fn extreme(a, b)`: what WGSL makes of NaN is open, so it is looked for in the bits.
-fn write_extreme(fold: Fold, text: &mut Writer) -> Result {
+/// `fn extreme_max(a, b)`: what WGSL makes of NaN is open, so it is looked for in the bits.
+pub(super) fn write_extreme(fold: Fold, text: &mut Writer) -> Result {
     let name = match fold {
         Fold::Sum => return Ok(()),
         Fold::Max => "max",
         Fold::Min => "min",
     };
-    writeln!(text, "\nfn extreme(a: real, b: real) -> real {{")?;
+    writeln!(text, "\nfn extreme_{name}(a: real, b: real) -> real {{")?;
     writeln!(text, "    return select(select({name}(a, b), b, is_nan(b)), a, is_nan(a));\n}}")
 }
 
@@ -268,8 +276,50 @@ fn write_lanes(fused: &Fused, text: &mut Writer) -> Result {
     write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
     let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
     writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "0u"))?;
-    writeln!(text, "    for (var t = 0u; t < index[1]; t++) {{\n        let x = value({arguments}t);")?;
-    writeln!(text, "        total = {};\n    }}\n    finish(i, total);\n}}", combined(*fold, "total", "x"))
+    write_loop(*fold, prologue, &arguments, ["0u", "1u"], text)?;
+    writeln!(text, "    finish(i, total);\n}}")
+}
+
+/// Folds the values of an element into `total`, in order: from the first on, so far apart. Several are on their way together where that
+/// is no long text.
+fn write_loop(fold: Fold, prologue: &Stage, arguments: &str, [first, step]: [&str; 2], text: &mut Writer) -> Result {
+    writeln!(text, "    var t = {first};")?;
+    if prologue.program.instructions.len() <= MOST_UNROLLED {
+        writeln!(text, "    for (; t + {}u * {step} < index[1]; t += {UNROLLED}u * {step}) {{", UNROLLED - 1)?;
+        for k in 0..UNROLLED {
+            writeln!(text, "        let x{k} = value({arguments}t + {k}u * {step});")?;
+        }
+        for k in 0..UNROLLED {
+            writeln!(text, "        total = {};", combined(fold, "total", &format!("x{k}")))?;
+        }
+        writeln!(text, "    }}")?;
+    }
+    writeln!(text, "    for (; t < index[1]; t += {step}) {{\n        let x = value({arguments}t);")?;
+    writeln!(text, "        total = {};\n    }}", combined(fold, "total", "x"))
+}
+
+/// A workgroup a strip of the result: `STRIP` lanes in a row, of which those one below the other share an element.
+fn write_strips(fused: &Fused, text: &mut Writer) -> Result {
+    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
+    let words = fused.words();
+    writeln!(text, "\nvar<workgroup> scratch: array<real, group_size>;")?;
+    write_extreme(*fold, text)?;
+    write_prologue(prologue, &words.prologue, *inner, text)?;
+    write_finish(&fused.finish, &words.finish, text)?;
+    let outer = prologue.rank - inner;
+    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
+    writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
+    writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
+    writeln!(text, "    let column = number * {STRIP}u + lane % {STRIP}u;\n    let i = min(column, index[0] - 1u);")?;
+    write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
+    let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
+    writeln!(text, "    let first = lane / {STRIP}u;")?;
+    writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(first, index[1] - 1u)"))?;
+    write_loop(*fold, prologue, &arguments, ["first", &format!("(group_size / {STRIP}u)")], text)?;
+    writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();")?;
+    writeln!(text, "    if (lane < {STRIP}u && column < index[0]) {{")?;
+    writeln!(text, "        for (var k = {STRIP}u; k < group_size; k += {STRIP}u) {{\n            let x = scratch[lane + k];")?;
+    writeln!(text, "            total = {};\n        }}\n        finish(column, total);\n    }}\n}}", combined(*fold, "total", "x"))
 }
 
 /// A workgroup an element of the result.
@@ -287,8 +337,7 @@ fn write_groups(fused: &Fused, text: &mut Writer) -> Result {
     write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
     let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
     writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(lane, index[1] - 1u)"))?;
-    writeln!(text, "    for (var t = lane; t < index[1]; t += group_size) {{\n        let x = value({arguments}t);")?;
-    writeln!(text, "        total = {};\n    }}", combined(*fold, "total", "x"))?;
+    write_loop(*fold, prologue, &arguments, ["lane", "group_size"], text)?;
     // A fixed tree of fan-in 16, as in `shaders/shared/reduce.wgsl`.
     writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();\n    if (lane % fan_in == 0u) {{")?;
     writeln!(text, "        for (var k = 1u; k < fan_in; k++) {{\n            let x = scratch[lane + k];")?;

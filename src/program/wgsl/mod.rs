@@ -5,6 +5,7 @@ mod fused;
 mod merged;
 mod owner;
 mod reduced;
+mod rows;
 mod split;
 mod words;
 mod writer;

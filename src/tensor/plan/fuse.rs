@@ -92,6 +92,12 @@ impl Draft {
         self.reads.len() + self.members.len() >= TENSOR_SLOTS.len()
     }
 
+    /// Tensors that it reads, those of a hand-written kernel too.
+    pub(super) fn all_reads(&self) -> impl Iterator<Item = Node> {
+        let bases = if let Start::Special { bases, .. } = &self.start { &bases[..] } else { &[] };
+        self.reads.iter().chain(bases).copied()
+    }
+
     fn tensors(&self) -> Vec<Node> {
         let mut all = self.stage.tensors();
         match &self.start {
@@ -110,11 +116,11 @@ pub struct Fuser<'a> {
     pub(super) request: &'a Request,
     pub(super) outputs: &'a [Node],
     pub(super) targets: &'a [Target],
-    unfused: bool,
+    pub(super) unfused: bool,
     pub(super) roots: HashSet<Node>,
     pub(super) drafts: Vec<Draft>,
     /// Which draft computes a root.
-    maker: HashMap<Node, usize>,
+    pub(super) maker: HashMap<Node, usize>,
     /// Elementwise drafts with room for one more tensor, by what they read.
     open: HashMap<Node, BTreeSet<usize>>,
     pub(super) reaches: Reaches,

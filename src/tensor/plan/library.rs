@@ -138,7 +138,7 @@ mod tests {
         let made = graph.made(|graph| make(graph).map(|node| vec![node])).expect("a graph");
         let request = Request::new(&graph, &made);
         let library = Some(Library { finishes, coarse: false });
-        let targets = [Target { cpu: false, limits: Limits::WEBGPU, library }];
+        let targets = [Target { cpu: false, limits: Limits::WEBGPU, library, rows: false }];
         let plan = plan(&graph, &request, &made, &targets, false).expect("a plan");
         plan.steps.into_iter().map(|step| step.launches[0].clone()).collect()
     }

@@ -8,6 +8,7 @@ mod fuse;
 mod layout;
 mod library;
 mod reach;
+mod rows;
 mod special;
 mod stage;
 mod steps;
@@ -54,6 +55,13 @@ pub struct Launch {
     pub multiplied: Option<Multiplied>,
     /// Kernel, run after the product.
     pub kernel: Option<Kernel>,
+}
+
+impl Launch {
+    /// True for rows on a target that has no kernels of them.
+    pub fn is_none(&self) -> bool {
+        self.multiplied.is_none() && self.kernel.is_none()
+    }
 }
 
 /// A kernel of a step.
@@ -148,6 +156,9 @@ pub struct Target {
     pub limits: Limits,
     /// For products of matrices, where it has one.
     pub library: Option<Library>,
+    /// True for a first target whose kernels take rows: folds of rows, and what follows of their elements. Others have no such kernels, and
+    /// run no steps of such a plan.
+    pub rows: bool,
 }
 
 /// What is to be computed: everything that plans depend on, and what they don't.

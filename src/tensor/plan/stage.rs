@@ -24,6 +24,15 @@ pub struct Reading {
     pub row: Option<(u32, u32, u32)>,
 }
 
+/// Tensors of readings, each once.
+pub fn tensors(readings: &[Reading]) -> Vec<Node> {
+    let of_tensor = |reading: &Reading| if let Origin::Tensor(node) = reading.origin { Some(node) } else { None };
+    let mut all: Vec<Node> = readings.iter().filter_map(of_tensor).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Why an expression can't be written: this must be stored first.
 pub struct Unwritten(pub Node);
 
@@ -261,27 +270,22 @@ impl Stage {
 
     /// Tensors that are read.
     pub fn tensors(&self) -> Vec<Node> {
-        let mut all: Vec<Node> = self
-            .readings
-            .iter()
-            .filter_map(|reading| match reading.origin {
-                Origin::Tensor(node) => Some(node),
-                Origin::Address | Origin::One => None,
-            })
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        all
+        tensors(&self.readings)
     }
 
     /// The program that stores these; its numbers come after so many others.
     pub fn program(&self, stores: &[Expr], before: u32) -> Program {
         let made = self.readings.len() as u32;
+        self.program_given(stores, before, |reading| reading.unwrap_or(made))
+    }
+
+    /// The same where readings, and what the anchor made, are given under other numbers.
+    pub fn program_given(&self, stores: &[Expr], before: u32, given: impl Fn(Option<u32>) -> u32) -> Program {
         let stores: Vec<(Store, Expr)> = (0..).map(Store::Column).zip(stores.iter().copied()).collect();
         let load = |leaf: Leaf| match leaf {
-            Leaf::Stored(number) => Load::Given(number),
+            Leaf::Stored(number) => Load::Given(given(Some(number))),
             Leaf::Literal(number) => Load::Shared(before + number),
-            _ => Load::Given(made),
+            _ => Load::Given(given(None)),
         };
         let mut program = Program::default();
         lower(&self.scalars, &stores, load, &mut program);

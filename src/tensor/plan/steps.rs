@@ -1,6 +1,7 @@
 //! Drafts of kernels become steps of a plan.
 
 use super::fuse::{Draft, Fuser, OPERATIONS, Start};
+use super::rows::Unit;
 use super::stage::{Origin, Reading, Stage};
 use super::{Buffer, Kernel, Launch, Multiplied, Plan, Ref, Step, Target, Work, layout, library, special};
 use crate::graph::{Node, Op, Values, elements};
@@ -11,7 +12,7 @@ use leastwise_cpu::half;
 use leastwise_device::{After, KernelSource};
 use leastwise_error::Error;
 use leastwise_expr::Expr;
-use leastwise_program::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, Source, Stage as KernelStage, TENSOR_SLOTS};
+use leastwise_program::fused::{Anchor, Fold, Folding, Fused, HEAD, Product, STRIP, Source, Stage as KernelStage, TENSOR_SLOTS};
 use std::collections::{HashMap, HashSet};
 
 /// Tiles that keep a large GPU busy.
@@ -27,19 +28,19 @@ const FEWEST_PER_GROUP: u32 = 32;
 
 impl Fuser<'_> {
     /// Which roots are written to memory: what is asked for, and what other kernels read.
-    fn stored(&self) -> HashSet<Node> {
+    fn stored(&self, units: &[Unit]) -> HashSet<Node> {
         let mut stored: HashSet<Node> = self.outputs.iter().copied().collect();
-        for draft in &self.drafts {
-            stored.extend(&draft.reads);
-            if let Start::Special { bases, .. } = &draft.start {
-                stored.extend(bases);
-            }
+        for unit in units {
+            let is_own = |node: &Node| self.maker.get(node).is_some_and(|maker| unit.drafts.contains(maker));
+            let reads = unit.drafts.iter().flat_map(|&draft| self.drafts[draft].all_reads());
+            stored.extend(reads.filter(|node| !is_own(node)));
         }
         stored
     }
 
     pub(super) async fn finish(self, pace: &Pace) -> Result<Plan, Error> {
-        let stored = self.stored();
+        let units = self.units(pace).await?;
+        let stored = self.stored(&units);
         let mut parts: HashMap<Node, Vec<(Node, u32)>> = HashMap::new();
         for &part in &self.request.order {
             let entry = self.graph.entry(part);
@@ -52,7 +53,8 @@ impl Fuser<'_> {
         let mut places: HashMap<Node, Ref> = self.request.leaves.iter().copied().zip((0..).map(Ref::Leaf)).collect();
         let inlined: HashSet<Node> = self.drafts.iter().flat_map(|draft| &draft.stage.inlined).copied().collect();
         plan.fused = inlined.iter().filter(|node| !stored.contains(node)).count() as u32;
-        for (number, draft) in (0u32..).zip(&self.drafts) {
+        for (number, unit) in (0u32..).zip(&units) {
+            let draft = &self.drafts[unit.drafts[0]];
             pace.spend(OPERATIONS * (1 + draft.stage.scalars.len())).await?;
             let mut buffer = |elements: u32, half: bool, word: bool| {
                 plan.buffers.push(Buffer { elements, half, word, first: number, last: number, stays: false });
@@ -71,14 +73,16 @@ impl Fuser<'_> {
                     special::step(self.graph, node, self.targets, &inputs, &results)?
                 }
                 _ => {
-                    let members: Vec<Node> = draft.members.iter().copied().filter(|node| stored.contains(node)).collect();
+                    let members = unit.drafts.iter().flat_map(|&draft| &self.drafts[draft].members);
+                    let members: Vec<Node> = members.copied().filter(|node| stored.contains(node)).collect();
                     let made = |&member: &Node| {
                         let entry = self.graph.entry(member);
                         (member, buffer(self.graph.size(member), entry.half, entry.values == Values::Integers))
                     };
                     places.extend(members.iter().map(made).collect::<Vec<_>>());
-                    match &draft.start {
-                        Start::Words(whole) => self.word_step(draft, whole, &mut plan.tables, &places),
+                    match (self.row_step(unit, &members, &mut plan, (&places, &numbers)), &draft.start) {
+                        (Some(step), _) => step,
+                        (_, Start::Words(whole)) => self.word_step(draft, whole, &mut plan.tables, &places),
                         _ => self.step(draft, &members, &mut plan, (&places, &numbers))?,
                     }
                 }
@@ -176,9 +180,11 @@ impl Fuser<'_> {
             }
             if let (Anchor::Reduce { folding, .. }, Start::Reduction { prologue, .. }) = (&mut fused.anchor, &draft.start) {
                 *folding = target.folding(&prologue.stage, outer, size, each);
-                if *folding == Folding::Group {
-                    count = size * target.limits.group_size;
-                }
+                count = match folding {
+                    Folding::Lane => size,
+                    Folding::Group => size * target.limits.group_size,
+                    Folding::Strip => size.div_ceil(STRIP) * target.limits.group_size,
+                };
             }
             if let Anchor::Product(Product { fours, lanes, .. }) = &mut fused.anchor {
                 let [batch, m, n] = product;
@@ -198,17 +204,21 @@ impl Fuser<'_> {
                 kernel: Some(Kernel { source: KernelSource::of_fused(&fused), table, count, words: Default::default() }),
             });
         }
-        let constants = (!numbers.is_empty()).then(|| {
-            let place = (plan.constants, numbers.len() as u32);
-            let position = |node: &Node| places_of_numbers.get(node).copied().unwrap_or(0);
-            plan.numbers.push((place.0, numbers.iter().map(position).collect()));
-            let alignment = self.targets.iter().map(|target| target.limits.offset_alignment).max().unwrap_or(1);
-            plan.constants = (place.0 + place.1).next_multiple_of(alignment);
-            place
-        });
+        let constants = self.constants(&numbers, places_of_numbers, plan);
         let mut bindings: Vec<(usize, Ref)> = slots.iter().map(|(node, &slot)| (slot, places[node])).collect();
         bindings.sort_unstable_by_key(|(slot, _)| *slot);
         Ok(Step { what, bindings, constants, work, launches })
+    }
+
+    /// A step's part of the plan's constants.
+    pub(super) fn constants(&self, numbers: &[Node], places: &HashMap<Node, u32>, plan: &mut Plan) -> Option<(u32, u32)> {
+        let place = (plan.constants, numbers.len() as u32);
+        (place.1 > 0).then(|| {
+            plan.numbers.push((place.0, numbers.iter().map(|node| places.get(node).copied().unwrap_or(0)).collect()));
+            let alignment = self.targets.iter().map(|target| target.limits.offset_alignment).max().unwrap_or(1);
+            plan.constants = (place.0 + place.1).next_multiple_of(alignment);
+            place
+        })
     }
 
     /// A product by the target's library, if it has one that knows such products: what it can't finish, a kernel does in place.
@@ -264,6 +274,12 @@ impl Fuser<'_> {
         }
     }
 
+    /// Number of elementwise operations.
+    pub(super) fn elementwise(&self, draft: &Draft) -> usize {
+        let before = if let Start::Reduction { prologue, .. } = &draft.start { prologue.stage.inlined.len() } else { 0 };
+        before + draft.stage.inlined.len()
+    }
+
     /// A kernel's operations, for people.
     pub(super) fn what(&self, draft: &Draft) -> String {
         let anchor = match &draft.start {
@@ -277,11 +293,7 @@ impl Fuser<'_> {
             }),
             Start::Product { .. } => Some("matmul"),
         };
-        let mut elementwise = draft.stage.inlined.len();
-        if let Start::Reduction { prologue, .. } = &draft.start {
-            elementwise += prologue.stage.inlined.len();
-        }
-        match (anchor, elementwise) {
+        match (anchor, self.elementwise(draft)) {
             (Some(anchor), 0) => anchor.into(),
             (Some(anchor), count) => format!("{anchor} + {count} elementwise"),
             (None, 0) => "copy".into(),
@@ -343,7 +355,8 @@ impl Target {
             _ if groups > self.limits.max_items().min(u32::MAX.into()) => Folding::Lane,
             true if apart => Folding::Lane,
             true => Folding::Group,
-            false if each < FEWEST_PER_GROUP || apart && results >= 1024 => Folding::Lane,
+            false if each < FEWEST_PER_GROUP => Folding::Lane,
+            false if apart && results >= STRIP / 2 => Folding::Strip,
             false => Folding::Group,
         }
     }

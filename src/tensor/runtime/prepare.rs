@@ -2,7 +2,7 @@
 
 use super::{Compiled, Devices, Evaluation, MOST_PLANS, Place, Stored, Tensors, Traced};
 use crate::graph::{Node, Op, Storage, Values};
-use crate::plan::{Library, Plan, Request, Target, planning};
+use crate::plan::{Library, Plan, Request, Step, Target, planning};
 use crate::routing::Route;
 use leastwise_base::clock::now_ms;
 use leastwise_base::task::Task;
@@ -95,6 +95,13 @@ impl Tensors {
                     let plan = plan?;
                     if is_known(devices, &plan)? {
                         let route = self.checked_route(devices, preparation, &plan)?;
+                        let has_none = |(step, (place, _)): (&Step, &(Place, String))| step.launches[*place as usize].is_none();
+                        if plan.steps.iter().zip(&route.steps).any(has_none) {
+                            // The CPU has no kernels of rows.
+                            preparation.targets[0].rows = false;
+                            preparation.stage = self.planning(preparation);
+                            continue;
+                        }
                         preparation.stage = Stage::Kernels(Box::new((plan, route)), Vec::new());
                     } else {
                         // What the library has no algorithm for, our kernels do.
@@ -194,9 +201,10 @@ impl Tensors {
         // The library finishes products in single precision alone, and so it is with TF32.
         let is_single = devices.main.precision() == Precision::F32;
         let library = multiplies.then(|| Library { finishes: is_single, coarse: self.products == super::Products::Tf32 && is_single });
-        let mut targets = vec![Target { cpu: !devices.main.is_queue(), limits: devices.main.limits(), library }];
+        let is_gpu = devices.main.is_queue();
+        let mut targets = vec![Target { cpu: !is_gpu, limits: devices.main.limits(), library, rows: is_gpu }];
         if let Some(cpu) = &devices.cpu {
-            targets.push(Target { cpu: true, limits: cpu.limits(), library: None });
+            targets.push(Target { cpu: true, limits: cpu.limits(), library: None, rows: false });
         }
         targets
     }

@@ -112,11 +112,11 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
         }
         let (outer, sizes) = (prologue.stage.rank as usize - inner, prologue.words.sizes);
         let (axes, fixed) = match folding {
-            Folding::Lane => (0..outer, outer..outer + inner),
+            Folding::Lane | Folding::Strip => (0..outer, outer..outer + inner),
             Folding::Group => (outer..outer + inner, 0..outer),
         };
         let mut filler = Filler::new(prologue, memory, None, axes);
-        if folding == Folding::Lane {
+        if folding != Folding::Group {
             filler = filler.cut_by_rows();
         }
         let (inputs, is_view) = (inputs(memory), prologue.is_view());
@@ -142,12 +142,12 @@ impl<R: Real> SimdKernel for Folded<'_, '_, R> {
                 &bound.part.targets[0][..len]
             };
             match folding {
-                Folding::Lane => down(fold, totals, &[values]),
+                Folding::Lane | Folding::Strip => down(fold, totals, &[values]),
                 Folding::Group => across(fold, totals, values),
             }
         };
         match folding {
-            Folding::Lane => {
+            Folding::Lane | Folding::Strip => {
                 let mut start = 0;
                 while start < made.len() {
                     let len = filler.strip(first + start, first + made.len());

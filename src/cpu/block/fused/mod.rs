@@ -138,7 +138,7 @@ impl FusedProgram {
         let words = fused.words();
         let prologue = match &fused.anchor {
             Anchor::Reduce { prologue, .. } => Some(StageProgram::new(prologue, &words.prologue)),
-            Anchor::None { .. } | Anchor::Product(_) | Anchor::Words(_) => None,
+            Anchor::None { .. } | Anchor::Product(_) | Anchor::Words(_) | Anchor::Rows(_) => None,
         };
         Self {
             anchor: fused.anchor.clone(),
@@ -179,13 +179,14 @@ impl FusedProgram {
             Anchor::Reduce { fold, folding, inner, .. } => {
                 // A workgroup an element, or a lane.
                 let items = match folding {
-                    Folding::Lane => work.items(),
+                    Folding::Lane | Folding::Strip => work.items(),
                     Folding::Group => work.groups.start as usize..work.groups.end as usize,
                 };
                 let how = How { fold: *fold, folding: *folding, inner: *inner as usize };
                 self.run_reduction(&memory, how, items, outputs);
             }
             Anchor::Words(kernel) => words::run(kernel, &self.words.prologue, &memory, work.items(), outputs, words),
+            Anchor::Rows(_) => unreachable!("plans have rows for GPUs alone"),
             Anchor::Product(Product { left, right, .. }) => self.run_product(&memory, (left, right), work.groups.clone(), outputs),
         }
     }
