@@ -326,8 +326,11 @@ impl CudaDevice {
 
     /// Frees plans that use a buffer.
     pub(super) fn forget_exchanges(&mut self, buffer: BufferId) {
+        if self.ranks.is_none() {
+            return;
+        }
         // Kernels of the side stream may still read the plan, and the buffer.
-        let _ = self.join_exchanges();
+        let _ = self.bind().and_then(|()| self.join_exchanges());
         let Some(ranked) = &mut self.ranks else { return };
         let stream = self.stream.cu_stream();
         ranked.plans.retain(|plan| {
