@@ -425,7 +425,8 @@ impl Session {
             return Ok(self.add_task(Ended::with(packed.into_iter().map(f64::from).collect())));
         };
         let size = ranks.size();
-        let made = tensors.ok_or_else(none).and_then(|ids| self.of_tensors(ids, |graph, tensors| graph.over_ranks(tensors, size, mean, 0)));
+        let some = tensors.filter(|ids| !ids.is_empty());
+        let made = some.ok_or_else(none).and_then(|ids| self.of_tensors(ids, |graph, tensors| graph.over_ranks(tensors, size, mean, 0)));
         let (reason, (double, outputs)) = match made {
             Ok(made) => (None, made),
             Err(error) => (Some(error), (false, Vec::new())),
