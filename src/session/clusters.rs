@@ -4,7 +4,7 @@
 mod ranked;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) use ranked::RankedRun;
+pub(super) use ranked::{RankedRun, meet};
 
 use super::Session;
 use super::job::{Job, Progress, Step};

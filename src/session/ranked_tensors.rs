@@ -1,20 +1,17 @@
 //! Sums and means of tensors over all ranks of a session that is one of them: each gives its own, and all get the same.
 
 use super::Session;
+use super::clusters::meet;
 use super::job::{Ended, Job, Progress, Step};
 use super::tensors::TensorRun;
 use leastwise_collective::{Communicator, Fault, Fingerprint, failed_elsewhere};
-use leastwise_device::{DeviceError, Play, Recording};
+use leastwise_device::{Device, DeviceError, Play, Recording};
 use leastwise_error::Error;
 use leastwise_outer::Turn;
 use leastwise_tensor::graph::{Node, Values};
 use leastwise_tensor::ranked::{Given, Sums};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Refusal of tensors in another precision than the engine's, whose device NCCL does not know.
-const ONE_DEVICE: &str = "tensors are summed over ranks in the engine's precision, as their device in another one has no messages over NCCL: \
-    make the engine with precision: \"f32\" for tensors of f32, and with \"f64\" for those of f64";
 
 /// A sum or mean on its way.
 struct RankedSum {
@@ -131,16 +128,18 @@ impl RankedSum {
     fn prepare(&mut self, session: &mut Session, given: Vec<Given>) -> Result<(Recording, Sums), Error> {
         let ranks = self.ranks.clone();
         let (tensors, mut devices) = session.tensor_devices(self.double)?;
-        let before = devices.main.join(Some(ranks)).map_err(|error| match error {
-            DeviceError::Ranks(Fault::Refused(_)) => Error::InvalidOption(ONE_DEVICE.into()),
-            other => other.into(),
-        })?;
-        self.before = Some(before);
+        self.before = Some(devices.main.join(Some(ranks))?);
         tensors.sum_over_ranks(&mut devices, given)
     }
 
     /// Begins the exchange once all ranks have their elements, of the same tensors; else tells all.
     fn begin(&mut self, session: &mut Session, given: Result<Vec<Given>, Error>) -> Result<(), Error> {
+        // Ranks meet by the device of the tensors, unless one of them has none to give.
+        let given = match given.and_then(|given| Ok((given, session.tensor_devices(self.double)?.1.main))) {
+            Ok((given, device)) => meet(Ok(device), &self.ranks).map(|()| Ok(given))?,
+            Err(error) if Device::has_to_meet(&*self.ranks) => return meet(Err(error), &self.ranks),
+            Err(error) => Err(error),
+        };
         let made = given.and_then(|given| self.prepare(session, given));
         let others = failed_elsewhere(&*self.ranks, &made);
         let (recording, sums) = made?;
@@ -261,8 +260,8 @@ impl Session {
     /// A rank that could not make its tensors gives none: its task fails, and those of all others do, which then know of it.
     ///
     /// # Errors
-    /// [`Fault::Differs`] where ranks have tensors of other shapes, [`Fault::Refused`] where another rank has none to give,
-    /// [`Error::InvalidOption`] over NCCL for tensors that are not in the engine's precision, [`Error::Dtype`] for halves, int32s and truths.
+    /// [`Fault::Differs`] where ranks have tensors of other shapes, [`Fault::Refused`] where another rank has none to give, and over NCCL
+    /// where some have engines of another precision; [`Error::Dtype`] for halves, int32s and truths.
     /// All can go on.
     pub fn sum_over_ranks(&mut self, tensors: Option<&[u32]>, mean: bool) -> Result<u32, Error> {
         let known = tensors.ok_or_else(|| Error::InvalidOption("this rank has no tensors to give".into()));
