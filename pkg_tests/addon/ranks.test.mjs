@@ -557,8 +557,8 @@ test("two GPUs: solves over NCCL, other data on a rank, a rank that dies", { ski
   const [first, second] = found;
   assert.deepEqual([first.hash, first.cost, first.again], [second.hash, second.cost, second.again]);
   assert.deepEqual([first.differs, second.differs], ["invalid-option", "invalid-option"]);
-  assert.deepEqual([first.clusters, second.clusters], Array(2).fill(first.clusters), "one codebook, of engines in f64");
-  assert.ok(!/^[a-z-]+: /.test(first.clusters), first.clusters);
+  assert.equal(first.clusters, second.clusters, "one codebook, of engines in f64");
+  assert.ok(first.clusters.split(" ").length === 6 && first.clusters.split(" ").every((value) => Number.isFinite(Number(value))), first.clusters);
   assert.ok(Math.abs(first.cost - first.alone) < 1e-6 * first.alone, `${first.cost} and ${first.alone}`);
   assert.equal(first.lost, "device-lost");
   assert.ok(first.lostMs < 45_000, `${first.lostMs} ms`);

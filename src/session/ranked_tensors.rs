@@ -135,11 +135,13 @@ impl RankedSum {
     /// Begins the exchange once all ranks have their elements, of the same tensors; else tells all.
     fn begin(&mut self, session: &mut Session, given: Result<Vec<Given>, Error>) -> Result<(), Error> {
         // Ranks meet by the device of the tensors, unless one of them has none to give.
-        let given = match given.and_then(|given| Ok((given, session.tensor_devices(self.double)?.1.main))) {
-            Ok((given, device)) => meet(Ok(device), &self.ranks).map(|()| Ok(given))?,
-            Err(error) if Device::has_to_meet(&*self.ranks) => return meet(Err(error), &self.ranks),
-            Err(error) => Err(error),
-        };
+        if Device::has_to_meet(&*self.ranks) {
+            let device = match &given {
+                Ok(_) => session.tensor_devices(self.double).map(|(_, devices)| devices.main),
+                Err(error) => Err(error.clone()),
+            };
+            meet(device, &self.ranks)?;
+        }
         let made = given.and_then(|given| self.prepare(session, given));
         let others = failed_elsewhere(&*self.ranks, &made);
         let (recording, sums) = made?;

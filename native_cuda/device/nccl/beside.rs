@@ -6,7 +6,7 @@
 //! * Messages of both are never on their way at the same time: NCCL wants ranks to enqueue those of a GPU in the same order. A call of the
 //!   first one waits for the second device's stream, and ranks make such a call whenever the second device joins them.
 
-use super::{NcclCommunicator, WorldId, lock};
+use super::{NcclCommunicator, WorldId, broken, lock};
 use crate::CudaDevice;
 use cudarc::driver::CudaStream;
 use leastwise_collective::{Call, Communicator, Fault, Kind, everybody};
@@ -45,7 +45,10 @@ impl NcclCommunicator {
     /// Waits until the second device's messages are over.
     pub(super) fn rest_beside(&self, label: &'static str) -> Result<(), Fault> {
         let second = lock(&self.second).clone();
-        second.map_or(Ok(()), |second| second.arrive(label))
+        second.map_or(Ok(()), |second| {
+            second.context.bind_to_thread().map_err(broken)?;
+            second.arrive(label)
+        })
     }
 }
 
@@ -54,7 +57,7 @@ impl CudaDevice {
     /// ranks call it; it makes a communicator the first time. Those of other kinds than NCCL's need none.
     ///
     /// # Errors
-    /// [`Fault::Refused`] on all ranks where devices of some made the communicator and those of others did not, and where a rank has no
+    /// [`Fault::Refused`] on all ranks where devices of some made the communicator and those of others did not, and where one has no
     /// memory for messages: then all can go on. Else the faults of [`over_nccl`](Self::over_nccl), after which neither goes on.
     pub fn meet(&self, communicator: &Arc<dyn Communicator>) -> Result<(), DeviceError> {
         const LABEL: &str = "set-up of second devices";
@@ -71,7 +74,8 @@ impl CudaDevice {
             return Ok(());
         }
         if are(Standing::Own) > 0 {
-            let message = "ranks have engines of other precisions: make all of them with the same one";
+            let message =
+                "ranks come with devices of different precisions: make all engines, and all tensors that are summed, with the same one";
             return Err(Fault::Refused(message.into()).into());
         }
         let (rank, size) = (first.rank(), first.size());

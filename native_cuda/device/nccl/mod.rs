@@ -515,11 +515,11 @@ impl Communicator for NcclCommunicator {
 
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
+        let panicked = std::thread::panicking();
+        let fault = self.world.fail(Fault::Gone { rank: self.rank, size: self.size, panicked });
         // That of the second device ends first, on all ranks.
         let second = lock(&self.second).take();
         drop(second);
-        let panicked = std::thread::panicking();
-        let fault = self.world.fail(Fault::Gone { rank: self.rank, size: self.size, panicked });
         let _ = self.context.bind_to_thread();
         let is_orderly = matches!(fault, Fault::Gone { panicked: false, .. });
         if is_orderly {

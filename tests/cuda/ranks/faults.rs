@@ -211,7 +211,7 @@ fn engines_of_other_precisions_are_refused_over_nccl_and_all_can_go_on() {
         (message, ranks.sum("ranks", &[1.0]).unwrap())
     });
     for (message, sum) in found {
-        assert!(message.contains("other precisions"), "{message}");
+        assert!(message.contains("different precisions"), "{message}");
         assert_eq!(sum, [2.0]);
     }
 }

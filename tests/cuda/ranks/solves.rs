@@ -210,7 +210,7 @@ fn clustered_by_sessions(precision: Precision) -> Vec<(Vec<u32>, Vec<u32>, u64)>
         let own = points[at(ranks.rank())..at(ranks.rank() + 1)].to_vec();
         let mut of = Alone { session: Session::over_ranks(device, ranks).unwrap(), problem: 0 };
         let options = Options { method: Some(Method::Lloyd), tolerance: Some(1e-7), ..Options::new(DIM as u32, 24) };
-        let mut clustered = |session: &mut Session| {
+        let clustered = |session: &mut Session| {
             let task = session.cluster_by_ranks(own.clone(), None, &options, "l2").unwrap();
             let Progress::Clustering(outcome) = finish(session, task, |_| {}) else { panic!("no clusters") };
             let centroids: Vec<u32> = outcome.centroids.iter().map(|value| value.to_bits()).collect();

@@ -95,7 +95,7 @@ fn sums_over_nccl_in_both_precisions_take_turns() {
             let made = values(&mut session, task)[0] as u32;
             let task = session.evaluate_tensors(&[], &[made]).unwrap();
             seen.push(values(&mut session, task));
-            let task = session.sum_over_ranks((rank == 0).then_some(&[tensor]), false).unwrap();
+            let task = session.sum_over_ranks((rank == 0).then_some(&[tensor][..]), false).unwrap();
             let error = loop {
                 if let Err(error) = session.resume(task, 8.0) {
                     break error;
