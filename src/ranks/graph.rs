@@ -188,7 +188,7 @@ mod tests {
         // What is whole leads, and is no hub.
         let graph = Graph::new(1, &firsts(&[2, 2, 1]), &links, &[2]);
         assert_eq!((graph.leader(0), graph.weight(4), graph.of_instance(6)), (4, 13, &[4][..]));
-        let found: Vec<_> = graph.instances().map(|(instance, cost, bound)| (instance, cost, bound)).skip(5).collect();
+        let found: Vec<_> = graph.instances().skip(5).collect();
         assert_eq!(found, [(5, 2, true), (6, 1, true)]);
     }
 }
