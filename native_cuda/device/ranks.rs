@@ -38,7 +38,7 @@ const LOW: u32 = 3;
 /// Additions to a device that is one of several ranks.
 pub(super) struct Ranked {
     communicator: Arc<dyn Communicator>,
-    /// The same, where it is NCCL's.
+    /// Where it is NCCL's: the same, or that of a second device beside it.
     nccl: Option<Arc<NcclCommunicator>>,
     /// This rank's part of a message, and those of all.
     own: sys::CUdeviceptr,
@@ -195,7 +195,8 @@ impl CudaDevice {
     /// Gives the communicator that it had; one that it has stays as it is.
     ///
     /// # Errors
-    /// [`Fault::Refused`] for a communicator of another GPU's; [`DeviceError::Kernel`], and no memory for messages.
+    /// [`Fault::Refused`] for a communicator of another device's that this one has not met others by ([`CudaDevice::meet`]);
+    /// [`DeviceError::Kernel`], and no memory for messages.
     pub fn join(&mut self, communicator: Option<Arc<dyn Communicator>>) -> Result<Option<Arc<dyn Communicator>>, DeviceError> {
         if let (Some(ranked), Some(communicator)) = (&self.ranks, &communicator)
             && Arc::ptr_eq(&ranked.communicator, communicator)
@@ -211,9 +212,13 @@ impl CudaDevice {
         self.bind()?;
         let any: Arc<dyn Any + Send + Sync> = communicator.clone();
         let nccl = any.downcast::<NcclCommunicator>().ok();
-        if nccl.as_ref().is_some_and(|nccl| !nccl.is_of(&self.stream)) {
-            return Err(Fault::Refused("a communicator over NCCL belongs to the device that made it: each has its own".into()).into());
-        }
+        let alone = || {
+            Fault::Refused("a communicator over NCCL belongs to the device that made it: another one has to meet the others first".into())
+        };
+        let nccl = match nccl {
+            Some(first) if !first.is_of(&self.stream) => Some(first.beside(&self.stream).ok_or_else(alone)?),
+            own => own,
+        };
         self.settle()?;
         let _apart = graphs::between_captures();
         let real = if self.precision == Precision::F64 { "double" } else { "float" };

@@ -163,6 +163,49 @@ impl Device {
         }
     }
 
+    /// True for the communicator of ranks whose devices have to meet before they join: over NCCL.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn has_to_meet(communicator: &dyn Communicator) -> bool {
+        #[cfg(feature = "cuda")]
+        let has_to = cuda::NcclCommunicator::is_nccl(communicator);
+        #[cfg(not(feature = "cuda"))]
+        let has_to = {
+            let _ = communicator;
+            false
+        };
+        has_to
+    }
+
+    /// True if [`meet`](Self::meet) has nothing to do for this device.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn has_met(&self, communicator: &std::sync::Arc<dyn Communicator>) -> bool {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.has_met(communicator),
+            _ => {
+                let _ = communicator;
+                true
+            }
+        }
+    }
+
+    /// Has the ranks meet by this device, which need not be the one that made their communicator. All ranks call it before it joins.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] on all ranks where some have a device in another precision, or no memory for messages: then all can go on. Else
+    /// faults of NCCL.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn meet(&self, communicator: &std::sync::Arc<dyn Communicator>) -> Result<(), DeviceError> {
+        match self {
+            #[cfg(feature = "cuda")]
+            Self::Cuda(device) => device.meet(communicator),
+            _ => {
+                let _ = communicator;
+                Ok(())
+            }
+        }
+    }
+
     /// What users call it.
     pub fn backend(&self) -> &'static str {
         match self {

@@ -4,6 +4,7 @@ use super::partition::Links;
 use leastwise_collective::Fingerprint;
 use leastwise_device::Device;
 use leastwise_error::Error;
+use leastwise_expr::{Graph, Leaf, tape, tape::Source};
 use leastwise_problem::{Column, Loss, Problem, Reals, Registry, Shape, Slot, TermSpec, Weight};
 use leastwise_program::Objective;
 use leastwise_solve::linear::reduced::{Candidate, choose_tables, in_two_slots};
@@ -46,6 +47,8 @@ pub struct DeclaredColumn {
 pub struct DeclaredTerm {
     pub name: String,
     pub count: u32,
+    /// Cost of an instance beside those of other terms: reals of its derivatives.
+    pub cost: u32,
     pub indices: Vec<Vec<u32>>,
     pub slots: Vec<Slot>,
     pub columns: Vec<DeclaredColumn>,
@@ -155,6 +158,7 @@ impl Declared {
         let term = DeclaredTerm {
             name: spec.name.clone(),
             count: spec.count,
+            cost: self.cost(spec),
             indices: spec.indices.clone(),
             slots: spec.slots.clone(),
             columns: spec.columns.iter().map(column).collect(),
@@ -182,13 +186,27 @@ impl Declared {
         Ok(self.terms.len() as u32 - 1)
     }
 
+    /// Reals of an instance's derivatives, which a product reads, and of its residual: rows of a Jacobian, or those of a Hessian.
+    fn cost(&self, spec: &TermSpec) -> u32 {
+        let tables = || spec.slots.iter().map(|slot| &self.tables[slot.table as usize]);
+        let columns: u32 = tables().filter(|table| table.moving).map(|table| table.tangent).sum();
+        let slot = |(slot, width)| Source { leaf: Leaf::Slot { slot, component: 0 }, width };
+        let data = |(column, width)| Source { leaf: Leaf::Data { column, component: 0 }, width };
+        let mut sources: Vec<Source> = (0..).zip(tables().map(|table| table.width)).map(slot).collect();
+        sources.extend((0..).zip(spec.columns.iter().map(|column| column.width)).map(data));
+        // A tape that can't be read is refused by the problem that gets it.
+        let rows = || tape::read(&mut Graph::new(), spec.tape, spec.outputs, &sources).map_or(1, |rows| rows.len() as u32);
+        let rows = if spec.objective == Objective::LeastSquares { rows() } else { columns };
+        rows.max(1).saturating_mul(columns + 1)
+    }
+
     /// Index columns that lead to variables, term by term.
     pub fn links(&self) -> Vec<Links<'_>> {
         let moving = |slot: &&Slot| self.tables[slot.table as usize].moving;
         let mut all = Vec::new();
         for term in &self.terms {
             let slots = term.slots.iter().filter(moving).map(|slot| (slot.table, &term.indices[slot.column as usize][..]));
-            all.push(Links { count: term.count, slots: slots.collect() });
+            all.push(Links { count: term.count, cost: term.cost, slots: slots.collect() });
         }
         all
     }

@@ -20,6 +20,9 @@
 
 mod checkpoint;
 mod declared;
+mod frontier;
+mod graph;
+mod growth;
 mod local;
 mod partition;
 mod parts;

@@ -3,31 +3,24 @@
 //! Variables and instances are the two sides of the incidence graph. Variables are bisected recursively by greedy graph growing
 //! (Karypis & Kumar, *A fast and high quality multilevel scheme for partitioning irregular graphs*, SIAM J. Sci. Comput. 20, 1998,
 //! section 4.2, without levels): a part grows by the variable that cuts least, from one far from the middle, until it has its share of
-//! incidences. Variables at the border then move where most of their neighbours are, while the balance allows it. An instance goes to
-//! the rank of most of its variables, of several to the one with the fewest instances. No coordinates are used, nothing is drawn at
-//! random, and ties go to the lowest number: every rank finds the same partition.
+//! the instances' cost. Variables at the border then move where most of their neighbours are, while the balance allows it. An instance
+//! goes to the rank of most of its variables, of several with the one that the fewest others touch. No coordinates are used, nothing is
+//! drawn at random, and ties go to the lowest number: every rank finds the same partition.
+//!
+//! Variables that a large part of all instances touch have no say in it (`graph.rs`). Instances that touch nothing else fill ranks up,
+//! and ranks that have too much all the same give some away, first those of the variables that most others touch.
 //!
 //! Rows of some tables may have to be whole, as a Schur complement wants of those that it eliminates: their instances go with them, and
 //! parts are weighed by these.
 
+use super::graph::{Graph, firsts};
+use super::growth::{most, ranks_of_variables};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
-/// Rank of what no instance touches.
-pub const NOBODY: u32 = u32::MAX;
+pub use super::graph::{Links, NOBODY};
 
-/// Part of the average that a rank may have more.
-const SLACK: f64 = 0.03;
-/// Passes over variables at borders.
-const PASSES: usize = 4;
-
-/// Index columns of a term that lead to variables: the table of each, and its row of every instance.
-pub struct Links<'a> {
-    /// Number of instances.
-    pub count: u32,
-    /// Table and rows of every slot that is a variable.
-    pub slots: Vec<(u32, &'a [u32])>,
-}
+/// A variable has no vote for an instance if so many times as many touch it as the one that the fewest touch: it is shared more likely.
+const COMPARABLE: u64 = 4;
 
 /// The rank of every instance, and the owner of every variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,153 +33,132 @@ pub struct Partition {
     pub cut: Vec<(u32, u32)>,
 }
 
-/// Variables and instances by number, and what touches what.
-struct Graph {
-    /// Number of the first variable of each table, and the number of all.
-    first: Vec<u32>,
-    /// Variables of each instance, each once: ends in `variables`.
-    ends: Vec<u32>,
-    variables: Vec<u32>,
-    /// Instances of each variable: ends in `instances`.
-    touching: Vec<u32>,
-    instances: Vec<u32>,
-    /// Neighbours of each variable, once for each instance.
-    degrees: Vec<i64>,
-    /// Of each instance, the variable that it goes with, or [`NOBODY`].
-    leaders: Vec<u32>,
-    /// Instances that count for each variable: its own, or those that go with it and with nothing else.
-    weights: Vec<u64>,
+/// Ranks of instances, by those of variables.
+struct Assignment<'a> {
+    graph: &'a Graph,
+    rank_of: &'a [u32],
+    /// Cost of all instances of a rank.
+    loads: Vec<u64>,
+    average: u64,
+    most: u64,
+    /// By instance; [`NOBODY`] for those of hubs alone, until they fill ranks up.
+    ranks: Vec<u32>,
 }
 
-impl Graph {
-    fn new(counts: &[u32], terms: &[Links], whole: &[u32]) -> Self {
-        let mut first = vec![0];
-        counts.iter().for_each(|count| first.push(first[first.len() - 1] + count));
-        let (mut ends, mut variables, mut leaders) = (vec![0], Vec::new(), Vec::new());
-        for term in terms {
-            let leading = term.slots.iter().find(|(table, _)| whole.contains(table));
-            for instance in 0..term.count as usize {
-                leaders.push(leading.map_or(NOBODY, |&(table, rows)| first[table as usize] + rows[instance]));
-                let begin = variables.len();
-                for &(table, rows) in &term.slots {
-                    let variable = first[table as usize] + rows[instance];
-                    if !variables[begin..].contains(&variable) {
-                        variables.push(variable);
-                    }
-                }
-                ends.push(variables.len() as u32);
+impl Assignment<'_> {
+    /// Rank of most of an instance's variables; where there are several, that of its leader if it is one of them.
+    fn voted(&self, instance: u32) -> u32 {
+        let leader = self.graph.leader(instance);
+        let bound = self.graph.touched(leader).saturating_mul(COMPARABLE);
+        let own = self.graph.of_instance(instance);
+        let voters =
+            || own.iter().filter(|variable| self.graph.touched(**variable) <= bound).map(|variable| self.rank_of[*variable as usize]);
+        let votes = |rank: u32| voters().filter(|other| *other == rank).count();
+        let first = self.rank_of[leader as usize];
+        voters().fold((first, votes(first)), |best, rank| if votes(rank) > best.1 { (rank, votes(rank)) } else { best }).0
+    }
+
+    /// Gives every instance that has a leader a rank.
+    fn assign(&mut self) {
+        for (instance, cost, is_bound) in self.graph.instances() {
+            let leader = self.graph.leader(instance);
+            let rank = match leader {
+                NOBODY => NOBODY,
+                _ if is_bound => self.rank_of[leader as usize],
+                _ => self.voted(instance),
+            };
+            self.ranks.push(rank);
+            if rank != NOBODY {
+                self.loads[rank as usize] += cost;
             }
         }
-        let mut touching = vec![0u32; first[first.len() - 1] as usize + 1];
-        variables.iter().for_each(|variable| touching[*variable as usize + 1] += 1);
-        (1..touching.len()).for_each(|place| touching[place] += touching[place - 1]);
-        let (mut next, mut instances) = (touching.clone(), vec![0; variables.len()]);
-        let mut degrees = vec![0; touching.len() - 1];
-        let mut weights = vec![0; touching.len() - 1];
-        for instance in 0..ends.len() - 1 {
-            let own = &variables[ends[instance] as usize..ends[instance + 1] as usize];
-            for variable in own {
-                instances[next[*variable as usize] as usize] = instance as u32;
-                next[*variable as usize] += 1;
-                degrees[*variable as usize] += own.len() as i64 - 1;
-                weights[*variable as usize] += u64::from([NOBODY, *variable].contains(&leaders[instance]));
-            }
+    }
+
+    fn give(&mut self, instance: u32, rank: u32, cost: u64) {
+        let before = std::mem::replace(&mut self.ranks[instance as usize], rank);
+        if before != NOBODY {
+            self.loads[before as usize] -= cost;
         }
-        Self { first, ends, variables, touching, instances, degrees, leaders, weights }
+        self.loads[rank as usize] += cost;
     }
 
-    fn of_instance(&self, instance: u32) -> &[u32] {
-        &self.variables[self.ends[instance as usize] as usize..self.ends[instance as usize + 1] as usize]
+    fn is_over(&self, rank: u32) -> bool {
+        rank != NOBODY && self.loads[rank as usize] > self.most
     }
 
-    fn of_variable(&self, variable: u32) -> &[u32] {
-        &self.instances[self.touching[variable as usize] as usize..self.touching[variable as usize + 1] as usize]
-    }
-
-    /// Variables that share an instance with one, once for each such instance.
-    fn neighbours(&self, variable: u32) -> impl Iterator<Item = u32> + '_ {
-        self.of_variable(variable).iter().flat_map(|instance| self.of_instance(*instance)).copied().filter(move |other| *other != variable)
-    }
-
-    fn weight(&self, variable: u32) -> u64 {
-        self.weights[variable as usize]
-    }
-
-    fn is_touched(&self, variable: u32) -> bool {
-        !self.of_variable(variable).is_empty()
-    }
-
-    /// Gives the variables of `rank_of` = `ranks.0` to the ranks from there on, so many.
-    fn bisect(&self, variables: Vec<u32>, (rank, ranks): (u32, u32), rank_of: &mut [u32]) {
-        if ranks < 2 || variables.is_empty() {
+    /// Has ranks with too much give instances to others that their variables are of.
+    fn relieve(&mut self) {
+        if (0..self.loads.len() as u32).all(|rank| !self.is_over(rank)) {
             return;
         }
-        let all: u64 = variables.iter().map(|variable| self.weight(*variable)).sum();
-        let upper = ranks / 2;
-        let share = all * u64::from(upper) / u64::from(ranks);
-        let other = rank + ranks - upper;
-        // The upper part grows.
-        let mut inside = vec![0i64; rank_of.len()];
-        let mut heap = BinaryHeap::new();
-        let mut grown = 0;
-        let start = self.far_from(variables[0], rank, rank_of);
-        let mut seeds = std::iter::once(start).chain(variables.iter().copied());
-        while grown < share {
-            let next = heap.pop().map(|(_, Reverse(variable))| variable).or_else(|| seeds.next());
-            let Some(variable) = next else { break };
-            if rank_of[variable as usize] != rank {
+        for (instance, cost, is_bound) in self.graph.instances() {
+            if is_bound || !self.is_over(self.ranks[instance as usize]) {
                 continue;
             }
-            rank_of[variable as usize] = other;
-            grown += self.weight(variable);
-            for neighbour in self.neighbours(variable).filter(|neighbour| rank_of[*neighbour as usize] == rank) {
-                inside[neighbour as usize] += 1;
-                // Neighbours inside less neighbours outside.
-                heap.push((2 * inside[neighbour as usize] - self.degrees[neighbour as usize], Reverse(neighbour)));
+            let near = self.graph.of_instance(instance).iter().map(|variable| self.rank_of[*variable as usize]);
+            let Some(other) = near.min_by_key(|rank| (self.loads[*rank as usize], *rank)) else { continue };
+            if self.loads[other as usize] + cost <= self.average {
+                self.give(instance, other, cost);
             }
         }
-        let (lower, upper_part) = variables.into_iter().partition(|variable| rank_of[*variable as usize] == rank);
-        self.bisect(lower, (rank, ranks - upper), rank_of);
-        self.bisect(upper_part, (other, upper), rank_of);
     }
 
-    /// The last variable of a part that a breadth-first search from one finds.
-    fn far_from(&self, variable: u32, rank: u32, rank_of: &[u32]) -> u32 {
-        let mut seen = vec![false; rank_of.len()];
-        seen[variable as usize] = true;
-        let mut queue = std::collections::VecDeque::from([variable]);
-        let mut last = variable;
-        while let Some(next) = queue.pop_front() {
-            last = next;
-            let is_new = |other: &u32| rank_of[*other as usize] == rank && !std::mem::replace(&mut seen[*other as usize], true);
-            queue.extend(self.neighbours(next).filter(is_new));
-        }
-        last
-    }
-
-    /// Moves variables at borders to the rank of most of their neighbours.
-    fn refine(&self, ranks: u32, rank_of: &mut [u32]) {
-        let mut weights = vec![0; ranks as usize];
-        let touched: Vec<u32> = (0..rank_of.len() as u32).filter(|variable| self.is_touched(*variable)).collect();
-        touched.iter().for_each(|variable| weights[rank_of[*variable as usize] as usize] += self.weight(*variable));
-        let most = (weights.iter().sum::<u64>() as f64 / f64::from(ranks) * (1.0 + SLACK)) as u64;
-        for _ in 0..PASSES {
-            let mut moved = false;
-            for &variable in &touched {
-                let (own, weight) = (rank_of[variable as usize] as usize, self.weight(variable));
-                let mut near = vec![0u64; ranks as usize];
-                self.neighbours(variable).for_each(|other| near[rank_of[other as usize] as usize] += 1);
-                let fits = |rank: &usize| near[*rank] > near[own] && weights[*rank] + weight <= most;
-                let best = (0..ranks as usize).filter(fits).max_by_key(|rank| (near[*rank], Reverse(*rank)));
-                if let Some(best) = best {
-                    (weights[own], weights[best]) = (weights[own] - weight, weights[best] + weight);
-                    rank_of[variable as usize] = best as u32;
-                    moved = true;
+    /// Fills ranks up with instances of hubs alone, one rank after the other.
+    fn fill(&mut self) {
+        let mut rank = 0;
+        for (instance, cost, _) in self.graph.instances() {
+            if self.ranks[instance as usize] == NOBODY {
+                while 2 * self.loads[rank] + cost > 2 * self.average && rank + 1 < self.loads.len() {
+                    rank += 1;
                 }
+                self.give(instance, rank as u32, cost);
             }
-            if !moved {
-                break;
+        }
+    }
+
+    /// The rank that has least.
+    fn lightest(&self) -> u32 {
+        (0..self.loads.len()).min_by_key(|rank| (self.loads[*rank], *rank)).unwrap_or(0) as u32
+    }
+
+    /// Has ranks with too much give instances to others, first those whose leaders have most: they cut the fewest variables.
+    fn give_away(&mut self) {
+        let is_over = |(instance, _, is_bound): &(u32, u64, bool)| !is_bound && self.is_over(self.ranks[*instance as usize]);
+        let mut given: Vec<_> = self.graph.instances().filter(is_over).collect();
+        let weight = |leader: u32| if leader == NOBODY { u64::MAX } else { self.graph.weight(leader) };
+        given.sort_by_key(|(instance, ..)| {
+            let leader = self.graph.leader(*instance);
+            (Reverse(weight(leader)), leader)
+        });
+        let mut to = self.lightest();
+        for (instance, cost, _) in given {
+            let own = self.ranks[instance as usize];
+            // As much as it takes to the average: the one that gives stays above it.
+            if self.loads[own as usize] < self.average + cost {
+                continue;
             }
+            if self.loads[to as usize] + cost > self.average {
+                to = self.lightest();
+            }
+            if self.loads[to as usize] + cost < self.loads[own as usize] {
+                self.give(instance, to, cost);
+            }
+        }
+    }
+
+    /// Gives ranks without instances one of a rank that has most of them, where it may be given.
+    fn leave_none_empty(&mut self) {
+        let mut counts = vec![0u32; self.loads.len()];
+        self.ranks.iter().for_each(|rank| counts[*rank as usize] += 1);
+        for empty in 0..counts.len() {
+            let Some(donor) = (0..counts.len()).max_by_key(|rank| (counts[*rank], Reverse(*rank))) else { return };
+            if counts[empty] > 0 || counts[donor] < 2 {
+                continue;
+            }
+            let of_donor = |(instance, _, is_bound): &(u32, u64, bool)| !is_bound && self.ranks[*instance as usize] as usize == donor;
+            let Some((instance, cost, _)) = self.graph.instances().filter(of_donor).last() else { continue };
+            self.give(instance, empty as u32, cost);
+            (counts[empty], counts[donor]) = (1, counts[donor] - 1);
         }
     }
 }
@@ -195,56 +167,43 @@ impl Partition {
     /// The partition of terms over tables of so many variables; tables of constants have none. Rows of the tables in `whole`, of which an
     /// instance has one at most, are not cut.
     pub fn new(ranks: u32, counts: &[u32], terms: &[Links], whole: &[u32]) -> Self {
-        let graph = Graph::new(counts, terms, whole);
-        let mut rank_of = vec![0; graph.first[counts.len()] as usize];
-        let touched = (0..rank_of.len() as u32).filter(|variable| graph.is_touched(*variable)).collect();
-        graph.bisect(touched, (0, ranks), &mut rank_of);
-        graph.refine(ranks, &mut rank_of);
-        // Instances go where most of their variables are; then ranks that have too many give some to others that their variables touch.
-        let mut loads = vec![0u32; ranks as usize];
-        let all = graph.ends.len() as u32 - 1;
-        let follows = |instance: u32| graph.leaders[instance as usize] != NOBODY;
-        let mut flat: Vec<u32> = (0..all)
-            .map(|instance| {
-                let mut votes = vec![0u32; ranks as usize];
-                graph.of_instance(instance).iter().for_each(|variable| votes[rank_of[*variable as usize] as usize] += 1);
-                let voted = || (0..ranks as usize).max_by_key(|rank| (votes[*rank], Reverse((loads[*rank], *rank)))).unwrap_or(0);
-                let best = if follows(instance) { rank_of[graph.leaders[instance as usize] as usize] as usize } else { voted() };
-                loads[best] += 1;
-                best as u32
-            })
-            .collect();
-        let average = f64::from(all) / f64::from(ranks);
-        for (instance, rank) in (0..).zip(&mut flat).filter(|(instance, _)| ranks > 1 && !follows(*instance)) {
-            let near = graph.of_instance(instance).iter().map(|variable| rank_of[*variable as usize]);
-            let Some(other) = near.min_by_key(|rank| (loads[*rank as usize], *rank)) else { continue };
-            if f64::from(loads[*rank as usize]) > average * (1.0 + SLACK) && f64::from(loads[other as usize]) < average {
-                (loads[*rank as usize], loads[other as usize]) = (loads[*rank as usize] - 1, loads[other as usize] + 1);
-                *rank = other;
+        let (ranks, first) = (ranks.max(1), firsts(counts));
+        let count = first[counts.len()] as usize;
+        let (flat, rank_of) = if ranks == 1 {
+            (vec![0; terms.iter().map(|term| term.count as usize).sum()], vec![0; count])
+        } else {
+            let graph = Graph::new(ranks, &first, terms, whole);
+            let rank_of = ranks_of_variables(&graph, ranks);
+            let (loads, average, most) = (vec![0; ranks as usize], graph.total / u64::from(ranks), most(graph.total, ranks));
+            let mut assignment = Assignment { graph: &graph, rank_of: &rank_of, loads, average, most, ranks: Vec::new() };
+            assignment.assign();
+            assignment.relieve();
+            assignment.fill();
+            assignment.give_away();
+            assignment.leave_none_empty();
+            (assignment.ranks, rank_of)
+        };
+        let mut rest = &flat[..];
+        let instances: Vec<Vec<u32>> =
+            terms.iter().map(|term| rest.split_off(..term.count as usize).unwrap_or_default().to_vec()).collect();
+        // Owners, and what is cut: the lowest and the highest rank that touch a variable, and if its own one does.
+        let mut touching = vec![(NOBODY, 0, false); count];
+        for (term, ranks) in terms.iter().zip(&instances) {
+            for &(table, rows) in &term.slots {
+                for (row, rank) in rows.iter().zip(ranks) {
+                    let variable = (first[table as usize] + row) as usize;
+                    let (lowest, highest, owns) = &mut touching[variable];
+                    (*lowest, *highest) = ((*lowest).min(*rank), (*highest).max(*rank));
+                    *owns |= *rank == rank_of[variable];
+                }
             }
         }
-        let mut rest = &flat[..];
-        let instances = terms.iter().map(|term| rest.split_off(..term.count as usize).unwrap_or_default().to_vec()).collect();
-        // Owners, and what is cut.
-        let mut cut = Vec::new();
-        let owners = counts.iter().enumerate().map(|(table, &count)| {
-            let owner = |row: u32| {
-                let variable = graph.first[table] + row;
-                let mut ranks = graph.of_variable(variable).iter().map(|instance| flat[*instance as usize]);
-                let Some(first) = ranks.next() else { return NOBODY };
-                let (mut lowest, mut touches, mut several) = (first, first == rank_of[variable as usize], false);
-                for rank in ranks {
-                    (lowest, touches, several) =
-                        (lowest.min(rank), touches || rank == rank_of[variable as usize], several || rank != first);
-                }
-                if several {
-                    cut.push((table as u32, row));
-                }
-                if touches { rank_of[variable as usize] } else { lowest }
-            };
-            (0..count).map(owner).collect()
-        });
-        let owners = owners.collect();
+        let of_table = |table: usize| first[table] as usize..first[table + 1] as usize;
+        let owner = |variable: usize| if touching[variable].2 { rank_of[variable] } else { touching[variable].0 };
+        let owners = (0..counts.len()).map(|table| of_table(table).map(owner).collect()).collect();
+        let is_cut = |variable: &usize| touching[*variable].0 < touching[*variable].1;
+        let cut_of = |table: usize| of_table(table).filter(is_cut).map(move |variable| (table, variable));
+        let cut = (0..counts.len()).flat_map(cut_of).map(|(table, variable)| (table as u32, variable as u32 - first[table])).collect();
         Self { instances, owners, cut }
     }
 
@@ -260,6 +219,55 @@ impl Partition {
 mod tests {
     use super::*;
 
+    /// Cost of an instance, and tables with their rows of all instances.
+    struct Term(u32, Vec<(u32, Vec<u32>)>);
+
+    fn divided(ranks: u32, counts: &[u32], terms: &[Term], whole: &[u32]) -> Partition {
+        let mut links = Vec::new();
+        for Term(cost, slots) in terms {
+            let count = slots[0].1.len() as u32;
+            let slots = slots.iter().map(|(table, rows)| (*table, &rows[..])).collect();
+            links.push(Links { count, cost: *cost, slots });
+        }
+        let partition = Partition::new(ranks, counts, &links, whole);
+        assert_eq!(partition, Partition::new(ranks, counts, &links, whole), "it is always the same");
+        for (term, by) in terms.iter().zip(&partition.instances) {
+            assert!(by.len() == term.1[0].1.len() && by.iter().all(|rank| *rank < ranks));
+        }
+        // Owners touch what they own, and what several touch is cut.
+        let mut touching = vec![Vec::new(); counts.iter().sum::<u32>() as usize];
+        let first = firsts(counts);
+        for (Term(_, slots), by) in terms.iter().zip(&partition.instances) {
+            for (table, rows) in slots {
+                rows.iter().zip(by).for_each(|(row, rank)| touching[(first[*table as usize] + row) as usize].push(*rank));
+            }
+        }
+        for (table, owners) in (0..).zip(&partition.owners) {
+            for (row, owner) in (0..).zip(owners) {
+                let mut by = std::mem::take(&mut touching[(first[table as usize] + row) as usize]);
+                by.sort_unstable();
+                by.dedup();
+                assert!(if by.is_empty() { *owner == NOBODY } else { by.contains(owner) }, "an owner touches what it owns");
+                assert_eq!(by.len() > 1, partition.cut.contains(&(table, row)));
+            }
+        }
+        partition
+    }
+
+    /// The largest cost of a rank's instances, as a part of the average.
+    fn largest(partition: &Partition, ranks: u32, terms: &[Term]) -> f64 {
+        let mut costs = vec![0.0; ranks as usize];
+        for (Term(cost, _), by) in terms.iter().zip(&partition.instances) {
+            by.iter().for_each(|rank| costs[*rank as usize] += f64::from(*cost));
+        }
+        costs.iter().fold(0.0, |most: f64, cost| most.max(*cost)) / costs.iter().sum::<f64>() * f64::from(ranks)
+    }
+
+    /// Rows of a table that are cut.
+    fn cut(partition: &Partition, table: u32) -> u32 {
+        partition.cut.iter().filter(|cut| cut.0 == table).count() as u32
+    }
+
     /// Springs along the rows and columns of a grid.
     fn grid(width: u32, height: u32) -> [Vec<u32>; 2] {
         let at = |x: u32, y: u32| y * width + x;
@@ -269,28 +277,23 @@ mod tests {
         [starts, ends]
     }
 
+    /// Cameras, and points that each five see which follow each other, in a ring.
+    fn ring(cameras: u32, points: u32) -> [Vec<u32>; 2] {
+        let views = (0..points).flat_map(|point| (0..5).map(move |next| ((point * cameras / points + next) % cameras, point)));
+        let (by, of) = views.unzip();
+        [by, of]
+    }
+
     #[test]
     fn a_grid_is_cut_into_balanced_parts_with_short_borders() {
         let (width, height) = (40, 24);
-        let [starts, ends] = grid(width, height);
         for ranks in 1..=4 {
-            let links = || [Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] }];
-            let partition = Partition::new(ranks, &[width * height], &links(), &[]);
-            assert_eq!(partition, Partition::new(ranks, &[width * height], &links(), &[]), "it is always the same");
-            let loads = partition.loads(ranks);
-            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
-            assert!(f64::from(*most) < 1.1 * f64::from(*least), "{loads:?}");
+            let terms = [Term(1, grid(width, height).map(|rows| (0, rows)).to_vec())];
+            let partition = divided(ranks, &[width * height], &terms, &[]);
+            assert!(largest(&partition, ranks, &terms) < 1.03, "{:?}", partition.loads(ranks));
             // A straight cut has 24 variables; three cuts, no more than 2.5 times as many each.
             assert!(partition.cut.len() <= 60 * (ranks as usize - 1), "{ranks} ranks: {} variables are cut", partition.cut.len());
             assert_eq!(partition.cut.is_empty(), ranks == 1);
-            for (row, owner) in (0..).zip(&partition.owners[0]) {
-                let touching = (0..starts.len()).filter(|&spring| starts[spring] == row || ends[spring] == row);
-                let mut by: Vec<u32> = touching.map(|spring| partition.instances[0][spring]).collect();
-                by.sort_unstable();
-                by.dedup();
-                assert!(by.contains(owner), "an owner touches what it owns");
-                assert_eq!(by.len() > 1, partition.cut.contains(&(0, row)));
-            }
         }
     }
 
@@ -299,10 +302,117 @@ mod tests {
         // Four chains of ten variables, which no instance connects, and one variable that none touches.
         let starts: Vec<u32> = (0..40).filter(|i| i % 10 != 9).collect();
         let ends: Vec<u32> = starts.iter().map(|i| i + 1).collect();
-        let links = [Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] }];
-        let partition = Partition::new(4, &[41], &links, &[]);
+        let partition = divided(4, &[41], &[Term(1, vec![(0, starts), (0, ends)])], &[]);
         assert_eq!((partition.cut.len(), partition.loads(4)), (0, vec![9; 4]));
         assert_eq!(partition.owners[0][40], NOBODY);
+    }
+
+    /// A focal length of all cameras, the scale of a mesh: parts are those that there are without it, to the instance.
+    #[test]
+    fn variables_that_all_touch_steer_nothing() {
+        let [by, of] = ring(300, 3000);
+        let [starts, ends] = grid(50, 40);
+        let scenes = [([300, 3000], vec![(0, by), (1, of)]), ([2000, 0], vec![(0, starts), (0, ends)])];
+        for ([a, b], slots) in scenes {
+            let count = slots[0].1.len();
+            for (ranks, hubs) in [(2, 1), (3, 1), (4, 1), (8, 1), (2, 2), (8, 2)] {
+                let without = [Term(20, slots.clone())];
+                let with = [Term(20, [slots.clone(), (0..hubs).map(|hub| (2, vec![hub; count])).collect()].concat())];
+                let [expected, found] = [&without, &with].map(|terms| divided(ranks, &[a, b, hubs], terms, &[]));
+                assert_eq!(found.instances, expected.instances, "{ranks} ranks, {hubs} hubs");
+                assert_eq!(found.cut, [&expected.cut[..], &(0..hubs).map(|hub| (2, hub)).collect::<Vec<_>>()].concat());
+                assert!(largest(&found, ranks, &with) < 1.03, "{:?}", found.loads(ranks));
+            }
+        }
+    }
+
+    #[test]
+    fn views_go_with_their_points_and_cameras_at_borders_are_shared() {
+        let [by, of] = ring(300, 3000);
+        // Each camera has a lens besides, as 30 that follow each other do.
+        let lenses: Vec<u32> = by.iter().map(|camera| camera / 30).collect();
+        let terms = [Term(20, vec![(0, by), (1, of), (2, lenses)]), Term(12, vec![(1, (0..3000).collect())])];
+        for ranks in [2, 3, 4, 8] {
+            let partition = divided(ranks, &[300, 3000, 10], &terms, &[]);
+            assert_eq!(cut(&partition, 1), 0, "{ranks} ranks cut points");
+            assert!(cut(&partition, 0) <= 5 * ranks, "{ranks} ranks share {} cameras", cut(&partition, 0));
+            assert!(largest(&partition, ranks, &terms) < 1.04, "{:?}", partition.loads(ranks));
+        }
+    }
+
+    #[test]
+    fn instances_weigh_what_they_cost() {
+        // A grid, and few instances elsewhere that cost a fifth of all together; the same on a corner of the grid.
+        let [starts, ends] = grid(60, 60);
+        for elsewhere in [true, false] {
+            let few = if elsewhere { vec![(1, (0..39).collect()), (1, (1..40).collect())] } else { vec![(0, (0..39).collect())] };
+            let terms = [Term(3, vec![(0, starts.clone()), (0, ends.clone())]), Term(136, few)];
+            for ranks in [2, 3, 4, 8] {
+                let partition = divided(ranks, &[3600, 40], &terms, &[]);
+                assert!(largest(&partition, ranks, &terms) < 1.04, "{ranks} ranks: {:?}", partition.loads(ranks));
+                assert!(cut(&partition, 0) + cut(&partition, 1) <= 75 * (ranks - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn stars_are_divided_evenly_and_share_their_middles() {
+        let count = 5003;
+        let all: Vec<u32> = (0..count).collect();
+        let middle = |number: u32| vec![number; count as usize];
+        let thirds: Vec<u32> = all.iter().map(|instance| instance % 3).collect();
+        // One middle with leaves, one alone, two, and three variables of a third of the instances each.
+        let scenes = [
+            (vec![(0, middle(0)), (1, all)], 1),
+            (vec![(0, middle(0))], 1),
+            (vec![(0, middle(0)), (0, middle(2))], 2),
+            (vec![(0, thirds)], 3),
+        ];
+        for (slots, middles) in scenes {
+            let terms = [Term(7, slots)];
+            for ranks in [2, 3, 4, 8] {
+                let partition = divided(ranks, &[3, count], &terms, &[]);
+                let loads = partition.loads(ranks);
+                assert!(loads.iter().max().unwrap() - loads.iter().min().unwrap() <= ranks, "{loads:?}");
+                assert!((1..=middles).contains(&cut(&partition, 0)) && cut(&partition, 1) == 0, "{:?}", partition.cut);
+            }
+        }
+    }
+
+    /// Variables below the share of a rank, but too heavy to be put anywhere: they give instances away.
+    #[test]
+    fn heavy_variables_do_not_unbalance_parts() {
+        let terms = [Term(1, vec![(0, (0..4000).map(|instance| instance % 9).collect())])];
+        for ranks in [2, 3, 4] {
+            let partition = divided(ranks, &[9], &terms, &[]);
+            assert!(largest(&partition, ranks, &terms) < 1.04, "{:?}", partition.loads(ranks));
+            assert!(partition.cut.len() <= 4);
+        }
+    }
+
+    #[test]
+    fn what_can_not_be_divided_is_no_panic() {
+        for ranks in [0, 1, 2, 3, 100] {
+            assert_eq!(Partition::new(ranks, &[], &[], &[]), Partition { instances: vec![], owners: vec![], cut: vec![] });
+            let nothing = Links { count: 0, cost: 1, slots: vec![(0, &[][..])] };
+            assert_eq!(Partition::new(ranks, &[2], &[nothing], &[]).owners, [[NOBODY; 2]]);
+            // Instances without variables, of the largest cost.
+            let constants = Links { count: 3, cost: u32::MAX, slots: vec![] };
+            assert_eq!(Partition::new(ranks, &[0], &[constants], &[]).instances[0].len(), 3);
+        }
+        for ranks in [1, 2, 3, 7, 100] {
+            for count in 1..8 {
+                for whole in [&[][..], &[0], &[1]] {
+                    let terms = [
+                        Term(0, vec![(0, vec![0; count])]),
+                        Term(u32::MAX, vec![(1, (0..count as u32).map(|row| row % 3).collect()), (1, vec![0; count])]),
+                    ];
+                    let loads = divided(ranks, &[1, 3], &terms, whole).loads(ranks);
+                    // Nobody goes without, where there are as many instances.
+                    assert!(!whole.is_empty() || ranks > 2 * count as u32 || loads.iter().all(|load| *load > 0), "{loads:?}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -311,25 +421,22 @@ mod tests {
         let (cameras, points) = (12, 500);
         let views = (0..points).flat_map(|point| (0..3).map(move |next| ((point * 10 / points + next), point)));
         let (by, of): (Vec<u32>, Vec<u32>) = views.unzip();
-        let (all, starts) = (vec![0; by.len()], (0..cameras - 1).collect::<Vec<u32>>());
-        let ends: Vec<u32> = starts.iter().map(|camera| camera + 1).collect();
+        let all = vec![0; by.len()];
+        let (starts, ends) = ((0..cameras - 1).collect(), (1..cameras).collect());
+        let terms = [Term(20, vec![(0, by), (1, of.clone()), (2, all)]), Term(12, vec![(0, starts), (0, ends)])];
         for ranks in 1..=4 {
-            let links = [
-                Links { count: by.len() as u32, slots: vec![(0, &by[..]), (1, &of[..]), (2, &all[..])] },
-                Links { count: starts.len() as u32, slots: vec![(0, &starts[..]), (0, &ends[..])] },
-            ];
-            let partition = Partition::new(ranks, &[cameras, points, 1], &links, &[1]);
+            let partition = divided(ranks, &[cameras, points, 1], &terms, &[1]);
             assert!(partition.cut.iter().all(|(table, _)| *table != 1), "{ranks} ranks cut {:?}", partition.cut);
             for (view, point) in of.iter().enumerate() {
                 assert_eq!(partition.instances[0][view], partition.owners[1][*point as usize], "a view is where its point is");
             }
-            let loads = partition.loads(ranks);
-            let (least, most) = (loads.iter().min().unwrap(), loads.iter().max().unwrap());
-            assert!(f64::from(*most) < 1.1 * f64::from(*least), "{loads:?}");
+            assert!(largest(&partition, ranks, &terms) < 1.05, "{:?}", partition.loads(ranks));
             // Neighbours share the cameras at their border, and all share the focal length.
-            let cut = |table: u32| partition.cut.iter().filter(|cut| cut.0 == table).count() as u32;
-            assert!(cut(0) <= 4 * (ranks - 1), "{ranks} ranks share {} cameras", cut(0));
-            assert_eq!(cut(2), u32::from(ranks > 1));
+            assert!(cut(&partition, 0) <= 4 * (ranks - 1), "{ranks} ranks share {} cameras", cut(&partition, 0));
+            assert_eq!(cut(&partition, 2), u32::from(ranks > 1));
         }
+        // What all touch is not cut if it is to be whole.
+        let partition = divided(3, &[cameras, points, 1], &terms, &[2]);
+        assert_eq!(cut(&partition, 2), 0);
     }
 }

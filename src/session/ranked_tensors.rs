@@ -7,7 +7,7 @@
 use super::Session;
 use super::job::{Ended, Job, Progress, Step};
 use super::tensors::TensorRun;
-use leastwise_collective::{Communicator, Fault, Fingerprint, failed_elsewhere, told};
+use leastwise_collective::{Communicator, Fault, Fingerprint, everybody, failed_elsewhere, told};
 use leastwise_device::{Command, DeviceError, Play, Recording};
 use leastwise_error::Error;
 use leastwise_outer::Turn;
@@ -17,10 +17,6 @@ use leastwise_tensor::routing::Place;
 use leastwise_tensor::runtime::Next;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Refusal of tensors in another precision than the engine's, whose device NCCL does not know.
-const ONE_DEVICE: &str = "tensors are summed over ranks in the engine's precision, as their device in another one has no messages over NCCL: \
-    make the engine with precision: \"f32\" for tensors of f32, and with \"f64\" for those of f64";
 
 /// An evaluation of what depends on sums over ranks.
 struct RankedEvaluation {
@@ -115,12 +111,22 @@ impl RankedEvaluation {
         }
         let ranks = self.ranks.clone();
         let (_, devices) = session.tensor_devices(self.double)?;
-        let before = devices.main.join(Some(ranks)).map_err(|error| match error {
-            DeviceError::Ranks(Fault::Refused(_)) => Error::InvalidOption(ONE_DEVICE.into()),
-            other => other.into(),
-        })?;
-        self.before = Some(before);
+        self.before = Some(devices.main.join(Some(ranks))?);
         Ok(())
+    }
+
+    /// True if the device can join without further calls of all ranks.
+    fn has_met(&self, session: &mut Session) -> Result<bool, Error> {
+        let (_, devices) = session.tensor_devices(self.double)?;
+        Ok(devices.main.has_met(&self.ranks))
+    }
+
+    /// Has ranks meet by a device that is not the engine's own, once all have what they give; and makes it one of them.
+    fn meet(&mut self, session: &mut Session) -> Result<(), Error> {
+        let (_, devices) = session.tensor_devices(self.double)?;
+        devices.main.meet(&self.ranks)?;
+        let joined = self.join(session);
+        everybody(&*self.ranks, joined)
     }
 
     /// Tensors for an evaluation, which lets go of them.
@@ -139,7 +145,9 @@ impl RankedEvaluation {
             if !session.tensors(self.double)?.graph.pulls(&self.tensors).is_empty() {
                 return Err(Error::Internal("gradients through a solve were not computed first"));
             }
-            self.join(session)?;
+            if self.has_met(session)? {
+                self.join(session)?;
+            }
             self.run = Some(Box::new(TensorRun::new(self.double, self.held(session, &self.tensors)?, Vec::new())));
         }
         let Some(run) = &mut self.run else { return Ok(None) };
@@ -161,14 +169,15 @@ impl RankedEvaluation {
         Ok(devices.at(*place).compile(recording)?.map(Progress::Waiting))
     }
 
-    /// Compares with all ranks what each has, in one call. Gives whether all can exchange within the evaluation.
-    fn agree(&self, session: &mut Session, made: &Result<(), Error>) -> Result<bool, Error> {
+    /// Compares with all ranks what each has, in one call. Gives whether all can exchange within the evaluation, and whether all devices
+    /// have met.
+    fn agree(&self, session: &mut Session, made: &Result<(), Error>) -> Result<(bool, bool), Error> {
         let words = match made {
             Ok(()) => {
                 let graph = &session.tensors(self.double)?.graph;
                 let step = self.sums.first().map_or(0, |sum| graph.step_over_ranks(*sum));
                 let messages = self.within.as_ref().map_or(0, |(_, messages)| *messages);
-                Some([self.fingerprint(session)?, step.into(), messages])
+                Some([self.fingerprint(session)?, step.into(), messages, self.has_met(session)?.into()])
             }
             Err(_) => None,
         };
@@ -179,7 +188,7 @@ impl RankedEvaluation {
                 return Err(Fault::Differs { what, rank: rank as u32 }.into());
             }
         }
-        Ok(differs(2).is_none() && all.iter().all(|words| words[2] != 0))
+        Ok((differs(2).is_none() && all.iter().all(|words| words[2] != 0), all.iter().all(|words| words[3] != 0)))
     }
 
     /// Fingerprint of precision and shapes.
@@ -198,7 +207,10 @@ impl RankedEvaluation {
     fn begin(&mut self, session: &mut Session, made: Result<(), Error>) -> Result<(), Error> {
         let agreed = self.agree(session, &made);
         made?;
-        let is_within = agreed?;
+        let (is_within, have_met) = agreed?;
+        if !have_met {
+            self.meet(session)?;
+        }
         let (tensors, mut devices) = session.tensor_devices(self.double)?;
         (self.stage, self.is_recorded) = (Stage::Computing, false);
         let (Some((place, mut recording)), Some(run)) = (self.recording.take(), &mut self.run) else { return Ok(()) };
@@ -412,8 +424,8 @@ impl Session {
     /// A rank that could not make its tensors gives none: its task fails, and those of all others do, which then know of it.
     ///
     /// # Errors
-    /// [`Fault::Differs`] where ranks have tensors of other shapes, [`Fault::Refused`] where another rank has none to give,
-    /// [`Error::InvalidOption`] over NCCL for tensors that are not in the engine's precision, [`Error::Dtype`] for halves, int32s and truths.
+    /// [`Fault::Differs`] where ranks have tensors of other shapes, [`Fault::Refused`] where another rank has none to give, and over NCCL
+    /// where some have engines of another precision; [`Error::Dtype`] for halves, int32s and truths.
     /// All can go on.
     pub fn sum_over_ranks(&mut self, tensors: Option<&[u32]>, mean: bool) -> Result<u32, Error> {
         let none = || Error::InvalidOption("this rank has no tensors to give".into());

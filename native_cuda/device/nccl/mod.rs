@@ -2,6 +2,7 @@
 //!
 //! * `library`: NCCL's functions.
 //! * `world`: what ranks of one process know of each other.
+//! * `beside`: the communicator of a second device on the same GPU.
 //!
 //! NCCL only moves bytes here (`ncclAllGather`): every rank adds up what all gave, in the order of ranks, so bits depend on nothing else.
 //! Ranks meet by a non-blocking communicator, so the wait for all of them has a deadline. Messages go by a second one, which they make once
@@ -13,6 +14,7 @@
 //! other GPUs is not to be asked for while one of these waits for this one. It is no memory of a pool, which ranks in one process, whose
 //! kernels reach into each other's, could not see.
 
+mod beside;
 mod library;
 mod world;
 
@@ -23,7 +25,7 @@ use leastwise_recording::DeviceError;
 use library::{BYTES, Config, Handle, Nccl, Status, UniqueId, nccl};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use world::World;
 
@@ -108,7 +110,12 @@ pub struct NcclCommunicator {
     pub(super) all: sys::CUdeviceptr,
     /// Pinned memory of [`PIECE`] bytes, for calls of the host.
     pinned: Mutex<*mut c_void>,
-    traffic: Mutex<Traffic>,
+    /// Counts, which a second device's communicator has in common with the first one's.
+    traffic: Arc<Mutex<Traffic>>,
+    /// That of a second device on this GPU, once ranks have met by it.
+    second: Mutex<Option<Arc<NcclCommunicator>>>,
+    /// That of the first device, where this is the second's.
+    first: Weak<NcclCommunicator>,
     /// Label of the last call.
     label: Mutex<&'static str>,
     has_left: AtomicBool,
@@ -136,6 +143,13 @@ impl CudaDevice {
     /// [`Fault::Refused`], on all ranks of this process, without NCCL and where two ranks have one GPU, which NCCL does not have;
     /// [`Fault::Stalled`] where ranks do not come, and [`Fault::Failed`] where NCCL does.
     pub fn over_nccl(&self, id: &WorldId, rank: u32, size: u32, deadline: Duration) -> Result<Arc<dyn Communicator>, DeviceError> {
+        let made = self.reserved(id, (rank, size), deadline)?;
+        made.connect(id)?;
+        Ok(Arc::new(made))
+    }
+
+    /// A rank that has its memory, and knows no other yet.
+    fn reserved(&self, id: &WorldId, (rank, size): (u32, u32), deadline: Duration) -> Result<NcclCommunicator, DeviceError> {
         let nccl = nccl().map_err(Fault::Refused)?;
         self.bind()?;
         let world = World::enter(id.0, (rank, size), self.context.ordinal())?;
@@ -161,7 +175,9 @@ impl CudaDevice {
             own: 0,
             all: 0,
             pinned: Mutex::new(std::ptr::null_mut()),
-            traffic: Mutex::default(),
+            traffic: Arc::default(),
+            second: Mutex::default(),
+            first: Weak::new(),
             label: Mutex::new("set-up of ranks"),
             has_left: AtomicBool::new(false),
         };
@@ -177,19 +193,25 @@ impl CudaDevice {
             made.world.fail(Fault::Refused(format!("rank {rank} has no memory for messages")));
             return Err(error);
         }
-        let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(false));
-        // SAFETY: the context is bound to this thread, and NCCL writes the handle and copies the rest.
-        let status = unsafe { (nccl.init)(&mut comm, size as c_int, UniqueId(id.0), rank as c_int, &mut config) };
-        made.comm = Mutex::new(comm);
-        made.settle(status, deadline.max(DEADLINE))?;
-        if size > 1 {
-            made.quicken(deadline.max(DEADLINE))?;
-        }
-        Ok(Arc::new(made))
+        Ok(made)
     }
 }
 
 impl NcclCommunicator {
+    /// Meets the other ranks, on the thread that the context is bound to.
+    fn connect(&self, id: &WorldId) -> Result<(), Fault> {
+        let (nccl, longest) = (self.nccl, self.deadline.max(DEADLINE));
+        let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(false));
+        // SAFETY: the context is bound to this thread, and NCCL writes the handle and copies the rest.
+        let status = unsafe { (nccl.init)(&mut comm, self.size as c_int, UniqueId(id.0), self.rank as c_int, &mut config) };
+        *lock(&self.comm) = comm;
+        self.settle(status, longest)?;
+        if self.size > 1 {
+            self.quicken(longest)?;
+        }
+        Ok(())
+    }
+
     /// True if it was made by the device with this stream.
     pub(super) fn is_of(&self, stream: &CudaStream) -> bool {
         self.stream.cu_stream() == stream.cu_stream()
@@ -306,10 +328,14 @@ impl NcclCommunicator {
         self.fail(Fault::Failed { message })
     }
 
-    /// Gives the communicator up; the first fault of this process's ranks counts.
+    /// Gives the communicator up, and that of the other device on this GPU; the first fault of this process's ranks counts.
     fn fail(&self, fault: Fault) -> Fault {
         let fault = self.world.fail(fault);
         self.abort();
+        if let Some(other) = self.other() {
+            other.world.fail(fault.clone());
+            other.abort();
+        }
         fault
     }
 
@@ -463,6 +489,7 @@ impl Communicator for NcclCommunicator {
     }
 
     fn exchange(&self, call: Call, own: Vec<u8>) -> Result<Gathered, Fault> {
+        self.rest_beside(call.label)?;
         let pinned = lock(&self.pinned);
         let enclosed = own.iter().take(ENCLOSED).copied();
         let opening: Vec<u8> = header(call, own.len()).into_iter().chain(enclosed).collect();
@@ -498,6 +525,9 @@ impl Drop for NcclCommunicator {
     fn drop(&mut self) {
         let panicked = std::thread::panicking();
         let fault = self.world.fail(Fault::Gone { rank: self.rank, size: self.size, panicked });
+        // That of the second device ends first, on all ranks.
+        let second = lock(&self.second).take();
+        drop(second);
         let _ = self.context.bind_to_thread();
         let is_orderly = matches!(fault, Fault::Gone { panicked: false, .. });
         if is_orderly {

@@ -8,15 +8,11 @@ use crate::followers::{Followers, Iterating};
 use crate::job::{Job, Progress, Step};
 use leastwise_anneal::cluster::{Options, Outcome, RankedClustering, RankedNext};
 use leastwise_base::clock::now_ms;
-use leastwise_collective::{Communicator, Fault, failed_elsewhere};
-use leastwise_device::{DeviceError, Play, Precision};
+use leastwise_collective::{Communicator, everybody, failed_elsewhere};
+use leastwise_device::{Device, Play};
 use leastwise_error::Error;
 use leastwise_outer::{Devices, Turn};
 use std::sync::Arc;
-
-/// Refusal of a device in f32 beside one in f64 that NCCL does not know.
-const ONE_DEVICE: &str = "cluster({ ranks: true }): clusters are found in f32, and an engine in f64 has no messages over NCCL in f32: \
-    make the engine with precision: \"f32\"";
 
 /// A clustering as one rank has it. Its device is one of the ranks as long as it runs.
 pub struct RankedRun {
@@ -52,7 +48,8 @@ impl RankedRun {
         if self.before.is_some() {
             return Ok(());
         }
-        let joined = joined(devices, &self.ranks);
+        meet(devices.single(), &self.ranks)?;
+        let joined = devices.single().and_then(|device| Ok(device.join(Some(self.ranks.clone()))?));
         let others = failed_elsewhere(&*self.ranks, &joined);
         self.before = Some(joined?);
         others.map_err(Error::from)
@@ -70,13 +67,13 @@ impl RankedRun {
     }
 }
 
-/// Has the device in f32 join; gives the communicator that it had.
-fn joined(devices: &mut Devices, ranks: &Arc<dyn Communicator>) -> Result<Option<Arc<dyn Communicator>>, Error> {
-    let is_own = devices.main.precision() == Precision::F32;
-    devices.single()?.join(Some(ranks.clone())).map_err(|error| match error {
-        DeviceError::Ranks(Fault::Refused(_)) if !is_own => Error::InvalidOption(ONE_DEVICE.into()),
-        other => other.into(),
-    })
+/// Has ranks meet by a device of each, over NCCL, where only the engine's own one has made a communicator. Then all have their device, or
+/// all fail.
+fn meet(device: Result<&mut Device, Error>, ranks: &Arc<dyn Communicator>) -> Result<(), Error> {
+    if !Device::has_to_meet(&**ranks) {
+        return Ok(());
+    }
+    Ok(everybody(&**ranks, device)?.meet(ranks)?)
 }
 
 /// Clustering that followers are to begin.

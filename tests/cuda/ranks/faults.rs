@@ -5,9 +5,10 @@ use super::{Over, bits, on_all, on_ranks};
 use leastwise::Error;
 use leastwise::collective::{DEADLINE, Fault, threads};
 use leastwise::device::cuda::{CudaDevice, WorldId, nccl_version};
-use leastwise::device::{Command, DeviceError, Kind, Precision, Recording, Slice};
+use leastwise::device::{Collective, Command, Device, DeviceError, Exchange, Kind, Precision, Recording, Slice};
 use leastwise::ranks::RankedProblem;
 use leastwise::solve::Options;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 fn fault(error: Error) -> Fault {
@@ -190,4 +191,62 @@ fn two_ranks_on_one_gpu_are_refused_over_nccl() {
     let Err(DeviceError::Ranks(Fault::Refused(message))) = other.join(Some(ranks)) else { panic!("it joined") };
     assert!(message.contains("belongs to the device that made it"), "{message}");
     assert!(other.join(Some(threads(1, DEADLINE).remove(0))).unwrap().is_none());
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn engines_of_other_precisions_are_refused_over_nccl_and_all_can_go_on() {
+    let found = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
+        let mut other = CudaDevice::open(ranks.rank(), Precision::F32).unwrap_or_else(|error| panic!("{error}"));
+        // One rank comes with the device that made the communicator, the other one with a second device.
+        let Device::Cuda(own) = &device else { panic!("it is a GPU") };
+        let met = if ranks.rank() == 0 { own.meet(&ranks) } else { other.meet(&ranks) };
+        let Err(DeviceError::Ranks(Fault::Refused(message))) = met else { panic!("{met:?}") };
+        // Then both come with their second one, twice.
+        for _ in 0..2 {
+            other.meet(&ranks).unwrap();
+            assert!(other.join(Some(ranks.clone())).unwrap().is_none());
+            assert!(other.join(None).unwrap().is_some());
+        }
+        (message, ranks.sum("ranks", &[1.0]).unwrap())
+    });
+    for (message, sum) in found {
+        assert!(message.contains("different precisions"), "{message}");
+        assert_eq!(sum, [2.0]);
+    }
+}
+
+/// A fault of one communicator is a fault of both, on the rank that gives up and on the other.
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn a_rank_that_gives_up_ends_messages_of_both_devices_over_nccl() {
+    let begun = Instant::now();
+    let found = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
+        let (rank, size) = (ranks.rank(), ranks.size());
+        let mut other = CudaDevice::open(rank, Precision::F32).unwrap_or_else(|error| panic!("{error}"));
+        other.meet(&ranks).unwrap();
+        let mut other = Device::Cuda(Box::new(other));
+        other.join(Some(ranks.clone())).unwrap();
+        ranks.barrier("begin").unwrap();
+        let buffer = other.allocate(Kind::Real, 4, "values").unwrap();
+        let parts = vec![Exchange::total(Slice { buffer, offset: 0, len: 4 })];
+        let collective = Command::Collective(Arc::new(Collective { label: "values", parts }));
+        let fault = if rank == 1 {
+            ranks.give_up(Fault::Broken { rank, size, message: "out of patience".into() });
+            ranks.barrier("later").unwrap_err()
+        } else {
+            // It waits on its second device for a rank that has given up the first one's communicator.
+            match other.run(Recording { commands: vec![collective] }).unwrap_err() {
+                DeviceError::Ranks(fault) => fault,
+                error => panic!("{error}"),
+            }
+        };
+        let later = ranks.barrier("end").unwrap_err();
+        other.free(buffer);
+        drop(device);
+        (fault, later)
+    });
+    assert!(begun.elapsed() < DEADLINE, "nobody waited for the deadline: {:?}", begun.elapsed());
+    let broken = Fault::Broken { rank: 1, size: 2, message: "out of patience".into() };
+    assert_eq!(found, vec![(broken.clone(), broken); 2]);
 }

@@ -202,6 +202,56 @@ fn codebooks_over_nccl_are_those_of_the_cpu() {
     clusters_agree(Over::Nccl, &[2]);
 }
 
+/// Codebooks by sessions, before and after a solve, which an engine in f64 makes on its other device.
+fn clustered_by_sessions(precision: Precision) -> Vec<(Vec<u32>, Vec<u32>, u64)> {
+    let points = points(3000);
+    let found = on_all(Over::Nccl, 2, precision, |device, ranks| {
+        let at = |rank: u32| points.len() / DIM * rank as usize / 2 * DIM;
+        let own = points[at(ranks.rank())..at(ranks.rank() + 1)].to_vec();
+        let mut of = Alone { session: Session::over_ranks(device, ranks).unwrap(), problem: 0 };
+        let options = Options { method: Some(Method::Lloyd), tolerance: Some(1e-7), ..Options::new(DIM as u32, 24) };
+        let clustered = |session: &mut Session| {
+            let task = session.cluster_by_ranks(own.clone(), None, &options, "l2").unwrap();
+            let Progress::Clustering(outcome) = finish(session, task, |_| {}) else { panic!("no clusters") };
+            let centroids: Vec<u32> = outcome.centroids.iter().map(|value| value.to_bits()).collect();
+            (centroids, outcome.labels.clone(), outcome.energy.to_bits())
+        };
+        let first = clustered(&mut of.session);
+        of.problem = of.session.problem();
+        mesh(&mut of);
+        let report = solve(&mut of.session, of.problem, &options_of_solve());
+        assert!(report.cost < report.initial_cost);
+        assert_eq!(clustered(&mut of.session), first, "a second time, behind a solve");
+        first
+    });
+    found
+}
+
+fn options_of_solve() -> leastwise::solve::Options {
+    leastwise::solve::Options { max_iterations: Some(3.0), ..options() }
+}
+
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn engines_in_f64_have_the_codebooks_of_engines_in_f32_over_nccl() {
+    let [expected, found] = [Precision::F32, Precision::F64].map(clustered_by_sessions);
+    assert_eq!(found, expected);
+    // Engines of one process, whose followers have a second device each.
+    let outcomes = [Precision::F32, Precision::F64].map(|precision| {
+        let mut of = over_two_gpus(precision);
+        let options = Options { method: Some(Method::Lloyd), tolerance: Some(1e-7), ..Options::new(DIM as u32, 24) };
+        let task = of.session.cluster_by_ranks(points(3000), None, &options, "l2").unwrap();
+        let Progress::Clustering(outcome) = finish(&mut of.session, task, |_| {}) else { panic!("no clusters") };
+        let begun = Instant::now();
+        drop(of);
+        assert!(begun.elapsed() < DEADLINE, "both communicators end");
+        (outcome.centroids, outcome.labels, outcome.energy)
+    });
+    assert_eq!(outcomes[0], outcomes[1]);
+    let centroids: Vec<u32> = outcomes[0].0.iter().map(|value| value.to_bits()).collect();
+    assert_eq!(centroids, expected[0].0, "the parts are the same");
+}
+
 /// The values that one rank has written go on by another number of ranks, or alone.
 #[test]
 fn values_of_ranks_on_a_gpu_go_on_by_others() {

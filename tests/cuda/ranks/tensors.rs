@@ -125,24 +125,48 @@ fn steps_over_nccl_have_the_bits_of_the_cpu() {
     training_agrees(Over::Nccl, &[2]);
 }
 
+/// An engine in f64 sums tensors of f32 on its second device, and one in f32 those of f64.
 #[test]
 #[ignore = "needs two GPUs and NCCL"]
-fn tensors_in_another_precision_than_the_engine_are_refused_over_nccl_and_all_can_go_on() {
-    let refused = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
-        let mut session = Session::over_ranks(device, ranks).unwrap();
-        let [single, double] = [false, true].map(|double| session.tensor(Reals::F64(&[1.0, 2.0]), &[2], double).unwrap()[0]);
-        let task = session.sum_over_ranks(Some(&[single]), false).unwrap();
-        let error = loop {
-            if let Err(error) = session.resume(task, 8.0) {
-                break error;
-            }
-        };
-        let task = session.sum_over_ranks(Some(&[double]), false).unwrap();
-        assert_eq!(values(&mut session, task).len(), 3);
-        (error.code(), error.to_string())
+fn sums_of_tensors_in_the_other_precision_over_nccl_have_the_bits_of_the_cpu() {
+    for (precision, double) in [(Precision::F64, false), (Precision::F32, true)] {
+        let run = |over| on_all(over, 2, precision, |device, ranks| summed(device, ranks, double));
+        let [expected, found] = [Over::Cpu, Over::Nccl].map(run);
+        for [sums, means] in &found {
+            assert!(*sums == expected[0][0], "an engine in {precision:?}");
+            assert!(*means == expected[0][1], "an engine in {precision:?}: means");
+        }
+    }
+}
+
+/// Sums in both precisions by turns, between which a rank has none to give: all others hear of it, and all can go on.
+#[test]
+#[ignore = "needs two GPUs and NCCL"]
+fn sums_over_nccl_in_both_precisions_take_turns() {
+    let found = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
+        let rank = ranks.rank();
+        let mut session = Session::over_ranks(device, ranks.clone()).unwrap();
+        let own = f64::from(rank);
+        let [single, double] = [false, true].map(|double| session.tensor(Reals::F64(&[1.0 + own, 2.0 - own]), &[2], double).unwrap()[0]);
+        let mut seen = Vec::new();
+        for tensor in [single, double, single, double] {
+            let task = session.sum_over_ranks(Some(&[tensor]), false).unwrap();
+            let made = values(&mut session, task)[0] as u32;
+            let task = session.evaluate_tensors(&[], &[made]).unwrap();
+            seen.push(values(&mut session, task));
+            let task = session.sum_over_ranks((rank == 0).then_some(&[tensor][..]), false).unwrap();
+            let error = loop {
+                if let Err(error) = session.resume(task, 8.0) {
+                    break error;
+                }
+            };
+            assert_eq!(error.code(), "invalid-option", "{error}");
+        }
+        (seen, ranks.traffic().of(Kind::Reduce).given)
     });
-    for (code, message) in refused {
-        assert_eq!(code, "invalid-option");
-        assert!(message.starts_with("tensors are summed over ranks in the engine's precision"), "{message}");
+    for (seen, given) in found {
+        assert_eq!(seen, vec![vec![3.0; 2]; 4]);
+        // Two sums of two reals of 4 bytes and of 8: those of the second device count, too.
+        assert!(given >= 2 * (2 * 4 + 2 * 8), "{given} bytes");
     }
 }
