@@ -300,14 +300,15 @@ impl CudaDevice {
         // SAFETY: the events and both streams are alive.
         unsafe { result::event::record(begun, self.stream.cu_stream()) }.map_err(failed)?;
         follow(stream, begun)?;
-        self.enqueue_exchange(number, collective, 0, stream)?;
+        let enqueued = self.enqueue_exchange(number, collective, 0, stream);
+        // Behind a part of one, too: it is waited for before its memory is freed.
         let Some(ranked) = &mut self.ranks else { return Err(super::play::unvalidated()) };
+        ranked.side.iter_mut().for_each(|side| side.is_open = true);
         for event in [ranked.plans[number].over, over] {
             // SAFETY: as above.
             unsafe { result::event::record(event, stream) }.map_err(failed)?;
         }
-        ranked.side.iter_mut().for_each(|side| side.is_open = true);
-        Ok(())
+        enqueued
     }
 
     /// Has the device's stream wait for the end of an exchange, if it was one in the background.

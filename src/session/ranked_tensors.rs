@@ -173,15 +173,12 @@ impl RankedEvaluation {
     /// have met.
     fn agree(&self, session: &mut Session, made: &Result<(), Error>) -> Result<(bool, bool), Error> {
         let words = match made {
-            Ok(()) => {
-                let graph = &session.tensors(self.double)?.graph;
-                let step = self.sums.first().map_or(0, |sum| graph.step_over_ranks(*sum));
-                let messages = self.within.as_ref().map_or(0, |(_, messages)| *messages);
-                Some([self.fingerprint(session)?, step.into(), messages, self.has_met(session)?.into()])
-            }
-            Err(_) => None,
+            Ok(()) => self.words(session).map(Some),
+            Err(_) => Ok(None),
         };
-        let all = told(&*self.ranks, "shapes of tensors", words)?;
+        let all = told(&*self.ranks, "shapes of tensors", words.as_ref().ok().copied().flatten());
+        words?;
+        let all = all?;
         let differs = |word: usize| all.iter().position(|words| words[word] != all[0][word]);
         for (word, what) in ["shapes of tensors", "numbers of steps"].into_iter().enumerate() {
             if let Some(rank) = differs(word) {
@@ -191,11 +188,22 @@ impl RankedEvaluation {
         Ok((differs(2).is_none() && all.iter().all(|words| words[2] != 0), all.iter().all(|words| words[3] != 0)))
     }
 
-    /// Fingerprint of precision and shapes.
+    /// What ranks compare: shapes, the step, messages, and if this one's device has met the others'.
+    fn words(&self, session: &mut Session) -> Result<[u64; 4], Error> {
+        let graph = &session.tensors(self.double)?.graph;
+        let step = self.sums.first().map_or(0, |sum| graph.step_over_ranks(*sum));
+        let messages = self.within.as_ref().map_or(0, |(_, messages)| *messages);
+        Ok([self.fingerprint(session)?, step.into(), messages, self.has_met(session)?.into()])
+    }
+
+    /// Fingerprint of precision and shapes, and of how many sums are to be computed after these.
     fn fingerprint(&self, session: &mut Session) -> Result<u64, Error> {
         let graph = &session.tensors(self.double)?.graph;
         let mut fingerprint = Fingerprint::default();
+        let wanted: Vec<Node> = self.outputs.iter().chain(&self.read).copied().collect();
+        let all = graph.all_sums_over_ranks(&wanted);
         fingerprint.add(&[u8::from(self.double), u8::from(self.mean)]);
+        fingerprint.add(&all.to_le_bytes());
         for node in &self.tensors {
             let sizes: Vec<u8> = graph.shape(*node).iter().flat_map(|size| size.to_le_bytes()).collect();
             fingerprint.add(&sizes);
@@ -211,8 +219,9 @@ impl RankedEvaluation {
         if !have_met {
             self.meet(session)?;
         }
-        let (tensors, mut devices) = session.tensor_devices(self.double)?;
+        // From here on others wait for messages.
         (self.stage, self.is_recorded) = (Stage::Computing, false);
+        let (tensors, mut devices) = session.tensor_devices(self.double)?;
         let (Some((place, mut recording)), Some(run)) = (self.recording.take(), &mut self.run) else { return Ok(()) };
         if !is_within && let Some((sums, _)) = self.within.take() {
             tensors.leave_out(&mut recording, sums);

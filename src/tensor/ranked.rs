@@ -176,6 +176,12 @@ impl Graph {
         found.sort_unstable();
         found
     }
+
+    /// Number of sums over ranks that some nodes need and that are not computed: those that come first, and those that need them.
+    pub fn all_sums_over_ranks(&self, nodes: &[Node]) -> u32 {
+        let order = if self.open_sums == 0 { Vec::new() } else { self.order(nodes) };
+        order.into_iter().filter(|node| matches!(self.entry(*node).op, Op::OverRanks { .. })).count() as u32
+    }
 }
 
 impl Tensors {

@@ -203,7 +203,7 @@ fn what_ranks_do_not_have_is_refused_with_its_name() {
     let mut problem = ranked(Precision::F64, threads(1, DEADLINE).remove(0));
     mesh(&mut problem);
     problem.solve(&options()).unwrap();
-    let late = problem.fix(0, Some(&[1]), None).unwrap_err();
+    let late = problem.table("late", vec![leastwise::problem::Shape::Euclidean(1)], &[1.0], true).unwrap_err();
     assert!(late.to_string().contains("declared before the first solve"), "{late}");
     // WebGPU is no rank.
     let gpu = leastwise::device::wgpu::WgpuDevice::open_blocking(None).expect("a WebGPU adapter");

@@ -126,10 +126,11 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
     }
   }
 
-  /** The optimizer's step, which is not computed yet either. */
-  function planned<G extends { readonly value: Tensor<D>; readonly gradients: readonly Tensor<D>[] }>(of: G): G & { readonly stepped: Stepped<D> } {
+  /** The optimizer's step, which is not computed yet either, and all tensors that it made. */
+  function planned<G extends { readonly value: Tensor<D>; readonly gradients: readonly Tensor<D>[] }>(of: G): G & { readonly stepped: Stepped<D>; readonly made: readonly Tensor<D>[] } {
     try {
-      return { ...of, stepped: steppedBy(of.gradients) };
+      const stepped = steppedBy(of.gradients);
+      return { ...of, stepped, made: [...stepped.parameters, ...moments(stepped.state)] };
     } catch (error) {
       freeAll([of.value, ...of.gradients]);
       throw error;
@@ -137,7 +138,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
   }
 
   /** All of a step; a rank that has none tells the others, which wait for it. */
-  async function plannedForRanks(batch: B): Promise<ReturnType<typeof graphOfRanks> & { readonly stepped: Stepped<D> }> {
+  async function plannedForRanks(batch: B): Promise<ReturnType<typeof planned<ReturnType<typeof graphOfRanks>>>> {
     try {
       return planned(graphOfRanks(batch));
     } catch (error) {
@@ -153,8 +154,7 @@ export function trainer<D extends DType, M extends Module<D>, B = Batch>(model: 
       if (model.parameters().length === 0) throw new LeastwiseError("invalid-option", "step(batch): the model has no parameters");
       running = true;
       try {
-        const { value, gradients, stepped, isOfRanks } = ranks ? await plannedForRanks(batch) : planned({ ...graph(batch), isOfRanks: false });
-        const made: readonly Tensor<D>[] = [...stepped.parameters, ...moments(stepped.state)];
+        const { value, gradients, stepped, made, isOfRanks } = ranks ? await plannedForRanks(batch) : planned({ ...graph(batch), isOfRanks: false });
         try {
           const found = isOfRanks ? await evaluatedByRanks(made, value) : (await (value as Tensor<DType>).context.evaluations.ask(made, [value]))[0]![0]!;
           if (!Number.isFinite(found)) throw new LeastwiseError("non-finite", `step(batch): the loss of step ${stepped.state.steps} is ${found}; the model stays as it was: is the learning rate too large, or something in the batch not finite?`);

@@ -37,19 +37,27 @@ export function meansOverRanks(tensors: readonly AnyTensor[], step: number): rea
 
 /**
  * Evaluates tensors that depend on means over ranks, and reads one of them. It begins at once: a task of all ranks waits for no evaluation of this one alone, since
- * ranks begin theirs in one order. @internal
+ * ranks begin theirs in one order. Of what fails before it begins the others are told. @internal
  */
 export async function evaluatedByRanks(outputs: readonly AnyTensor[], read: AnyTensor): Promise<number> {
   const { context } = read, { evaluations } = context;
-  const leave = evaluations.hold([...outputs, read]);
-  const ids = Uint32Array.from(outputs, (tensor) => tensor.id);
+  let leave: (() => void) | undefined, hasBegun = false;
   try {
+    const ids = Uint32Array.from(outputs, (tensor) => tensor.id);
+    leave = evaluations.hold([...outputs, read]);
     if (evaluations.before) await evaluations.before();
     if (evaluations.pull) await evaluations.pull(Uint32Array.of(...ids, read.id));
-    const { values } = await context.tasks.begin(undefined, NEEDS.tensors, (native) => native.tensorEvaluate(ids, Uint32Array.of(read.id)));
+    const { values } = await context.tasks.begin(undefined, NEEDS.tensors, (native) => {
+      const task = native.tensorEvaluate(ids, Uint32Array.of(read.id));
+      hasBegun = true;
+      return task;
+    });
     return values![0]!;
+  } catch (error) {
+    if (!hasBegun) await noneOverRanks(context);
+    throw error;
   } finally {
-    leave();
+    leave?.();
   }
 }
 
