@@ -19,7 +19,7 @@ const SHAPES: [(u32, u32); 14] = [
     (1, 1024),
     (1000, 31),
     (2, 1023),
-    (1000, 1000),
+    (80, 1000),
     (3, 5000),
     (129, 64),
     (17, 3),
@@ -86,10 +86,10 @@ fn rows_are_one_dispatch_and_agree_with_the_reference() {
     for mut bench in benches() {
         let mut random = Random::new(seed);
         for &(rows, length) in bench.repeated(&SHAPES, 5) {
-            let given = operands(&mut bench, &mut random, rows, length);
             for &name in bench.repeated(&OPERATIONS, if length == 1000 { 5 } else { 2 }) {
                 let what = format!("seed {seed}, {name} of {rows} × {length}");
                 poison(&mut bench, &[rows, length]);
+                let given = operands(&mut bench, &mut random, rows, length);
                 let made = operation(bench.graph(), name, given);
                 let before = bench.device.counters();
                 bench.check(&what, &[made], 40.0);
@@ -124,6 +124,7 @@ fn rows_of_more_axes_broadcasts_and_results_of_every_kind_agree_with_the_referen
             assert_eq!(bench.tensors.statistics.kernels, 1, "{:?}", bench.tensors.trace);
         }
         // Two axes that are folded together, and axes that are not the last.
+        let x = bench.random(&mut random, &[4, 3, 70]);
         let graph = bench.graph();
         let mean = graph.mean(x, &[1.0, 2.0], true).unwrap();
         let centred = graph.apply("sub", &[x, mean]).unwrap();
@@ -172,9 +173,9 @@ fn gradients_through_rows_agree_with_the_reference() {
     for mut bench in benches() {
         let mut random = Random::new(seed);
         for &(rows, length) in bench.repeated(&[(5u32, 70u32), (3, 1025), (33, 2), (1, 31)], 1) {
-            let [x, scale, shift] = operands(&mut bench, &mut random, rows, length);
-            let weights = bench.random(&mut random, &[rows, length]);
             for &name in bench.repeated(&OPERATIONS[..4], 2) {
+                let [x, scale, shift] = operands(&mut bench, &mut random, rows, length);
+                let weights = bench.random(&mut random, &[rows, length]);
                 let graph = bench.graph();
                 let made = operation(graph, name, [x, scale, shift]);
                 let weighted = graph.apply("mul", &[made, weights]).unwrap();
@@ -222,7 +223,7 @@ fn columns_are_folded_by_strips() {
             (&[40, 16], 0.0),
             (&[2048, 40], 0.0),
             (&[512, 1], 0.0),
-            (&[64, 5000], 0.0),
+            (&[16, 5000], 0.0),
         ];
         for &(shape, axis) in bench.repeated(&shapes, 4) {
             poison(&mut bench, shape);

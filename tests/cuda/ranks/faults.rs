@@ -230,7 +230,7 @@ fn a_rank_that_gives_up_ends_messages_of_both_devices_over_nccl() {
         ranks.barrier("begin").unwrap();
         let buffer = other.allocate(Kind::Real, 4, "values").unwrap();
         let parts = vec![Exchange::total(Slice { buffer, offset: 0, len: 4 })];
-        let collective = Command::Collective(Arc::new(Collective { label: "values", parts }));
+        let collective = Command::Collective(Arc::new(Collective::new("values", parts)));
         let fault = if rank == 1 {
             ranks.give_up(Fault::Broken { rank, size, message: "out of patience".into() });
             ranks.barrier("later").unwrap_err()
