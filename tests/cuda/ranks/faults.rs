@@ -223,7 +223,7 @@ fn a_rank_that_gives_up_ends_messages_of_both_devices_over_nccl() {
     let begun = Instant::now();
     let found = on_all(Over::Nccl, 2, Precision::F64, |device, ranks| {
         let (rank, size) = (ranks.rank(), ranks.size());
-        let mut other = CudaDevice::open(rank, Precision::F32).unwrap_or_else(|error| panic!("{error}"));
+        let other = CudaDevice::open(rank, Precision::F32).unwrap_or_else(|error| panic!("{error}"));
         other.meet(&ranks).unwrap();
         let mut other = Device::Cuda(Box::new(other));
         other.join(Some(ranks.clone())).unwrap();

@@ -205,7 +205,7 @@ fn codebooks_over_nccl_are_those_of_the_cpu() {
 /// Codebooks by sessions, before and after a solve, which an engine in f64 makes on its other device.
 fn clustered_by_sessions(precision: Precision) -> Vec<(Vec<u32>, Vec<u32>, u64)> {
     let points = points(3000);
-    let found = on_all(Over::Nccl, 2, precision, |device, ranks| {
+    on_all(Over::Nccl, 2, precision, |device, ranks| {
         let at = |rank: u32| points.len() / DIM * rank as usize / 2 * DIM;
         let own = points[at(ranks.rank())..at(ranks.rank() + 1)].to_vec();
         let mut of = Alone { session: Session::over_ranks(device, ranks).unwrap(), problem: 0 };
@@ -223,8 +223,7 @@ fn clustered_by_sessions(precision: Precision) -> Vec<(Vec<u32>, Vec<u32>, u64)>
         assert!(report.cost < report.initial_cost);
         assert_eq!(clustered(&mut of.session), first, "a second time, behind a solve");
         first
-    });
-    found
+    })
 }
 
 fn options_of_solve() -> leastwise::solve::Options {
