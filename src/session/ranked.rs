@@ -152,7 +152,7 @@ impl Entry {
     }
 }
 
-/// How a solve begins: by options, from a file if there is one, and after the last solve, `again` if it is of the same solver.
+/// Begin of a solve: by options, from a file if there is one, and after the last solve, `again` if it is of the same solver.
 pub(super) struct Begun<'a> {
     pub options: &'a Options,
     pub restored: Option<&'a Restored>,

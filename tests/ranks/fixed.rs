@@ -21,7 +21,7 @@ struct Round {
     damping: f64,
     moved: u32,
     values: Vec<f64>,
-    /// How it ended, after so many steps.
+    /// Its number of steps, and the reason of its end.
     end: (usize, String),
 }
 
