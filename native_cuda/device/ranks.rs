@@ -295,7 +295,7 @@ impl CudaDevice {
             self.exchange(collective, 0)?;
             return self.settle();
         };
-        // What the plan uploads goes by the device's stream.
+        // Uploads of the plan go by the device's stream.
         let number = self.plan(collective)?;
         // SAFETY: the events and both streams are alive.
         unsafe { result::event::record(begun, self.stream.cu_stream()) }.map_err(failed)?;

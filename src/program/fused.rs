@@ -79,7 +79,7 @@ pub enum Fold {
     Min,
 }
 
-/// Who folds: a lane an element of the result, a workgroup, or a workgroup a strip of elements.
+/// Division of a fold: a lane an element of the result, a workgroup an element, or a workgroup a strip of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Folding {
     /// A lane folds all values of an element.

@@ -185,7 +185,7 @@ mod tests {
         // One rank has no hubs but what more than half of all touch.
         assert_eq!((graph.total, graph.of_instance(0), graph.of_instance(6)), (13, &[0, 2][..], &[][..]));
         assert_eq!((graph.leader(6), graph.divided()), (NOBODY, vec![0, 1, 2, 3]));
-        // What is whole leads, and is no hub.
+        // A variable that is to be whole leads, and is no hub.
         let graph = Graph::new(1, &firsts(&[2, 2, 1]), &links, &[2]);
         assert_eq!((graph.leader(0), graph.weight(4), graph.of_instance(6)), (4, 13, &[4][..]));
         let found: Vec<_> = graph.instances().skip(5).collect();

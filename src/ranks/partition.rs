@@ -435,7 +435,7 @@ mod tests {
             assert!(cut(&partition, 0) <= 4 * (ranks - 1), "{ranks} ranks share {} cameras", cut(&partition, 0));
             assert_eq!(cut(&partition, 2), u32::from(ranks > 1));
         }
-        // What all touch is not cut if it is to be whole.
+        // A hub is not cut if it is to be whole.
         let partition = divided(3, &[cameras, points, 1], &terms, &[2]);
         assert_eq!(cut(&partition, 2), 0);
     }

@@ -86,13 +86,14 @@ fn by_all(size: u32, precision: Precision, options: &Options) -> Vec<Round> {
 
 #[test]
 fn rows_are_fixed_and_released_between_solves_as_on_one_device() {
-    // A net that hangs loosely is on its way to the minimum still when the last step is made.
-    for (precision, [cost, apart]) in [(Precision::F64, [1e-5, 5e-2]), (Precision::F32, [2e-2, 0.5])] {
-        let expected = fix_and_release(&mut Alone::new(precision), &options());
+    // Few steps: the net hangs loosely, and in many of them rounding would grow.
+    let options = Options { max_iterations: Some(8.0), forcing: Some(1e-6), ..options() };
+    for (precision, [cost, apart]) in [(Precision::F64, [1e-8, 1e-4]), (Precision::F32, [1e-3, 5e-2])] {
+        let expected = fix_and_release(&mut Alone::new(precision), &options);
         assert!(expected[1].cost > expected[0].cost, "what is held costs something");
         assert!(expected[3].cost < expected[2].cost && expected[4].moved > 0 && expected[5].cost < expected[4].cost);
         for size in 1..=4 {
-            for (round, (found, expected)) in by_all(size, precision, &options()).iter().zip(&expected).enumerate() {
+            for (round, (found, expected)) in by_all(size, precision, &options).iter().zip(&expected).enumerate() {
                 let what = format!("solve {round} by {size} ranks, {precision:?}");
                 assert!(
                     (found.cost - expected.cost).abs() < cost * expected.cost,

@@ -94,7 +94,7 @@ impl CudaDevice {
         let id = WorldId::from_bytes(all[0][..].try_into().unwrap_or([0; WorldId::BYTES]));
         let mut made = everybody(&*first, self.reserved(&id, (rank, size), first.deadline()))?;
         made.first = Arc::downgrade(&first);
-        // What fails from here on is no matter of this rank alone.
+        // A failure from here on is no matter of this rank alone.
         made.connect(&id).map_err(|fault| first.fail(fault))?;
         // Messages of set-up are counted apart.
         made.traffic = first.traffic.clone();

@@ -560,7 +560,7 @@ mod tests {
         let call = |kind, label, bytes| Call { kind, label, bytes };
         let sum = |bytes: usize| header(call(Kind::Reduce, "energies", Some(bytes)), bytes).to_vec();
         assert_eq!(mismatch(&[sum(8), sum(8)]), None);
-        // What ranks give with it may differ.
+        // Ranks may give different things with it.
         assert_eq!(mismatch(&[0, 1].map(|given| [sum(8), vec![given; ENCLOSED]].concat())), None);
         let [called, expected] = ["reduce \"energies\" of 16 bytes", "reduce \"energies\" of 8 bytes"].map(String::from);
         assert_eq!(mismatch(&[sum(8), sum(8), sum(16)]), Some(Fault::Mismatch { rank: 2, called, expected }));

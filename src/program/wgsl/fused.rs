@@ -10,6 +10,9 @@ use crate::fused::{
 };
 use std::fmt::{Result, Write};
 
+/// Lanes that one of them adds up, as in `shaders/shared/reduce.wgsl`.
+pub(super) const FAN_IN: u32 = 16;
+
 /// Values that a lane reads before it folds the first of them, and instructions of what is repeated that often.
 const UNROLLED: u32 = 4;
 const MOST_UNROLLED: usize = 24;
@@ -300,19 +303,9 @@ fn write_loop(fold: Fold, prologue: &Stage, arguments: &str, [first, step]: [&st
 
 /// A workgroup a strip of the result: `STRIP` lanes in a row, of which those one below the other share an element.
 fn write_strips(fused: &Fused, text: &mut Writer) -> Result {
-    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
-    let words = fused.words();
-    writeln!(text, "\nvar<workgroup> scratch: array<real, group_size>;")?;
-    write_extreme(*fold, text)?;
-    write_prologue(prologue, &words.prologue, *inner, text)?;
-    write_finish(&fused.finish, &words.finish, text)?;
-    let outer = prologue.rank - inner;
-    writeln!(text, "\n@compute @workgroup_size(group_size)")?;
-    writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
-    writeln!(text, "    let number = group_index(group);\n    if (number >= params.group_count) {{\n        return;\n    }}")?;
-    writeln!(text, "    let column = number * {STRIP}u + lane % {STRIP}u;\n    let i = min(column, index[0] - 1u);")?;
-    write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
-    let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
+    let Anchor::Reduce { fold, prologue, .. } = &fused.anchor else { return Ok(()) };
+    let element = format!("let column = group_number * {STRIP}u + lane % {STRIP}u;\n    let i = min(column, index[0] - 1u);");
+    let arguments = write_group_head(fused, &element, text)?;
     writeln!(text, "    let first = lane / {STRIP}u;")?;
     writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(first, index[1] - 1u)"))?;
     write_loop(*fold, prologue, &arguments, ["first", &format!("(group_size / {STRIP}u)")], text)?;
@@ -322,28 +315,35 @@ fn write_strips(fused: &Fused, text: &mut Writer) -> Result {
     writeln!(text, "            total = {};\n        }}\n        finish(column, total);\n    }}\n}}", combined(*fold, "total", "x"))
 }
 
-/// A workgroup an element of the result.
-fn write_groups(fused: &Fused, text: &mut Writer) -> Result {
-    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(()) };
-    let words = fused.words();
-    writeln!(text, "\nconst fan_in: u32 = 16u;\nvar<workgroup> scratch: array<real, group_size>;")?;
+/// Head of a kernel whose workgroups fold together, up to the coordinates of a lane's element, which `element` numbers as `i`. Gives these
+/// coordinates as arguments.
+fn write_group_head(fused: &Fused, element: &str, text: &mut Writer) -> std::result::Result<String, std::fmt::Error> {
+    let Anchor::Reduce { fold, prologue, inner, .. } = &fused.anchor else { return Ok(String::new()) };
+    let (words, outer) = (fused.words(), prologue.rank - inner);
+    writeln!(text, "\nvar<workgroup> scratch: array<real, group_size>;")?;
     write_extreme(*fold, text)?;
     write_prologue(prologue, &words.prologue, *inner, text)?;
     write_finish(&fused.finish, &words.finish, text)?;
-    let outer = prologue.rank - inner;
     writeln!(text, "\n@compute @workgroup_size(group_size)")?;
     writeln!(text, "fn main(@builtin(local_invocation_index) lane: u32, @builtin(workgroup_id) group: vec3<u32>) {{")?;
-    writeln!(text, "    let i = group_index(group);\n    if (i >= params.group_count) {{\n        return;\n    }}")?;
+    writeln!(text, "    let group_number = group_index(group);\n    if (group_number >= params.group_count) {{\n        return;\n    }}")?;
+    writeln!(text, "    {element}")?;
     write_coordinates("o", 0, outer, words.prologue.sizes, "i", "    ", text)?;
-    let arguments: String = (0..outer).map(|axis| format!("o{axis}, ")).collect();
+    Ok((0..outer).map(|axis| format!("o{axis}, ")).collect())
+}
+
+/// A workgroup an element of the result.
+fn write_groups(fused: &Fused, text: &mut Writer) -> Result {
+    let Anchor::Reduce { fold, prologue, .. } = &fused.anchor else { return Ok(()) };
+    let arguments = write_group_head(fused, "let i = group_number;", text)?;
     writeln!(text, "    var total: real = {};", start_of(*fold, &arguments, "min(lane, index[1] - 1u)"))?;
     write_loop(*fold, prologue, &arguments, ["lane", "group_size"], text)?;
     // A fixed tree of fan-in 16, as in `shaders/shared/reduce.wgsl`.
-    writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();\n    if (lane % fan_in == 0u) {{")?;
-    writeln!(text, "        for (var k = 1u; k < fan_in; k++) {{\n            let x = scratch[lane + k];")?;
+    writeln!(text, "    scratch[lane] = total;\n    workgroupBarrier();\n    if (lane % {FAN_IN}u == 0u) {{")?;
+    writeln!(text, "        for (var k = 1u; k < {FAN_IN}u; k++) {{\n            let x = scratch[lane + k];")?;
     writeln!(text, "            total = {};\n        }}\n        scratch[lane] = total;\n    }}", combined(*fold, "total", "x"))?;
     writeln!(text, "    workgroupBarrier();\n    if (lane == 0u) {{")?;
-    writeln!(text, "        for (var k = fan_in; k < group_size; k += fan_in) {{\n            let x = scratch[k];")?;
+    writeln!(text, "        for (var k = {FAN_IN}u; k < group_size; k += {FAN_IN}u) {{\n            let x = scratch[k];")?;
     writeln!(text, "            total = {};\n        }}\n        finish(i, total);\n    }}\n}}", combined(*fold, "total", "x"))
 }
 

@@ -1,15 +1,12 @@
 //! Kernels of rows: some lanes a row, of which each keeps some elements under names of their own. Arrays that are indexed by loops end up
 //! in memory with some drivers, so every phase is written once an element of a lane.
 
-use super::fused::{combined, write_coordinates, write_extreme, write_view};
+use super::fused::{FAN_IN, combined, write_coordinates, write_extreme, write_view};
 use super::writer::Writer;
 use super::{Instruction, Load, NAMES, Program, write_values};
 use crate::fused::{Fold, MADE, Phase, Rows, Scope, StageWords, Stride};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::{Result, Write};
-
-/// Lanes that one of them adds up, as in `shaders/shared/reduce.wgsl`.
-const FAN_IN: u32 = 16;
 
 /// Layout words 0 and 1: rows, and elements of one. Names: lane's element k is `e{k}` of its row, and `at{k}` behind the last one is that
 /// again; `x{view}_{k}` was read and `y{made}_{k}` was made of it, and `x{view}` and `y{made}` are the row's.
