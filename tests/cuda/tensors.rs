@@ -21,6 +21,8 @@ mod operations;
 mod random;
 #[path = "../tensors/reference.rs"]
 mod reference;
+#[path = "../tensors/rows.rs"]
+mod rows;
 
 #[path = "products.rs"]
 mod products;

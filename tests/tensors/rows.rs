@@ -4,7 +4,7 @@ use super::support::{Random, fresh_seed as fresh};
 use super::{Bench, benches};
 use leastwise::device::Limits;
 use leastwise::program::fused::{Fold, STRIP};
-use leastwise::tensor::graph::{Graph, Node};
+use leastwise::tensor::graph::{Data, Graph, Node};
 use leastwise::tensor::plan::{Request, Target, plan};
 
 /// Rows and their lengths: the longest ones are longer than what lanes hold. The first ones are a quick run's of an adapter.
@@ -94,7 +94,7 @@ fn rows_are_one_dispatch_and_agree_with_the_reference() {
                 let before = bench.device.counters();
                 bench.check(&what, &[made], 40.0);
                 let counted = (bench.tensors.statistics.kernels, bench.device.counters().since(&before).dispatches);
-                if bench.name == "webgpu" && (2..=longest(&bench)).contains(&length) {
+                if bench.device.is_queue() && (2..=longest(&bench)).contains(&length) {
                     assert_eq!(counted, (1, 1), "{what}: {:?}", bench.tensors.trace);
                 }
             }
@@ -120,7 +120,7 @@ fn rows_of_more_axes_broadcasts_and_results_of_every_kind_agree_with_the_referen
         let mean = graph.reduce("sum", Fold::Sum, weighted, &[2.0], false).unwrap();
         let root = graph.apply("square", &[mean]).unwrap();
         bench.check(&format!("seed {seed}"), &[weighted, mean, root], 40.0);
-        if bench.name == "webgpu" {
+        if bench.device.is_queue() {
             assert_eq!(bench.tensors.statistics.kernels, 1, "{:?}", bench.tensors.trace);
         }
         // Two axes that are folded together, and axes that are not the last.
@@ -188,7 +188,7 @@ fn gradients_through_rows_agree_with_the_reference() {
                 let gradients = graph.gradient(loss, &of).unwrap();
                 bench.check(&format!("seed {seed}, gradient of {name} of {rows} × {length}"), &gradients, 100.0);
                 let kernels = bench.tensors.statistics.kernels;
-                if bench.name == "webgpu" && length <= longest(&bench) {
+                if bench.device.is_queue() && length <= longest(&bench) {
                     // Those of what repeats over rows are sums of columns.
                     assert!(kernels as usize <= 2 * of.len(), "{name}: {:?}", bench.tensors.trace);
                 }
@@ -249,14 +249,45 @@ fn strips_are_workgroups() {
         [(100u32, 33u32, 2 * limits.group_size), (64, 1 << 16, (1 << 16) / STRIP * limits.group_size), (100, 3, 0)]
     {
         let x = bench.random(&mut Random::new(1), &[rows, columns]);
-        let graph = bench.graph();
-        let sum = graph.reduce("sum", Fold::Sum, x, &[0.0], false).unwrap();
-        let graph = &bench.tensors.graph;
-        let targets = [Target { cpu: false, limits, library: None, rows: true }];
-        let plan = plan(graph, &Request::new(graph, &[sum]), &[sum], &targets, false).expect("a plan");
-        let lanes: Vec<u32> = plan.steps.iter().filter_map(|step| Some(step.launches[0].kernel.as_ref()?.count)).collect();
+        let sum = bench.graph().reduce("sum", Fold::Sum, x, &[0.0], false).unwrap();
         // Of few columns, a workgroup folds one.
         let right = if count > 0 { count } else { columns * limits.group_size };
-        assert_eq!(lanes, [right], "{rows} × {columns}");
+        assert_eq!(lanes_of(&bench, sum, limits), [right], "{rows} × {columns}");
     }
+}
+
+/// Lanes of the kernels that make a node.
+fn lanes_of(bench: &Bench, node: Node, limits: Limits) -> Vec<u32> {
+    let graph = &bench.tensors.graph;
+    let targets = [Target { cpu: false, limits, library: None, rows: true }];
+    let plan = plan(graph, &Request::new(graph, &[node]), &[node], &targets, false).expect("a plan");
+    plan.steps.iter().filter_map(|step| Some(step.launches[0].kernel.as_ref()?.count)).collect()
+}
+
+#[test]
+fn long_columns_are_cut_once_and_those_without_divisors_have_a_workgroup_each() {
+    let (mut bench, limits) = (Bench::cpu(leastwise::device::Precision::F32, Limits::WEBGPU), Limits::WEBGPU);
+    let mut of = |rows: u32, columns: u32| {
+        let x = bench.graph().stored(Data::Doubles(Vec::new()), vec![rows, columns]);
+        let sum = bench.graph().reduce("sum", Fold::Sum, x, &[0.0], false).unwrap();
+        lanes_of(&bench, sum, limits)
+    };
+    let group = limits.group_size;
+    // 256 parts of 4,096 elements: 512 strips of all parts' columns, and 2 of what they come to.
+    assert_eq!(of(1 << 20, 64), [512 * group, 2 * group]);
+    assert_eq!(of(1 << 15, 1 << 10), [1024 * group, 32 * group]);
+    assert_eq!(of(1_000_003, 32), [32 * group]);
+}
+
+#[test]
+fn rows_whose_elements_lie_apart_are_not_one_kernel() {
+    let (mut bench, limits) = (Bench::cpu(leastwise::device::Precision::F32, Limits::WEBGPU), Limits::WEBGPU);
+    let x = bench.random(&mut Random::new(1), &[500, 300]);
+    let kernels = [false, true].map(|is_turned| {
+        let graph = bench.graph();
+        let x = if is_turned { graph.transpose(x, &[1.0, 0.0]).unwrap() } else { x };
+        let soft = graph.softmax(x, -1.0).unwrap();
+        lanes_of(&bench, soft, limits).len()
+    });
+    assert!(kernels[0] == 1 && kernels[1] > 1, "{kernels:?}");
 }

@@ -12,8 +12,9 @@ const LONG: u32 = 1 << 15;
 /// The same of elements that lie apart, of which a lane adds up a column.
 const LONG_APART: u32 = 512;
 
-/// Columns so many that a lane each is enough.
+/// Columns so many that a lane each is enough, and those that parts of columns come to.
 const MANY: u32 = 1 << 16;
+const ENOUGH: u32 = 1 << 15;
 
 /// Results so few that a workgroup each leaves a device idle.
 const FEW: u32 = 64;
@@ -202,7 +203,8 @@ fn parts(inner: u32, outer: u32, apart: bool) -> Option<u32> {
     if !is_long {
         return None;
     }
-    // The divisor next to the root: as many parts as each has elements.
+    // The divisor next to the root: as many parts as each has elements, but of columns no more than are added up at once.
     let root = f64::from(inner).sqrt() as u32;
-    (16..=root).rev().find(|parts| inner.is_multiple_of(*parts))
+    let most = if apart { root.min((ENOUGH / outer.max(1)).clamp(16, LONG_APART - 1)) } else { root };
+    (16..=most).rev().find(|parts| inner.is_multiple_of(*parts))
 }

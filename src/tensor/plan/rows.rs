@@ -4,6 +4,7 @@
 
 use super::fuse::{Draft, Fuser, OPERATIONS, Start};
 use super::stage::{Origin, Reading, Stage, tensors};
+use super::steps::{FEWEST_PER_GROUP, lie_apart};
 use super::{Kernel, Launch, Plan, Ref, Step, Target, Work, layout};
 use crate::graph::{Node, elements};
 use crate::view::{Axis, View};
@@ -13,10 +14,11 @@ use leastwise_expr::Expr;
 use leastwise_program::fused::{Anchor, Fused, HEAD, MADE, Phase, Rows, Scope, Stage as KernelStage, TENSOR_SLOTS};
 use std::collections::HashMap;
 
-/// Elements of a row that a lane has at most, those that it rather has, and the fewest lanes of a row.
+/// Elements of a row that a lane has at most, and those that it rather has.
 const MOST_EACH: u32 = 16;
 const RATHER_EACH: u32 = 8;
-const FEWEST_LANES: u32 = 4;
+/// The fewest lanes of a row: those of a longer one read and write whole sectors of 32 bytes.
+const FEWEST_LANES: [u32; 2] = [4, 8];
 
 /// Values that a lane keeps for all of its elements, and instructions that are written once an element.
 const MOST_KEPT: usize = 128;
@@ -189,6 +191,11 @@ impl Fuser<'_> {
         let is_read_elsewhere = |readers: &Vec<usize>| readers.iter().any(|reader| !drafts.contains(reader));
         let is_stored = |node: &Node| self.outputs.contains(node) || readers.get(node).is_some_and(is_read_elsewhere);
         let bound = tensors(&rows.readings).len() + rows.made.iter().filter(|(node, _)| is_stored(node)).count();
+        let [_, length] = rows.sizes()?;
+        // A workgroup would read a column a lane.
+        if length >= FEWEST_PER_GROUP && lie_apart(&rows.readings, outer) {
+            return None;
+        }
         let (_, each, _) = self.targets.first()?.lanes_of_rows(rows.sizes()?)?;
         let kept = each as usize * (rows.readings.len() + rows.made.iter().filter(|(_, is_row)| !is_row).count());
         let written = each as usize * rows.phases.iter().map(|phase| phase.program.instructions.len()).sum::<usize>();
@@ -253,7 +260,8 @@ impl Target {
     /// lanes for a row.
     fn lanes_of_rows(&self, [rows, length]: [u32; 2]) -> Option<(u32, u32, u32)> {
         let group = self.limits.group_size;
-        let lanes = length.div_ceil(RATHER_EACH).next_power_of_two().clamp(FEWEST_LANES, group);
+        let [short, long] = FEWEST_LANES;
+        let lanes = length.div_ceil(RATHER_EACH).next_power_of_two().clamp(if length > 2 * short { long } else { short }, group);
         let each = length.div_ceil(lanes);
         // Few kernels serve rows of many lengths.
         let each = each.next_multiple_of(if each > 8 { 4 } else { 1 + u32::from(each > 2) });

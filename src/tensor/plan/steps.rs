@@ -24,7 +24,11 @@ const SEVERAL: u32 = 4;
 const MOST_SEVERAL: usize = 120;
 
 /// Elements that a workgroup is worth folding together.
-const FEWEST_PER_GROUP: u32 = 32;
+pub(super) const FEWEST_PER_GROUP: u32 = 32;
+
+/// Strips that keep a large GPU busy; columns that are short enough to be folded by fewer.
+const ENOUGH_STRIPS: u32 = 64;
+const SHORT_COLUMN: u32 = 256;
 
 impl Fuser<'_> {
     /// Which roots are written to memory: what is asked for, and what other kernels read.
@@ -342,22 +346,28 @@ impl Target {
 
     /// Who folds: lanes next to each other should read what lies next to each other.
     fn folding(&self, prologue: &Stage, outer: usize, results: u32, each: u32) -> Folding {
-        let lies = |view: &View, axes: std::ops::Range<usize>| view.axes[axes].iter().any(|axis| axis.size > 1 && axis.stride == 1);
-        let (mut along, mut across) = (0, 0);
-        for reading in prologue.readings.iter().filter(|reading| matches!(reading.origin, Origin::Tensor(_))) {
-            let rank = reading.view.axes.len();
-            along += u32::from(lies(&reading.view, outer..rank));
-            across += u32::from(lies(&reading.view, 0..outer));
-        }
-        let apart = across > along;
+        let apart = lie_apart(&prologue.readings, outer);
+        let is_enough = results.div_ceil(STRIP) >= ENOUGH_STRIPS || results >= STRIP / 2 && each <= SHORT_COLUMN;
         let groups = u64::from(results) * u64::from(self.limits.group_size);
         match self.cpu {
             _ if groups > self.limits.max_items().min(u32::MAX.into()) => Folding::Lane,
             true if apart => Folding::Lane,
             true => Folding::Group,
             false if each < FEWEST_PER_GROUP => Folding::Lane,
-            false if apart && results >= STRIP / 2 => Folding::Strip,
+            false if apart && is_enough => Folding::Strip,
             false => Folding::Group,
         }
     }
+}
+
+/// True where what lies next to each other belongs to different results of a fold, more often than to one: `outer` axes are the result's.
+pub(super) fn lie_apart(readings: &[Reading], outer: usize) -> bool {
+    let lies = |view: &View, axes: std::ops::Range<usize>| view.axes[axes].iter().any(|axis| axis.size > 1 && axis.stride == 1);
+    let (mut along, mut across) = (0, 0);
+    for reading in readings.iter().filter(|reading| matches!(reading.origin, Origin::Tensor(_))) {
+        let rank = reading.view.axes.len();
+        along += u32::from(lies(&reading.view, outer..rank));
+        across += u32::from(lies(&reading.view, 0..outer));
+    }
+    across > along
 }

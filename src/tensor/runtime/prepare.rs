@@ -3,7 +3,7 @@
 use super::{Compiled, Devices, Evaluation, MOST_PLANS, Place, Stored, Tensors, Traced};
 use crate::graph::{Node, Op, Storage, Values};
 use crate::plan::{Library, Plan, Request, Step, Target, planning};
-use crate::routing::Route;
+use crate::routing::{Mode, Route};
 use leastwise_base::clock::now_ms;
 use leastwise_base::task::Task;
 use leastwise_device::{Form, KernelId, Precision};
@@ -202,7 +202,9 @@ impl Tensors {
         let is_single = devices.main.precision() == Precision::F32;
         let library = multiplies.then(|| Library { finishes: is_single, coarse: self.products == super::Products::Tf32 && is_single });
         let is_gpu = devices.main.is_queue();
-        let mut targets = vec![Target { cpu: !is_gpu, limits: devices.main.limits(), library, rows: is_gpu }];
+        // Steps that the CPU is asked for have none of its own.
+        let rows = is_gpu && (devices.cpu.is_none() || self.router.mode() != Mode::Cpu);
+        let mut targets = vec![Target { cpu: !is_gpu, limits: devices.main.limits(), library, rows }];
         if let Some(cpu) = &devices.cpu {
             targets.push(Target { cpu: true, limits: cpu.limits(), library: None, rows: false });
         }
