@@ -39,10 +39,11 @@ await entry(import.meta, async () => {
       cpSync(join(root, "benches", name), join(staged, "benches", name), { recursive: true });
     }
     // Dawn of other systems is the largest part.
-    const dawn = join(staged, "node_modules/webgpu/dist");
-    if (existsSync(dawn)) for (const name of readdirSync(dawn)) if (/^(darwin|win32|linux-arm)/.test(name)) rmSync(join(dawn, name), { recursive: true });
+    const dawn = join(staged, "node_modules/webgpu/dist"), systems = existsSync(dawn) ? readdirSync(dawn) : [];
+    for (const name of systems) if (/^(darwin|win32|linux-arm)/.test(name)) rmSync(join(dawn, name), { recursive: true });
     copyFileSync(process.execPath, join(staged, "node"));
-    await run("strip", "strip", [join(staged, "node"), join(staged, "cuda-tests")]);
+    const programs = ["node", "cuda-tests", "node_modules/webgpu/dist/linux-x64/dawn.node"].map((name) => join(staged, name));
+    await run("strip", "strip", programs.filter((path) => existsSync(path)));
     await run("tar", "tar", ["-C", staged, "-cJf", join(kit, "kit.tar.xz"), "."], { env: { XZ_OPT: "-T0 -8" } });
     writeFileSync(join(kit, "run.sh"), runScript({ files: suiteFiles(join(project, "pkg_tests")), pattern: suitePattern, packed }));
     rmSync(staged, { recursive: true });
