@@ -74,7 +74,9 @@ pub fn threads_of(name: &[u8], rank: u32, size: u32, deadline: Duration) -> Resu
     }
     if *known != deadline {
         let [own, other] = [deadline, *known].map(|deadline| deadline.as_secs_f64());
-        return Err(Fault::Refused(format!("rank {rank} waits {own} s for other ranks, and another {other} s: all need the same time limit")));
+        return Err(Fault::Refused(format!(
+            "rank {rank} waits {own} s for other ranks, and another {other} s: all need the same time limit"
+        )));
     }
     let Some(own) = ranks[rank as usize].take() else { return Err(Fault::Refused(format!("there are two ranks {rank}"))) };
     if ranks.iter().all(Option::is_none) {
