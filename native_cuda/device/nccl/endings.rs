@@ -57,10 +57,10 @@ impl NcclCommunicator {
         if let Some(other) = &other {
             other.world.fail(fault.clone());
         }
-        let both = [Some(self), other.as_deref()];
+        let (both, begun) = ([Some(self), other.as_deref()], Instant::now());
         both.into_iter().flatten().for_each(Self::begin_abort);
         for communicator in both.into_iter().flatten() {
-            communicator.endings.are_over_within(ABORT);
+            communicator.endings.are_over_within(ABORT.saturating_sub(begun.elapsed()));
             communicator.left();
         }
     }

@@ -506,7 +506,7 @@ impl Communicator for NcclCommunicator {
 
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
-        let panicked = std::thread::panicking();
+        let (begun, panicked) = (Instant::now(), std::thread::panicking());
         let fault = self.world.fail(Fault::Gone { rank: self.rank, size: self.size, panicked });
         let is_orderly = matches!(fault, Fault::Gone { panicked: false, .. });
         if !is_orderly {
@@ -521,7 +521,7 @@ impl Drop for NcclCommunicator {
         }
         // Kernels of other ranks that still wait for this one end first: memory that they see is freed.
         self.world.wait_for_others(if is_orderly { PARTING } else { FAREWELL });
-        if !self.endings.are_over_within(FAREWELL) {
+        if !self.endings.are_over_within(FAREWELL.saturating_sub(begun.elapsed())) {
             // NCCL may still use it.
             return;
         }
