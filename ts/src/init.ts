@@ -60,10 +60,10 @@ export interface InitOptions<P extends Precision = Precision> {
   /** Has the engine be one of several ranks, with `backend: "cuda"`: {@link World}. @defaultValue one GPU by itself */
   world?: World;
   /**
-   * Milliseconds that ranks of a `world`, and those of `devices`, wait for each other in a call, from 1 to 86,400,000 (a day), with `backend: "cuda"`. A
-   * rank that comes later ends the call with `device-lost`: raise it where ranks have much to do between calls, lower it to learn of one
-   * that hangs earlier. All ranks of a world need the same, else `init` rejects with `invalid-option`. `init` itself waits 30 seconds at
-   * least for all ranks over NCCL. An engine that is no rank waits for none.
+   * Milliseconds that ranks of a `world`, and those of `devices`, wait for each other in a call, from 1 to 86,400,000 (a day), with
+   * `backend: "cuda"`. A rank that comes later ends the call with `device-lost`: raise it where ranks have much to do between calls, lower
+   * it to learn earlier of one that hangs. All ranks of a world need the same, else `init` rejects with `invalid-option`. `init` itself
+   * waits 30 seconds at least for all ranks over NCCL. An engine that is no rank waits for none.
    *
    * @defaultValue 30,000
    */
