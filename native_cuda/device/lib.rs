@@ -12,7 +12,7 @@
 //! * `glances`: a few elements at a time, which nothing waits for.
 //! * `staging`: what is uploaded, on its way.
 //! * `waits`: waits for the GPU, each of which ends.
-//! * `ranks`: exchanges with other ranks, and `nccl`, by which GPUs have them.
+//! * `ranks`: exchanges with other ranks, `places` of their elements, and `nccl`, by which GPUs have them.
 //!
 //! [`CudaDevice::resume`] blocks its thread where a GPU must be waited for: long solves run on a thread of their own.
 //!
@@ -34,6 +34,7 @@ mod glances;
 mod graphs;
 mod nccl;
 mod open;
+mod places;
 mod play;
 mod products;
 mod ranks;

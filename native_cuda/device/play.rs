@@ -151,21 +151,23 @@ impl CudaDevice {
         if self.compile(recording)?.is_some() {
             return Err(DeviceError::Invalid("kernels are still being compiled; wait for `compile`".into()));
         }
-        let mut rest = &recording.commands[..];
+        let enqueued = self.enqueue_commands(&recording.commands);
+        // Commands of other recordings know nothing of exchanges in the background, also where one of these failed.
+        let joined = self.join_exchanges();
+        enqueued.and(joined)
+    }
+
+    fn enqueue_commands(&mut self, commands: &[Command]) -> Result<(), DeviceError> {
+        let mut rest = commands;
         while let Some(command) = rest.first() {
             let run = self.run_of(rest)?;
             match command {
                 Command::Repeat { body, max, until } => self.play_rounds(body, *max, self.place(until.0, until.1, 1)?.0)?,
-                Command::Collective(collective) => self.begin_exchange(collective)?,
-                Command::Await(collective) => self.await_exchange(collective)?,
-                Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
-                    self.upload_command(command)?
-                }
-                _ => {}
+                _ => self.begin(command)?,
             }
             rest = &rest[run.max(1)..];
         }
-        self.join_exchanges()
+        Ok(())
     }
 
     /// Whether it came to the end.
@@ -179,13 +181,8 @@ impl CudaDevice {
                         return Ok(false);
                     }
                 }
-                Command::UploadReals { .. } | Command::UploadSingles { .. } | Command::UploadIndices { .. } => {
-                    self.upload_command(command)?
-                }
                 Command::Read { slice } => play.read = self.read(*slice)?,
-                Command::Collective(collective) => self.begin_exchange(collective)?,
-                Command::Await(collective) => self.await_exchange(collective)?,
-                _ => {}
+                _ => self.begin(command)?,
             }
             play.next += run.max(1);
         }
@@ -201,8 +198,11 @@ impl CudaDevice {
         Ok(run)
     }
 
-    fn upload_command(&mut self, command: &Command) -> Result<(), DeviceError> {
+    /// Begins a command that the host has a part in, without an answer: an upload, an exchange, or a wait for one. Others are left out.
+    fn begin(&mut self, command: &Command) -> Result<(), DeviceError> {
         match command {
+            Command::Collective(collective) => self.begin_exchange(collective),
+            Command::Await(collective) => self.await_exchange(collective),
             Command::UploadReals { buffer, offset, data } => {
                 self.upload_reals(*buffer, *offset, data, |value| *value, |value| *value as f32)
             }
@@ -318,7 +318,7 @@ impl CudaDevice {
     fn landed(&self, slot: usize) -> Result<bool, DeviceError> {
         // SAFETY: the event was recorded after the copy into this slot.
         unsafe {
-            waits::wait_for_event(self.landing.events[slot], "the flag of inner iterations", self.over_ranks())?;
+            waits::wait_for_event(self.landing.events[slot], "the flag of inner iterations", self.exchanges())?;
             Ok(self.landing.flags.add(slot).cast::<u64>().read() != 0)
         }
     }
@@ -453,7 +453,7 @@ impl CudaDevice {
     /// Uploads what `to` makes of the elements, to a place that they fit.
     fn upload<T: Sync, U: Send>(&mut self, place: sys::CUdeviceptr, data: &[T], to: impl Fn(&T) -> U + Sync) -> Result<(), DeviceError> {
         // SAFETY: `place` checked that so many elements fit.
-        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to, self.ranks.as_ref().and_then(Ranked::nccl)) }?;
+        unsafe { self.staging.send(self.stream.cu_stream(), place, data, to, self.ranks.as_ref().and_then(Ranked::exchanges)) }?;
         self.counters.bytes_uploaded += (data.len() * size_of::<U>()) as u64;
         Ok(())
     }

@@ -9,18 +9,22 @@
 //!
 //! Over NCCL an exchange in the background goes by a stream of its own, the *side stream*: events have it wait for what was enqueued before
 //! it, and the device's stream for its end where it is awaited. The host waits for neither; whoever reads what follows from it, does.
+//!
+//! Elements of an exchange have places in lists on the GPU, unless all of it is the sum of elements that follow each other.
 
 use super::nccl::{NcclCommunicator, PIECE};
+use super::places::{Layout, Places, Plan, in_a_row};
+use super::staging::Staging;
+use super::waits::Exchanges;
 use super::{CudaDevice, failed, graphs, waits};
 use cudarc::driver::{DriverError, result, sys};
 use leastwise_collective::{Call, Communicator, Fault, Kind};
-use leastwise_recording::{ABSENT, BufferId, Collective, Command, DeviceError, Exchange, Fold, Precision};
+use leastwise_recording::{BufferId, Collective, Command, DeviceError, Precision};
 use std::any::Any;
 use std::ffi::c_void;
-use std::ops::Range;
 use std::sync::Arc;
 
-/// CUDA C++ of both kernels.
+/// CUDA C++ of the kernels.
 const TEXT: &str = include_str!("../../shaders/cuda/ranks.cu");
 
 /// Threads of a workgroup.
@@ -28,12 +32,6 @@ const GROUP: u32 = 256;
 
 /// Plans of exchanges that are kept.
 const MAX_PLANS: usize = 64;
-
-/// Folds of the kernel that takes a message (`shaders/cuda/ranks.cu`).
-const SUM: u32 = 0;
-const LARGEST: u32 = 1;
-const EXACT: u32 = 2;
-const LOW: u32 = 3;
 
 /// Additions to a device that is one of several ranks.
 pub(super) struct Ranked {
@@ -46,6 +44,7 @@ pub(super) struct Ranked {
     module: sys::CUmodule,
     give: sys::CUfunction,
     take: sys::CUfunction,
+    total: sys::CUfunction,
     plans: Vec<Plan>,
     /// Of NCCL's communicator.
     side: Option<Side>,
@@ -60,8 +59,11 @@ struct Side {
     /// Recorded on the device's stream where an exchange begins, and on this one behind the last exchange.
     begun: sys::CUevent,
     over: sys::CUevent,
-    /// True while there may be an exchange that the device's stream does not wait for.
-    is_open: bool,
+    /// Recorded on the device's stream behind its own last message.
+    passed: sys::CUevent,
+    /// Exchanges so far, and the last one that the device's stream waits for.
+    enqueued: u64,
+    followed: u64,
 }
 
 impl Side {
@@ -69,12 +71,13 @@ impl Side {
         let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
         // Its short kernels come before what fills the GPU, so that messages leave early.
         let (_, greatest) = result::stream::get_priority_range()?;
-        let mut side = Self { stream: std::ptr::null_mut(), begun: event()?, over: std::ptr::null_mut(), is_open: false };
-        let made = event().and_then(|over| {
-            side.over = over;
+        let none = std::ptr::null_mut();
+        let mut side = Self { stream: std::ptr::null_mut(), begun: none, over: none, passed: none, enqueued: 0, followed: 0 };
+        let made = (|| {
+            (side.begun, side.over, side.passed) = (event()?, event()?, event()?);
             side.stream = result::stream::create_with_priority(result::stream::StreamKind::NonBlocking, greatest)?;
             Ok(())
-        });
+        })();
         match made {
             Ok(()) => Ok(side),
             Err(error) => {
@@ -84,10 +87,15 @@ impl Side {
         }
     }
 
+    /// True while there may be an exchange that the device's stream does not wait for.
+    fn is_open(&self) -> bool {
+        self.followed < self.enqueued
+    }
+
     fn free(&self) {
         // SAFETY: nothing is enqueued on it any more.
         unsafe {
-            for event in [self.begun, self.over].into_iter().filter(|event| !event.is_null()) {
+            for event in [self.begun, self.over, self.passed].into_iter().filter(|event| !event.is_null()) {
                 let _ = result::event::destroy(event);
             }
             if !self.stream.is_null() {
@@ -103,79 +111,15 @@ fn follow(stream: sys::CUstream, event: sys::CUevent) -> Result<(), DeviceError>
     unsafe { result::stream::wait_event(stream, event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) }.map_err(failed)
 }
 
-/// Places of an exchange's elements, on the GPU.
-struct Plan {
-    collective: Arc<Collective>,
-    /// Addresses that are given, addresses that are written, and folds, one behind the other.
-    memory: sys::CUdeviceptr,
-    len: u32,
-    /// Elements of each message: a sum and its low part are never apart.
-    pieces: Vec<Range<u32>>,
-    /// Recorded behind its last exchange in the background.
-    over: sys::CUevent,
-}
-
 impl Ranked {
     pub fn nccl(&self) -> Option<&NcclCommunicator> {
         self.nccl.as_deref()
     }
-}
 
-/// Where an exchange's elements are given from and written to, by addresses of buffers; and how they are combined.
-#[derive(Default)]
-struct Places {
-    give: Vec<u64>,
-    take: Vec<u64>,
-    folds: Vec<u32>,
-}
-
-impl Places {
-    /// Adds a part whose buffer begins at `base`, with reals of so many bytes.
-    fn add(&mut self, part: &Exchange, base: u64, bytes: u64) {
-        let at = |place: u32| base + u64::from(place) * bytes;
-        match part {
-            Exchange::Elements { places, .. } => {
-                let places = places.iter().map(|&place| if place == ABSENT { 0 } else { at(place) });
-                self.give.extend(places.clone());
-                self.take.extend(places);
-                self.folds.resize(self.give.len(), SUM);
-            }
-            Exchange::Partials { first, distance, folds, count, each, .. } => {
-                let mut kind = *first;
-                for fold in *folds {
-                    for place in 0..*each {
-                        let mut element = |first: u32, fold: u32| {
-                            self.give.push(if place < *count { at(first + place) } else { 0 });
-                            self.take.push(at(first + place));
-                            self.folds.push(fold);
-                        };
-                        match fold {
-                            Fold::Sum => element(kind, SUM),
-                            Fold::Largest => element(kind, LARGEST),
-                            Fold::Exact => {
-                                element(kind, EXACT);
-                                element(kind + distance, LOW);
-                            }
-                        }
-                    }
-                    kind += fold.kinds() * distance;
-                }
-            }
-        }
-    }
-
-    /// Messages of at most so many elements.
-    fn pieces(&self, most: usize) -> Vec<Range<u32>> {
-        let (mut pieces, mut begin) = (Vec::new(), 0);
-        while begin < self.folds.len() {
-            let mut end = self.folds.len().min(begin + most);
-            if self.folds[end - 1] == EXACT {
-                end -= 1;
-            }
-            pieces.push(begin as u32..end as u32);
-            begin = end;
-        }
-        pieces
+    /// Exchanges over NCCL that waits may be for.
+    pub fn exchanges(&self) -> Option<Exchanges<'_>> {
+        let side = self.side.as_ref()?;
+        self.nccl().map(|nccl| Exchanges::before(nccl, [side.passed, side.over]))
     }
 }
 
@@ -222,7 +166,8 @@ impl CudaDevice {
         self.settle()?;
         let _apart = graphs::between_captures();
         let real = if self.precision == Precision::F64 { "double" } else { "float" };
-        let (module, [give, take]) = self.kernels.load_text(&format!("typedef {real} real;\n{TEXT}"), [c"give", c"take"])?;
+        let text = format!("typedef {real} real;\n{TEXT}");
+        let (module, [give, take, total]) = self.kernels.load_text(&text, [c"give", c"take", c"total"])?;
         let (own, all) = match &nccl {
             Some(nccl) => (nccl.own, nccl.all),
             None => {
@@ -241,7 +186,7 @@ impl CudaDevice {
             let _ = unsafe { result::module::unload(module) };
             failed(error)
         })?;
-        Ok(Ranked { communicator, nccl, own, all, module, give, take, plans: Vec::new(), side })
+        Ok(Ranked { communicator, nccl, own, all, module, give, take, total, plans: Vec::new(), side })
     }
 
     /// Frees what a rank had.
@@ -250,33 +195,31 @@ impl CudaDevice {
         let _ = self.bind();
         // Whatever became of it, its end is waited for: a wait for an event that was never recorded is none.
         let _ = ranked.side.as_ref().map(|side| follow(stream, side.over));
-        let _ = waits::wait_for(stream, "the end of exchanges", ranked.nccl());
+        let _ = waits::wait_for(stream, "the end of exchanges", ranked.exchanges());
         let _apart = graphs::between_captures();
         let own = ranked.nccl.is_none().then_some(ranked.own);
         // SAFETY: the memory came from this stream's pool; nothing is enqueued any more that uses the module.
         unsafe {
-            for place in ranked.plans.iter().map(|plan| plan.memory).chain(own) {
-                let _ = result::free_async(place, stream);
-            }
             for plan in &ranked.plans {
-                let _ = result::event::destroy(plan.over);
+                let _ = plan.free(stream);
             }
+            let _ = own.map(|own| result::free_async(own, stream));
             let _ = result::module::unload(ranked.module);
         }
         ranked.side.iter().for_each(Side::free);
         ranked.communicator
     }
 
-    /// The communicator, where exchanges are enqueued.
-    pub(super) fn over_ranks(&self) -> Option<&NcclCommunicator> {
-        self.ranks.as_ref().and_then(Ranked::nccl)
+    /// Exchanges over NCCL that waits may be for.
+    pub(super) fn exchanges(&self) -> Option<Exchanges<'_>> {
+        self.ranks.as_ref().and_then(Ranked::exchanges)
     }
 
     /// Waits for what is enqueued, where it may wait for other ranks. Calls that the driver has wait for all of a context (memory of the
     /// host, modules, graphs) come after it: else they would wait with what other ranks of this process need.
     pub(super) fn settle(&self) -> Result<(), DeviceError> {
         let Some(ranked) = self.ranks.as_ref().filter(|ranked| ranked.nccl.is_some()) else { return Ok(()) };
-        if let Some(side) = ranked.side.as_ref().filter(|side| side.is_open) {
+        if let Some(side) = ranked.side.as_ref().filter(|side| side.is_open()) {
             follow(self.stream.cu_stream(), side.over)?;
         }
         self.wait_for_stream("the end of exchanges", waits::longest())
@@ -285,7 +228,11 @@ impl CudaDevice {
     /// Has the device's stream wait for exchanges in the background.
     pub(super) fn join_exchanges(&mut self) -> Result<(), DeviceError> {
         let Some(side) = self.ranks.as_mut().and_then(|ranked| ranked.side.as_mut()) else { return Ok(()) };
-        if std::mem::take(&mut side.is_open) { follow(self.stream.cu_stream(), side.over) } else { Ok(()) }
+        if side.is_open() {
+            follow(self.stream.cu_stream(), side.over)?;
+            side.followed = side.enqueued;
+        }
+        Ok(())
     }
 
     /// Begins an exchange outside of a `Repeat`: in the background, where it may be and NCCL is there, else to its end.
@@ -303,7 +250,10 @@ impl CudaDevice {
         let enqueued = self.enqueue_exchange(number, collective, 0, stream);
         // Behind a part of one, too: it is waited for before its memory is freed.
         let Some(ranked) = &mut self.ranks else { return Err(super::play::unvalidated()) };
-        ranked.side.iter_mut().for_each(|side| side.is_open = true);
+        if let Some(side) = &mut ranked.side {
+            side.enqueued += 1;
+            ranked.plans[number].number = side.enqueued;
+        }
         for event in [ranked.plans[number].over, over] {
             // SAFETY: as above.
             unsafe { result::event::record(event, stream) }.map_err(failed)?;
@@ -313,9 +263,14 @@ impl CudaDevice {
 
     /// Has the device's stream wait for the end of an exchange, if it was one in the background.
     pub(super) fn await_exchange(&mut self, collective: &Arc<Collective>) -> Result<(), DeviceError> {
-        let Some(ranked) = self.ranks.as_ref().filter(|ranked| ranked.side.is_some()) else { return Ok(()) };
-        match ranked.plans.iter().find(|plan| plan.collective == *collective) {
-            Some(plan) => follow(self.stream.cu_stream(), plan.over),
+        let Some(Ranked { side: Some(side), plans, .. }) = &mut self.ranks else { return Ok(()) };
+        match plans.iter().find(|plan| plan.collective == *collective) {
+            Some(plan) => {
+                follow(self.stream.cu_stream(), plan.over)?;
+                // Those before it are over, too.
+                side.followed = side.followed.max(plan.number);
+                Ok(())
+            }
             // There were too many since.
             None => self.join_exchanges(),
         }
@@ -342,11 +297,8 @@ impl CudaDevice {
         ranked.plans.retain(|plan| {
             let is_used = plan.collective.parts.iter().any(|part| part.buffer() == buffer);
             if is_used {
-                // SAFETY: the memory came from this stream's pool, which keeps order; an event that is destroyed is recorded nevertheless.
-                unsafe {
-                    let _ = result::free_async(plan.memory, stream);
-                    let _ = result::event::destroy(plan.over);
-                }
+                // SAFETY: the device's stream waits for the side stream.
+                let _ = unsafe { plan.free(stream) };
             }
             !is_used
         });
@@ -369,17 +321,28 @@ impl CudaDevice {
         stream: sys::CUstream,
     ) -> Result<(), DeviceError> {
         let Some(ranked) = &self.ranks else { return Err(super::play::unvalidated()) };
-        let Plan { memory, len, ref pieces, .. } = ranked.plans[number];
-        let (pieces, len) = (pieces.clone(), u64::from(len));
-        let (own, all, give, take, ranks) = (ranked.own, ranked.all, ranked.give, ranked.take, ranked.communicator.size());
+        let Plan { layout, len, ref pieces, .. } = ranked.plans[number];
+        let (pieces, len, each) = (pieces.clone(), u64::from(len), self.precision.bytes());
+        let Ranked { own, all, give, take, total, .. } = *ranked;
+        let ranks = ranked.communicator.size().into();
         for piece in pieces {
             let (first, count) = (u64::from(piece.start), piece.len() as u32);
-            let bytes = count as usize * self.precision.bytes() as usize;
-            let given = memory + 8 * first;
-            self.start(give, count, &mut [own, given, count.into()], stream)?;
+            let bytes = count as usize * each as usize;
+            match layout {
+                // SAFETY: the plan saw that they lie within their buffer, and the message has room for a piece.
+                Layout::Row(begin) => unsafe { result::memcpy_dtod_async(own, begin + first * each, bytes, stream) }.map_err(failed)?,
+                Layout::Listed(memory) => self.start(give, count, &mut [own, memory + 8 * first, count.into()], stream)?,
+            }
             self.gather(collective.label, bytes, stream)?;
-            let (taken, folds) = (memory + 8 * (len + first), memory + 16 * len + 4 * first);
-            self.start(take, count, &mut [all, taken, folds, count.into(), ranks.into(), until], stream)?;
+            match layout {
+                Layout::Row(begin) => {
+                    self.start(total, count, &mut [all, begin + first * each, count.into(), ranks, until], stream)?;
+                }
+                Layout::Listed(memory) => {
+                    let (taken, folds) = (memory + 8 * (len + first), memory + 16 * len + 4 * first);
+                    self.start(take, count, &mut [all, taken, folds, count.into(), ranks, until], stream)?;
+                }
+            }
             self.enqueued(3)?;
         }
         Ok(())
@@ -398,7 +361,10 @@ impl CudaDevice {
         if let Some(nccl) = &ranked.nccl {
             nccl.gather(label, bytes, stream)?;
             nccl.note(Kind::Reduce, bytes);
-            return Ok(());
+            // Until it is passed, waits are held to the deadline of ranks.
+            let behind = ranked.side.as_ref().map(|side| if stream == side.stream { side.over } else { side.passed });
+            // SAFETY: the event and the stream are alive.
+            return behind.map_or(Ok(()), |event| unsafe { result::event::record(event, stream) }.map_err(failed));
         }
         let (communicator, all) = (ranked.communicator.clone(), ranked.all);
         let landing = {
@@ -424,70 +390,74 @@ impl CudaDevice {
         if let Some(known) = ranked.plans.iter().position(|plan| plan.collective == *collective) {
             return Ok(known);
         }
+        if ranked.plans.len() >= MAX_PLANS {
+            self.join_exchanges()?;
+            let plans = self.ranks.as_mut().map(|ranked| std::mem::take(&mut ranked.plans));
+            for plan in plans.iter().flatten() {
+                // SAFETY: the device's stream waits for the side stream.
+                unsafe { plan.free(self.stream.cu_stream()) }.map_err(failed)?;
+            }
+        }
         let bytes = self.precision.bytes();
-        let mut places = Places::default();
+        let (mut bases, most) = (Vec::new(), PIECE / bytes as usize);
         for part in &collective.parts {
             let storage = self.storage(part.buffer())?;
             if part.end() > u64::from(storage.len) || self.element_bytes(storage.kind) != bytes {
                 return Err(super::play::unvalidated());
             }
-            places.add(part, storage.place, bytes);
+            bases.push(storage.place);
         }
-        let (len, stream) = (places.folds.len(), self.stream.cu_stream());
-        let (memory, over) = {
-            let _apart = graphs::between_captures();
-            // SAFETY: freed with the plan.
-            let memory = unsafe { result::malloc_async(stream, (20 * len).max(32)) }.map_err(failed)?;
-            (memory, result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed)?)
+        let (layout, len, pieces) = if let Some((first, len)) = in_a_row(&collective.parts) {
+            let pieces = (0..len).step_by(most).map(|begin| begin..len.min(begin + most as u32)).collect();
+            (Layout::Row(bases[0] + u64::from(first) * bytes), len, pieces)
+        } else {
+            let mut places = Places::default();
+            collective.parts.iter().zip(bases).for_each(|(part, base)| places.add(part, base, bytes));
+            (Layout::Listed(self.listed(&places)?), places.folds.len() as u32, places.pieces(most))
         };
-        let nccl = ranked.nccl.as_deref();
-        // SAFETY: there is room for two addresses and a fold of each element.
-        unsafe {
-            self.staging.send(stream, memory, &places.give, |place| *place, nccl)?;
-            self.staging.send(stream, memory + 8 * len as u64, &places.take, |place| *place, nccl)?;
-            self.staging.send(stream, memory + 16 * len as u64, &places.folds, |fold| *fold, nccl)?;
-        }
-        let pieces = places.pieces(PIECE / bytes as usize);
-        let plan = Plan { collective: collective.clone(), memory, len: len as u32, pieces, over };
-        if self.ranks.as_ref().is_some_and(|ranked| ranked.plans.len() >= MAX_PLANS) {
-            self.join_exchanges()?;
-        }
+        let over = result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING).map_err(failed)?;
         let Some(ranked) = &mut self.ranks else { return Err(super::play::unvalidated()) };
-        if ranked.plans.len() >= MAX_PLANS {
-            for plan in ranked.plans.drain(..) {
-                // SAFETY: the memory came from this stream's pool, which keeps order.
-                unsafe {
-                    result::free_async(plan.memory, stream).map_err(failed)?;
-                    result::event::destroy(plan.over).map_err(failed)?;
-                }
-            }
-        }
-        ranked.plans.push(plan);
+        ranked.plans.push(Plan { collective: collective.clone(), layout, len, pieces, over, number: 0 });
         Ok(ranked.plans.len() - 1)
+    }
+
+    /// Lists of places on the GPU.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`], and a GPU that is lost; nothing stays allocated.
+    fn listed(&mut self, places: &Places) -> Result<sys::CUdeviceptr, DeviceError> {
+        let (len, stream) = (places.folds.len(), self.stream.cu_stream());
+        let bytes = (20 * len).max(32);
+        let memory = {
+            let _apart = graphs::between_captures();
+            // SAFETY: freed with the plan, or here.
+            unsafe { result::malloc_async(stream, bytes) }.map_err(|error| match error {
+                DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY) => {
+                    let limit = self.context.mem_get_info().ok().map(|(free, _)| free as u64);
+                    DeviceError::OutOfMemory { what: "places of what ranks exchange".into(), needed: bytes as u64, limit }
+                }
+                error => failed(error),
+            })?
+        };
+        let exchanges = self.ranks.as_ref().and_then(Ranked::exchanges);
+        // SAFETY: there is room for two addresses and a fold of each element.
+        let sent = unsafe {
+            let send = |staging: &mut Staging, place, list: &[u64]| staging.send(stream, place, list, |place| *place, exchanges);
+            send(&mut self.staging, memory, &places.give)
+                .and_then(|()| send(&mut self.staging, memory + 8 * len as u64, &places.take))
+                .and_then(|()| self.staging.send(stream, memory + 16 * len as u64, &places.folds, |fold| *fold, exchanges))
+        };
+        sent.map(|()| memory).inspect_err(|_| {
+            let _apart = graphs::between_captures();
+            // SAFETY: nothing uses it but copies that the stream has before.
+            let _ = unsafe { result::free_async(memory, stream) };
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const BUFFER: BufferId = BufferId(0);
-
-    #[test]
-    fn elements_lie_where_the_buffer_has_them() {
-        let mut places = Places::default();
-        places.add(&Exchange::Elements { buffer: BUFFER, places: Arc::new(vec![2, ABSENT, 0]) }, 1000, 8);
-        const FOLDS: &[Fold] = &[Fold::Sum, Fold::Exact, Fold::Largest];
-        places.add(&Exchange::Partials { buffer: BUFFER, first: 10, distance: 4, folds: FOLDS, count: 1, each: 2 }, 1000, 8);
-        let at = |place: u64| 1000 + 8 * place;
-        assert_eq!(places.give, [at(2), 0, at(0), at(10), 0, at(14), at(18), 0, 0, at(22), 0]);
-        assert_eq!(places.take, [at(2), 0, at(0), at(10), at(11), at(14), at(18), at(15), at(19), at(22), at(23)]);
-        assert_eq!(places.folds, [SUM, SUM, SUM, SUM, SUM, EXACT, LOW, EXACT, LOW, LARGEST, LARGEST]);
-        assert_eq!(places.pieces(100), std::slice::from_ref(&(0..11)));
-        // The sixth element's low part is the seventh: both come with the next message.
-        assert_eq!(places.pieces(6), [0..5, 5..11]);
-        assert_eq!(Places::default().pieces(6), []);
-    }
 
     #[test]
     fn rounds_of_a_chunk_follow_from_those_before() {

@@ -1,8 +1,8 @@
 //! Pinned memory that uploads go through. What the caller has is copied into it once, by all cores where it is much, rounded on the
 //! way where the device has f32; from there the GPU fetches it by itself, while the host copies what comes next.
 
-use super::nccl::NcclCommunicator;
-use super::{failed, waits};
+use super::failed;
+use super::waits::{self, Exchanges};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_recording::DeviceError;
 use rayon::prelude::*;
@@ -49,14 +49,14 @@ impl Staging {
         mut place: sys::CUdeviceptr,
         data: &[T],
         to: impl Fn(&T) -> U + Sync,
-        ranks: Option<&NcclCommunicator>,
+        exchanges: Option<Exchanges>,
     ) -> Result<(), DeviceError> {
         let each = size_of::<U>();
         let mut rest = data;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(rest.len().min((SLOT - self.used) / each));
             if now.is_empty() {
-                self.turn(stream, ranks)?;
+                self.turn(stream, exchanges)?;
                 continue;
             }
             // SAFETY: so many elements are left in the slot, which the GPU has done with; it begins at a page, and `used` is a multiple
@@ -74,12 +74,12 @@ impl Staging {
     }
 
     /// Goes on to the next slot, as soon as it is free.
-    fn turn(&mut self, stream: sys::CUstream, ranks: Option<&NcclCommunicator>) -> Result<(), DeviceError> {
+    fn turn(&mut self, stream: sys::CUstream, exchanges: Option<Exchanges>) -> Result<(), DeviceError> {
         // SAFETY: the events live as long as this does; one that was never recorded is not waited for.
         unsafe {
             result::event::record(self.fetched[self.slot], stream).map_err(failed)?;
             (self.slot, self.used) = ((self.slot + 1) % SLOTS, 0);
-            waits::wait_for_event(self.fetched[self.slot], "the end of an upload", ranks)
+            waits::wait_for_event(self.fetched[self.slot], "the end of an upload", exchanges)
         }
     }
 

@@ -1,6 +1,8 @@
 //! Waits for the GPU. The driver's own (`cuEventSynchronize`, `cuStreamSynchronize`) end when the GPU does, if ever; these end with an
 //! error that says what was waited for. Commands that are enqueued without a readback are held to a few hundred, since the driver blocks
 //! without end where its queue is full.
+//!
+//! A wait for other ranks ends with their deadline instead. It is one while an exchange is under way, as events behind the last ones tell.
 
 use super::nccl::NcclCommunicator;
 use super::{CudaDevice, failed};
@@ -49,16 +51,47 @@ pub(super) fn wait(what: &str, longest: Duration, mut is_over: impl FnMut() -> R
         }
         let waited = begun.elapsed();
         if waited >= longest {
-            let seconds = longest.as_secs_f64();
-            return Err(DeviceError::Lost(format!(
-                "the GPU did not come to {what} within {seconds} s: it hangs, or others keep it busy (LEASTWISE_CUDA_PATIENCE sets the seconds)"
-            )));
+            return Err(late(what, longest));
         }
         match waited {
             waited if waited < SPIN => std::hint::spin_loop(),
             waited if waited < GIVE_WAY => std::thread::yield_now(),
             _ => std::thread::sleep(NAP),
         }
+    }
+}
+
+fn late(what: &str, longest: Duration) -> DeviceError {
+    let seconds = longest.as_secs_f64();
+    DeviceError::Lost(format!(
+        "the GPU did not come to {what} within {seconds} s: it hangs, or others keep it busy (LEASTWISE_CUDA_PATIENCE sets the seconds)"
+    ))
+}
+
+/// Exchanges over NCCL that a wait may be for.
+#[derive(Clone, Copy)]
+pub(super) struct Exchanges<'a> {
+    nccl: &'a NcclCommunicator,
+    /// Events behind the last exchange of each stream; none where one is under way.
+    behind: Option<[sys::CUevent; 2]>,
+}
+
+impl<'a> Exchanges<'a> {
+    /// Those that are waited for whatever else the stream has.
+    pub fn under_way(nccl: &'a NcclCommunicator) -> Self {
+        Self { nccl, behind: None }
+    }
+
+    /// Those that events were recorded behind, which live as long as the communicator is borrowed.
+    pub fn before(nccl: &'a NcclCommunicator, events: [sys::CUevent; 2]) -> Self {
+        Self { nccl, behind: Some(events) }
+    }
+
+    /// True while one is under way. An error of the GPU is left to whoever waits.
+    fn are_under_way(&self) -> bool {
+        // SAFETY: the events are alive.
+        let is_ahead = |event| unsafe { result::event::query(event) } == Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY));
+        self.nccl.is_connected() && self.behind.is_none_or(|events| events.into_iter().any(is_ahead))
     }
 }
 
@@ -71,37 +104,44 @@ fn is_passed(queried: Result<(), DriverError>) -> Result<bool, DeviceError> {
     }
 }
 
-/// Waits for an event. One that was never recorded is not waited for. What waits for other ranks ends with their deadline.
+/// Waits for an event. One that was never recorded is not waited for.
 ///
 /// # Safety
 /// The event was made and not destroyed.
-pub(super) unsafe fn wait_for_event(event: sys::CUevent, what: &str, ranks: Option<&NcclCommunicator>) -> Result<(), DeviceError> {
+pub(super) unsafe fn wait_for_event(event: sys::CUevent, what: &str, exchanges: Option<Exchanges>) -> Result<(), DeviceError> {
     // SAFETY: as the caller says.
-    wait_with(what, longest(), ranks, || unsafe { result::event::query(event) })
+    wait_with(what, longest(), exchanges, || unsafe { result::event::query(event) })
 }
 
 /// Waits for all that was enqueued.
-pub(super) fn wait_for(stream: sys::CUstream, what: &str, ranks: Option<&NcclCommunicator>) -> Result<(), DeviceError> {
+pub(super) fn wait_for(stream: sys::CUstream, what: &str, exchanges: Option<Exchanges>) -> Result<(), DeviceError> {
     // SAFETY: the stream is alive.
-    wait_with(what, longest(), ranks, || unsafe { sys::cuStreamQuery(stream) }.result())
+    wait_with(what, longest(), exchanges, || unsafe { sys::cuStreamQuery(stream) }.result())
 }
 
 fn wait_with(
     what: &str,
     longest: Duration,
-    ranks: Option<&NcclCommunicator>,
+    exchanges: Option<Exchanges>,
     query: impl Fn() -> Result<(), DriverError>,
 ) -> Result<(), DeviceError> {
-    let begun = Instant::now();
-    // Ranks have their own deadline, which says more.
-    let longest = ranks.map_or(longest, |ranks| longest.max(ranks.deadline().saturating_add(longest)));
-    wait(what, longest, || {
-        let is_over = is_passed(query())?;
-        match ranks {
-            Some(ranks) if !is_over && begun.elapsed() >= GIVE_WAY => ranks.watch(begun, ranks.deadline())?,
-            _ => {}
+    let Some(exchanges) = exchanges else { return wait(what, longest, || is_passed(query())) };
+    // While ranks are waited for, their deadline counts, which says more; from then on, that of all else.
+    let (begun, mut alone) = (Instant::now(), Instant::now());
+    wait(what, Duration::MAX, || {
+        if is_passed(query())? {
+            return Ok(true);
         }
-        Ok(is_over)
+        if begun.elapsed() < GIVE_WAY {
+            return Ok(false);
+        }
+        if exchanges.are_under_way() {
+            exchanges.nccl.watch(begun, exchanges.nccl.deadline())?;
+            alone = Instant::now();
+        } else if alone.elapsed() >= longest {
+            return Err(late(what, longest));
+        }
+        Ok(false)
     })
 }
 
@@ -144,7 +184,7 @@ impl CudaDevice {
         // SAFETY: the events live as long as the device.
         unsafe {
             result::event::record(event, self.stream.cu_stream()).map_err(failed)?;
-            wait_for_event(older, "the end of the steps that were enqueued", self.over_ranks())
+            wait_for_event(older, "the end of the steps that were enqueued", self.exchanges())
         }
     }
 
@@ -158,7 +198,7 @@ impl CudaDevice {
     /// Waits for all that was enqueued.
     pub(super) fn wait_for_stream(&self, what: &str, longest: Duration) -> Result<(), DeviceError> {
         // SAFETY: the stream is alive.
-        wait_with(what, longest, self.over_ranks(), || unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result())
+        wait_with(what, longest, self.exchanges(), || unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result())
     }
 }
 

@@ -46,6 +46,6 @@ export declare function world(): World | undefined;
 export declare function worldId(): Uint8Array;
 
 /** For `leastwise`, which wraps what it gives: `init({ backend: "cuda" })`. */
-export declare function openCuda(precision: "f32" | "f64", limits: object | undefined, device: number | undefined, world: World | undefined, devices: readonly number[] | undefined): Promise<object>;
+export declare function openCuda(precision: "f32" | "f64", limits: object | undefined, device: number | undefined, world: World | undefined, devices: readonly number[] | undefined, timeoutMs: number | undefined): Promise<object>;
 /** The same engine on the CPU: for tests. */
-export declare function openCpu(precision: "f32" | "f64", limits: object | undefined, world: World | undefined, devices: readonly number[] | undefined): Promise<object>;
+export declare function openCpu(precision: "f32" | "f64", limits: object | undefined, world: World | undefined, devices: readonly number[] | undefined, timeoutMs: number | undefined): Promise<object>;

@@ -421,6 +421,32 @@ test("devices that are not there, and several without NCCL, are errors that say 
   if (nccl === null && gpus.length > 1) await rejects(init({ backend: "cuda", devices: [0, 1] }), "invalid-option", /libnccl\.so\.2|2\.18 or newer/);
 }));
 
+test("a time limit of ranks that is none is refused", async () => {
+  for (const timeoutMs of [0, -1, 0.5, NaN, Infinity, 86_400_001, "30", null]) {
+    for (const of of [{ devices: [0, 1] }, { world: { rank: 0, size: 1, id: new Uint8Array(128) } }]) {
+      await rejects(init({ backend: "cuda", ...of, timeoutMs }), "invalid-option", /^timeoutMs: .+ is not a number from 1 to 86400000$/);
+    }
+  }
+  for (const backend of ["auto", "cpu", "webgpu"]) await rejects(init({ backend, timeoutMs: 1000 }), "invalid-option", `timeoutMs: ranks, which wait for each other, are on backend "cuda", not on "${backend}"`);
+});
+
+test("a rank that does not come is device-lost after the time limit, which all ranks of a world have", onCpu, async (t) => {
+  const engines = await ranks(t, 2, { timeoutMs: 250 }), [first, second] = engines.map((lw) => arap(lw, mesh));
+  const began = performance.now();
+  await rejects(first.problem.solve(PCG), "device-lost", /: rank 1 did not come within 0\.25 s: /);
+  assert.ok(performance.now() - began < 20_000, "it waited for the limit that there is by default");
+  await rejects(second.problem.solve(PCG), "device-lost", /: rank 1 did not come within 0\.25 s: /);
+  const id = crypto.getRandomValues(new Uint8Array(128)), rank = (number, options) => init({ backend: "cuda", ...options, world: { rank: number, size: 2, id } });
+  const patient = await rank(0, { timeoutMs: 60_000 });
+  t.after(() => patient.dispose());
+  await rejects(rank(1), "invalid-option", "rank 1 waits 30 s for other ranks, and another 60 s: all need the same time limit");
+  // Devices of one engine have it, too; an engine that is no rank waits for none.
+  const [several, alone] = await Promise.all([{ devices: [0, 1] }, {}].map((of) => init({ backend: "cuda", ...of, timeoutMs: 60_000 })));
+  t.after(() => [several, alone].forEach((lw) => lw.dispose()));
+  const [found, expected] = await Promise.all([several, alone].map((lw) => arap(lw, mesh).problem.solve({ ...PCG, maxIterations: 4 })));
+  assert.ok(Math.abs(found.cost - expected.cost) < 1e-6 * expected.cost, `${found.cost} and ${expected.cost}`);
+});
+
 test("two engines that are the same rank are refused", onCpu, async (t) => {
   const id = crypto.getRandomValues(new Uint8Array(128));
   const lw = await init({ backend: "cuda", world: { rank: 0, size: 2, id } });

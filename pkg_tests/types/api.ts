@@ -287,6 +287,9 @@ export function types(lw: Engine, idx: Uint32Array, floats: F32, doubles: F64, b
   void init({ backend: "cuda", precision: "f32", cudaDevice: 1 });
   void init({ backend: "cuda", world: { rank: 0, size: 2, id: new Uint8Array(128) } });
   void init({ backend: "cuda", devices: [0, 1] });
+  void init({ backend: "cuda", devices: [0, 1], timeoutMs: 5000 });
+  // @ts-expect-error milliseconds are a number
+  void init({ backend: "cuda", devices: [0, 1], timeoutMs: "5 s" });
   // @ts-expect-error GPUs are named by their indices
   void init({ backend: "cuda", devices: ["0"] });
   // @ts-expect-error a world needs an id

@@ -61,3 +61,12 @@ extern "C" __global__ void take(const real* all, const u64* places, const u32* f
         return;
     }
 }
+
+// The fold SUM of elements that follow each other.
+extern "C" __global__ void total(const real* all, real* to, u32 count, u32 ranks, const real* until) {
+    u32 i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count || (until && *until != real(0))) return;
+    double sum = all[i];
+    for (u32 rank = 1u; rank < ranks; rank++) sum += all[u64(rank) * count + i];
+    to[i] = real(sum);
+}

@@ -1,5 +1,7 @@
 //! Ends of a group of ranks.
 
+use std::time::Duration;
+
 /// Reason that a collective call came to nothing: on all ranks that are left the same.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
@@ -24,24 +26,24 @@ pub enum Fault {
         message: String,
     },
     /// Ranks did not make a call in time.
-    #[error("{call}: rank{} {} did not come within {seconds} s: is it hanging, or on another way through the program?", if missing.len() > 1 { "s" } else { "" }, list(missing))]
+    #[error("{call}: rank{} {} did not come within {} s: is it hanging, or on another way through the program?", if missing.len() > 1 { "s" } else { "" }, list(missing), within.as_secs_f64())]
     Late {
         /// Label of the call that was waited in.
         call: &'static str,
         /// Ranks that did not come.
         missing: Vec<u32>,
         /// The deadline.
-        seconds: u64,
+        within: Duration,
     },
     /// Not all ranks made a call in time, where nobody knows which did.
-    #[error("{call}: not all of the {size} ranks came within {seconds} s: is one hanging, gone, or on another way through the program?")]
+    #[error("{call}: not all of the {size} ranks came within {} s: is one hanging, gone, or on another way through the program?", within.as_secs_f64())]
     Stalled {
         /// Label of the call that was waited in.
         call: &'static str,
         /// Number of ranks.
         size: u32,
         /// The deadline.
-        seconds: u64,
+        within: Duration,
     },
     /// The communicator failed.
     #[error("ranks can't reach each other any more: {message}")]

@@ -45,31 +45,41 @@ pub fn threads(size: u32, deadline: Duration) -> Vec<Arc<dyn Communicator>> {
     (0..size).map(rank).collect()
 }
 
-/// Ranks of groups that not all have come to yet, by the groups' names.
-static WAITING: Mutex<Vec<(Vec<u8>, Waiting)>> = Mutex::new(Vec::new());
+/// Group that not all ranks have come to yet.
+struct Waiting {
+    name: Vec<u8>,
+    deadline: Duration,
+    ranks: Vec<Option<Arc<dyn Communicator>>>,
+}
 
-type Waiting = Vec<Option<Arc<dyn Communicator>>>;
+static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
 
 /// The communicator of a rank of a group of this process that has a name. The first that comes makes the group, and a group is forgotten
 /// once all have come.
 ///
 /// # Errors
-/// [`Fault::Refused`] for a rank that is not one of the group, or has come already.
+/// [`Fault::Refused`] for a rank that is not one of the group, that has come already, or that has another deadline than the first.
 pub fn threads_of(name: &[u8], rank: u32, size: u32, deadline: Duration) -> Result<Arc<dyn Communicator>, Fault> {
     if rank >= size {
         return Err(Fault::Refused(format!("rank {rank} of {size}: ranks are numbers from 0 to the size of the group less one")));
     }
     let mut groups = WAITING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let place = groups.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-        groups.push((name.to_vec(), threads(size, deadline).into_iter().map(Some).collect()));
+    let place = groups.iter().position(|group| group.name == name).unwrap_or_else(|| {
+        groups.push(Waiting { name: name.to_vec(), deadline, ranks: threads(size, deadline).into_iter().map(Some).collect() });
         groups.len() - 1
     });
-    let waiting = &mut groups[place].1;
-    if waiting.len() != size as usize {
-        return Err(Fault::Refused(format!("rank {rank} was told of {size} ranks, and another of {}", waiting.len())));
+    let Waiting { deadline: known, ranks, .. } = &mut groups[place];
+    if ranks.len() != size as usize {
+        return Err(Fault::Refused(format!("rank {rank} was told of {size} ranks, and another of {}", ranks.len())));
     }
-    let Some(own) = waiting[rank as usize].take() else { return Err(Fault::Refused(format!("there are two ranks {rank}"))) };
-    if waiting.iter().all(Option::is_none) {
+    if *known != deadline {
+        let [own, other] = [deadline, *known].map(|deadline| deadline.as_secs_f64());
+        return Err(Fault::Refused(format!(
+            "rank {rank} waits {own} s for other ranks, and another {other} s: all need the same time limit"
+        )));
+    }
+    let Some(own) = ranks[rank as usize].take() else { return Err(Fault::Refused(format!("there are two ranks {rank}"))) };
+    if ranks.iter().all(Option::is_none) {
         groups.swap_remove(place);
     }
     Ok(own)
@@ -135,7 +145,7 @@ impl Thread {
             let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 let missing = (0..self.size).filter(|rank| round.slots[*rank as usize].is_none()).collect();
-                let fault = Fault::Late { call: call.label, missing, seconds: deadline.as_secs() };
+                let fault = Fault::Late { call: call.label, missing, within: *deadline };
                 round.fault = Some(fault.clone());
                 changed.notify_all();
                 return Err(fault);
@@ -270,7 +280,8 @@ mod tests {
         });
         for (rank, found) in found.into_iter().enumerate() {
             let (first, later) = found.unwrap();
-            let late = Fault::Late { call: "costs", missing: vec![1], seconds: 0 };
+            let late = Fault::Late { call: "costs", missing: vec![1], within: Duration::from_millis(20) };
+            assert!(late.to_string().contains("rank 1 did not come within 0.02 s"), "{late}");
             assert_eq!((first, later), (if rank == 1 { Ok(()) } else { Err(late.clone()) }, Err(late)));
         }
     }
@@ -303,6 +314,9 @@ mod tests {
             "rank 2 of 2: ranks are numbers from 0 to the size of the group less one",
         ];
         assert_eq!(refused, expected.map(|message| Some(message.into())));
+        let impatient = threads_of(b"one", 0, 2, Duration::from_millis(1500)).err();
+        let message = "rank 0 waits 1.5 s for other ranks, and another 30 s: all need the same time limit";
+        assert_eq!(impatient, Some(Fault::Refused(message.into())));
         let zero = come(b"one", 0, 2).unwrap();
         let sums = std::thread::scope(|scope| {
             let sum = |rank: &Arc<dyn Communicator>| rank.sum("terms", &[1.0 + f64::from(rank.rank())]);

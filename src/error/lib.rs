@@ -217,7 +217,7 @@ mod tests {
             (Error::StoppedSetUp("stop".into()), "stopped"),
             (Error::Busy, "busy"),
             (Fault::Gone { rank: 1, size: 2, panicked: true }.into(), "device-lost"),
-            (Fault::Stalled { call: "residual", size: 2, seconds: 30 }.into(), "device-lost"),
+            (Fault::Stalled { call: "residual", size: 2, within: std::time::Duration::from_secs(30) }.into(), "device-lost"),
             (Fault::Failed { message: "NCCL: remote error".into() }.into(), "device-lost"),
             (Fault::Differs { what: "terms", rank: 1 }.into(), "invalid-option"),
         ];

@@ -146,19 +146,25 @@ impl Assignment<'_> {
         }
     }
 
-    /// Gives ranks without instances one of a rank that has most of them, where it may be given.
+    /// Gives ranks without instances one of the rank that has most to give: instances that are bound stay, and a donor keeps one.
     fn leave_none_empty(&mut self) {
-        let mut counts = vec![0u32; self.loads.len()];
-        self.ranks.iter().for_each(|rank| counts[*rank as usize] += 1);
+        let (mut counts, mut unbound) = (vec![0u32; self.loads.len()], vec![0u32; self.loads.len()]);
+        for (instance, _, is_bound) in self.graph.instances() {
+            let rank = self.ranks[instance as usize] as usize;
+            counts[rank] += 1;
+            unbound[rank] += u32::from(!is_bound);
+        }
         for empty in 0..counts.len() {
-            let Some(donor) = (0..counts.len()).max_by_key(|rank| (counts[*rank], Reverse(*rank))) else { return };
-            if counts[empty] > 0 || counts[donor] < 2 {
+            if counts[empty] > 0 {
                 continue;
             }
+            let gives = |rank: &usize| counts[*rank] > 1 && unbound[*rank] > 0;
+            let Some(donor) = (0..counts.len()).filter(gives).max_by_key(|rank| (unbound[*rank], Reverse(*rank))) else { return };
             let of_donor = |(instance, _, is_bound): &(u32, u64, bool)| !is_bound && self.ranks[*instance as usize] as usize == donor;
-            let Some((instance, cost, _)) = self.graph.instances().filter(of_donor).last() else { continue };
+            let Some((instance, cost, _)) = self.graph.instances().filter(of_donor).last() else { return };
             self.give(instance, empty as u32, cost);
-            (counts[empty], counts[donor]) = (1, counts[donor] - 1);
+            (counts[empty], unbound[empty]) = (1, 1);
+            (counts[donor], unbound[donor]) = (counts[donor] - 1, unbound[donor] - 1);
         }
     }
 }
@@ -438,5 +444,20 @@ mod tests {
         // A hub is not cut if it is to be whole.
         let partition = divided(3, &[cameras, points, 1], &terms, &[2]);
         assert_eq!(cut(&partition, 2), 0);
+    }
+
+    /// The rank with most instances has bound ones alone: one with fewer gives what it may.
+    #[test]
+    fn ranks_without_instances_get_some_of_those_that_may_be_given() {
+        // A point that is whole with all of its views by two cameras, and a prior of each camera.
+        let views = [(0, (0..100).map(|view| view % 2).collect()), (1, vec![0; 100])];
+        let terms = [Term(20, views.to_vec()), Term(12, vec![(0, vec![0, 1])])];
+        let mut loads = divided(3, &[2, 1], &terms, &[1]).loads(3);
+        loads.sort_unstable();
+        assert_eq!(loads, [1, 1, 100]);
+        // Nothing that is bound is given, and nobody gives the last one.
+        let mut loads = divided(4, &[2, 1], &terms, &[1]).loads(4);
+        loads.sort_unstable();
+        assert_eq!(loads, [0, 1, 1, 100]);
     }
 }

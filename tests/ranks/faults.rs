@@ -10,7 +10,7 @@ use leastwise::device::{Device, DeviceError, Limits, Precision};
 use leastwise::problem::Reals;
 use leastwise::ranks::RankedProblem;
 use leastwise::solve::Options;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn fault(error: Error) -> Fault {
     match error {
@@ -65,6 +65,22 @@ fn a_rank_that_dies_leaves_the_others_the_last_accepted_step() {
     let expected = solve(&mut alone.session, alone.problem, &options());
     assert!(report.cost < report.initial_cost);
     assert!((report.cost - expected.cost).abs() < 1e-9 * expected.cost, "{} and {}", report.cost, expected.cost);
+}
+
+#[test]
+fn a_rank_that_does_not_come_ends_a_solve_after_the_time_that_was_asked_for() {
+    let (within, begun) = (Duration::from_millis(150), Instant::now());
+    // The second one is there, and makes no call.
+    let ranks = threads(2, within);
+    let mut problem = ranked(Precision::F64, ranks[0].clone());
+    mesh(&mut problem);
+    let error = problem.solve(&options()).unwrap_err();
+    assert_eq!(error.code(), "device-lost");
+    assert!(error.to_string().contains("rank 1 did not come within 0.15 s"), "{error}");
+    let expected = Fault::Late { call: "terms, data or options", missing: vec![1], within };
+    assert_eq!(fault(error), expected);
+    assert!(begun.elapsed() < DEADLINE, "it waited longer");
+    assert_eq!(ranks[1].barrier("later"), Err(expected), "whoever comes later learns of it");
 }
 
 #[test]

@@ -25,10 +25,10 @@ export async function loadAddon(): Promise<NativeAddon | undefined> {
  */
 export const standsIn = (): boolean => process?.env?.LEASTWISE_ADDON === "cpu";
 
-/** GPUs of an engine: one by its index, a rank of a world, or several. @internal */
-export interface Gpus { readonly cudaDevice?: number; readonly world?: NativeWorld; readonly devices?: readonly number[] }
+/** GPUs of an engine: one by its index, a rank of a world, or several; and how long ranks wait for each other. @internal */
+export interface Gpus { readonly cudaDevice?: number; readonly world?: NativeWorld; readonly devices?: readonly number[]; readonly timeoutMs?: number }
 
 /** @internal */
-export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, { cudaDevice, world, devices }: Gpus): Promise<NativeEngine> {
-  return standsIn() ? addon.openCpu(precision, limits, world, devices) : addon.openCuda(precision, limits, cudaDevice, world, devices);
+export function openAddon(addon: NativeAddon, precision: "f32" | "f64", limits: NativeLimits | undefined, { cudaDevice, world, devices, timeoutMs }: Gpus): Promise<NativeEngine> {
+  return standsIn() ? addon.openCpu(precision, limits, world, devices, timeoutMs) : addon.openCuda(precision, limits, cudaDevice, world, devices, timeoutMs);
 }

@@ -5,7 +5,7 @@ import { EngineOf, type Backend, type Engine, type Origin, type Precision } from
 import { asError, LeastwiseError, reading } from "./errors.js";
 import { describe } from "./instruction.js";
 import type { NativeEngine, NativeLimits } from "./native.js";
-import { checked, flag, given, oneOf, whole, type Checked, type Kind } from "./options.js";
+import { checked, flag, given, oneOf, real, whole, type Checked, type Kind } from "./options.js";
 import { NEEDS, PARTS, type Parts } from "./parts.js";
 import { wasmSource, type WasmSource } from "./source.js";
 import type { Threads } from "./threaded.js";
@@ -60,6 +60,15 @@ export interface InitOptions<P extends Precision = Precision> {
   /** Has the engine be one of several ranks, with `backend: "cuda"`: {@link World}. @defaultValue one GPU by itself */
   world?: World;
   /**
+   * Milliseconds that ranks of a `world`, and those of `devices`, wait for each other in a call, from 1 to 86,400,000 (a day), with
+   * `backend: "cuda"`. A rank that comes later ends the call with `device-lost`: raise it where ranks have much to do between calls, lower
+   * it to learn earlier of one that hangs. All ranks of a world need the same, else `init` rejects with `invalid-option`. `init` itself
+   * waits 30 seconds at least for all ranks over NCCL. An engine that is no rank waits for none.
+   *
+   * @defaultValue 30,000
+   */
+  timeoutMs?: number;
+  /**
    * Source of the engine's module, where it can't be found beside this one: an address, a `Request`, a `Response`, its bytes, a
    * `WebAssembly.Module`, or a promise of one of these. The module is loaded once a process; later sources are checked and not read.
    *
@@ -72,7 +81,7 @@ export interface InitOptions<P extends Precision = Precision> {
    * Tighter limits than the device's, to see how a problem fares on small devices. `memoryBytes` is what all buffers of a precision may
    * take together, in bytes: what needs more is refused with `out-of-memory`. Buffers of another precision have the same bound by
    * themselves, and of several GPUs it is that of each. It does not count compiled kernels, memory of the driver, and messages between
-   * ranks: 4 MiB for each rank and 4 MiB besides, and 20 bytes for each element of an exchange. @defaultValue those of the device
+   * ranks: 4 MiB for each rank and 4 MiB besides, and 20 bytes for each element of an exchange at most. @defaultValue those of the device
    */
   limits?: { bindingBytes?: number; memoryBytes?: number; groupSize?: number; groupsPerDimension?: number };
 }
@@ -130,7 +139,7 @@ const device: Kind<Device> = (name, value, place) => {
 /** @internal */
 export const INIT = {
   backend: oneOf("auto", "webgpu", "cuda", "cpu"), precision: oneOf("f32", "f64", "f32x2", "mixed"), device, cudaDevice: gpu, devices,
-  wasm: wasmSource, tuning, limits, world,
+  wasm: wasmSource, tuning, limits, world, timeoutMs: real(1, 86_400_000),
 } as const;
 
 /** Options, checked, and where the module is unless one is given. */
@@ -208,11 +217,12 @@ export async function initOn(options: Asked, host: () => Promise<CpuHost>): Prom
   return openCpu(because(webgpu.software ? webgpu.why : `WebGPU can't be had: ${webgpu.why}`));
 }
 
-function mustGoTogether({ backend = "auto", precision, device, world, devices, cudaDevice }: Asked): void {
+function mustGoTogether({ backend = "auto", precision, device, world, devices, cudaDevice, timeoutMs }: Asked): void {
   const refuse = (message: string) => { throw new LeastwiseError("invalid-option", message); };
   if ((backend === "cuda" || backend === "cpu") && isOfDoubles(precision)) refuse(`precision: "${precision}" is for WebGPU, which has no f64; backend "${backend}" has "f64"`);
   if (world && backend !== "cuda") refuse(`world: ranks are on backend "cuda", not on "${backend}"`);
   if (devices && backend !== "cuda") refuse(`devices: several GPUs are on backend "cuda", not on "${backend}"`);
+  if (timeoutMs !== undefined && backend !== "cuda") refuse(`timeoutMs: ranks, which wait for each other, are on backend "cuda", not on "${backend}"`);
   if (devices && world) refuse("devices and world: the ranks of a world are processes with one GPU each, which cudaDevice names; leave one of the two out");
   if (devices && cudaDevice !== undefined) refuse("devices and cudaDevice: devices names all GPUs of the engine; leave cudaDevice out");
   if (backend === "webgpu" && precision === "f64") refuse("WebGPU has no f64: use precision \"f32x2\", or backend \"cuda\" or \"cpu\"");

@@ -756,8 +756,8 @@ export interface RankedNative extends NativeEngine {
 
 /** What the addon `leastwise-cuda` exports. Its engines' tasks run on a thread of their own. */
 export interface NativeAddon {
-  /** On one CPU, or on as many as there are devices, which are ranks. */
-  openCpu(precision: Precision, limits: NativeLimits | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined): Promise<NativeEngine>;
+  /** On one CPU, or on as many as there are devices, which are ranks. They wait `timeoutMs` for each other. */
+  openCpu(precision: Precision, limits: NativeLimits | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined, timeoutMs: number | undefined): Promise<NativeEngine>;
   /** On the GPU with this index, or with that of the rank; or on several GPUs, which are ranks. Rejects with the code `no-adapter` where CUDA can't be used. */
-  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined): Promise<NativeEngine>;
+  openCuda(precision: Precision, limits: NativeLimits | undefined, device: number | undefined, world: NativeWorld | undefined, devices: readonly number[] | undefined, timeoutMs: number | undefined): Promise<NativeEngine>;
 }

@@ -23,6 +23,7 @@ use napi::bindgen_prelude::{AsyncTask, Env, Result, Uint8Array, Unknown};
 use napi_derive::napi;
 use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 use values::{fail, refuse};
 
 /// One of several ranks, as JavaScript gives it.
@@ -51,6 +52,20 @@ impl Rank {
     }
 }
 
+/// The rank of a world, and milliseconds that ranks wait for each other.
+type Waiting = (Option<World>, Option<f64>);
+
+/// The longest that ranks may be told to wait for each other: a day.
+const LONGEST_MS: f64 = 86_400_000.0;
+
+/// Time that ranks wait for each other.
+fn time_limit(ms: f64) -> std::result::Result<Duration, leastwise::Error> {
+    if !(1.0..=LONGEST_MS).contains(&ms) {
+        return Err(leastwise::Error::InvalidOption(format!("timeoutMs: {ms} is not a number from 1 to {LONGEST_MS}")));
+    }
+    Ok(Duration::from_secs_f64(ms / 1e3))
+}
+
 /// Ranks of one session: their devices, and their ends of the group.
 type Ranks = (Vec<Device>, Vec<Arc<dyn Communicator>>);
 
@@ -60,6 +75,8 @@ pub struct Opening {
     precision: Precision,
     limits: ForcedLimits,
     rank: Option<Rank>,
+    /// Time that ranks wait for each other in a call.
+    deadline: Duration,
 }
 
 /// The choice of devices.
@@ -73,25 +90,27 @@ enum On {
 }
 
 impl Opening {
-    fn new(env: &Env, on: On, precision: &str, limits: Option<Unknown>, world: Option<World>) -> Result<AsyncTask<Self>> {
+    fn new(env: &Env, on: On, precision: &str, limits: Option<Unknown>, ranks: Waiting) -> Result<AsyncTask<Self>> {
         let precision = wire::precision(precision).map_err(|error| refuse(env, error))?;
         let limits = limits.map(objects::from_js).transpose()?.unwrap_or_default();
+        let (world, timeout_ms) = ranks;
         let rank = world.map(Rank::of).transpose().map_err(|error| refuse(env, error))?;
-        Ok(AsyncTask::new(Self { on, precision, limits, rank }))
+        let deadline = timeout_ms.map_or(Ok(DEADLINE), time_limit).map_err(|error| refuse(env, error))?;
+        Ok(AsyncTask::new(Self { on, precision, limits, rank, deadline }))
     }
 
     fn open(&self) -> std::result::Result<(Threaded, String), leastwise::Error> {
         let cpu = || Device::Cpu(CpuDevice::new(self.precision, self.limits.over(CpuDevice::default_limits())));
         let (devices, ranks) = match &self.on {
             On::Gpus(gpus) => self.join_gpus(gpus)?,
-            On::Cpu(count) if *count > 1 => ((0..*count).map(|_| cpu()).collect(), threads(*count, DEADLINE)),
+            On::Cpu(count) if *count > 1 => ((0..*count).map(|_| cpu()).collect(), threads(*count, self.deadline)),
             On::Cpu(_) => {
-                let rank = self.rank.map(|rank| threads_of(&rank.id, rank.rank, rank.size, DEADLINE)).transpose()?;
+                let rank = self.rank.map(|rank| threads_of(&rank.id, rank.rank, rank.size, self.deadline)).transpose()?;
                 return alone(cpu(), rank);
             }
             On::Gpu(gpu) => {
                 let device = self.gpu(self.index(*gpu))?;
-                let joined = |rank: Rank| device.over_nccl(&WorldId::from_bytes(rank.id), rank.rank, rank.size, DEADLINE);
+                let joined = |rank: Rank| device.over_nccl(&WorldId::from_bytes(rank.id), rank.rank, rank.size, self.deadline);
                 let rank = self.rank.map(joined).transpose()?;
                 return alone(Device::Cuda(Box::new(device)), rank);
             }
@@ -111,7 +130,7 @@ impl Opening {
         let size = gpus.len() as u32;
         let opened = at_once(gpus.iter().copied(), |index| self.gpu(index))?;
         let joined = at_once((0..).zip(opened), |(rank, device)| {
-            let communicator = device.over_nccl(&id, rank, size, DEADLINE)?;
+            let communicator = device.over_nccl(&id, rank, size, self.deadline)?;
             Ok((Device::Cuda(Box::new(device)), communicator))
         })?;
         Ok(joined.into_iter().unzip())
@@ -188,9 +207,10 @@ pub fn open_cpu(
     limits: Option<Unknown>,
     world: Option<World>,
     devices: Option<Vec<u32>>,
+    timeout_ms: Option<f64>,
 ) -> Result<AsyncTask<Opening>> {
     let count = devices.map_or(1, |devices| devices.len() as u32);
-    Opening::new(env, On::Cpu(count), &precision, limits, world)
+    Opening::new(env, On::Cpu(count), &precision, limits, (world, timeout_ms))
 }
 
 /// An engine on a GPU, by the driver's index, or on several. One of several ranks comes once all are there.
@@ -202,13 +222,14 @@ pub fn open_cuda(
     device: Option<u32>,
     world: Option<World>,
     devices: Option<Vec<u32>>,
+    timeout_ms: Option<f64>,
 ) -> Result<AsyncTask<Opening>> {
     let on = match devices.as_deref() {
         None => On::Gpu(device),
         Some([one]) => On::Gpu(Some(*one)),
         Some(several) => On::Gpus(several.to_vec()),
     };
-    Opening::new(env, on, &precision, limits, world)
+    Opening::new(env, on, &precision, limits, (world, timeout_ms))
 }
 
 /// Bytes that all ranks of a group have in common. The process that makes them lives until all ranks are there.

@@ -92,10 +92,10 @@ impl CudaDevice {
         let own = everybody(&*first, named)?.to_bytes().to_vec();
         let all = first.exchange(Call { kind: Kind::Broadcast, label: LABEL, bytes: Some(WorldId::BYTES) }, own)?;
         let id = WorldId::from_bytes(all[0][..].try_into().unwrap_or([0; WorldId::BYTES]));
-        let mut made = everybody(&*first, self.reserved(&id, (rank, size), first.deadline()))?;
+        let mut made = everybody(&*first, self.reserved(&id, (rank, size)))?;
         made.first = Arc::downgrade(&first);
         // A failure from here on is no matter of this rank alone.
-        made.connect(&id).map_err(|fault| first.fail(fault))?;
+        made.connect(&id, first.deadline()).map_err(|fault| first.fail(fault))?;
         // Messages of set-up are counted apart.
         made.traffic = first.traffic.clone();
         let before = lock(&first.second).replace(Arc::new(made));

@@ -3,6 +3,7 @@
 //! * `library`: NCCL's functions.
 //! * `world`: what ranks of one process know of each other.
 //! * `beside`: the communicator of a second device on the same GPU.
+//! * `endings`: ends of communicators, which may take long.
 //!
 //! NCCL only moves bytes here (`ncclAllGather`): every rank adds up what all gave, in the order of ranks, so bits depend on nothing else.
 //! Ranks meet by a non-blocking communicator, so the wait for all of them has a deadline. Messages go by a second one, which they make once
@@ -15,16 +16,19 @@
 //! kernels reach into each other's, could not see.
 
 mod beside;
+mod endings;
 mod library;
 mod world;
 
-use super::{CudaDevice, failed, graphs, waits};
+use super::waits::{self, Exchanges};
+use super::{CudaDevice, failed, graphs};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result, sys};
+use endings::{Endings, FAREWELL};
 use leastwise_collective::{Call, Communicator, DEADLINE, Fault, Gathered, Kind, Traffic};
 use leastwise_recording::DeviceError;
 use library::{BYTES, Config, Handle, Nccl, Status, UniqueId, nccl};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use world::World;
@@ -44,10 +48,7 @@ const NAP: Duration = Duration::from_micros(20);
 /// For so long such a wait keeps its core.
 const SPIN: Duration = Duration::from_millis(1);
 
-/// Longest wait for the end of communicators.
-const FAREWELL: Duration = Duration::from_secs(5);
-
-/// The same where nothing failed: ranks that one thread drops one after the other can't leave together.
+/// Longest wait for other ranks of the process where nothing failed: ranks that one thread drops one after the other can't leave together.
 const PARTING: Duration = Duration::from_millis(500);
 
 /// Name of a group of ranks, which one rank makes and all others get by whatever channel there is.
@@ -118,7 +119,18 @@ pub struct NcclCommunicator {
     first: Weak<NcclCommunicator>,
     /// Label of the last call.
     label: Mutex<&'static str>,
+    /// Aborts and farewells of both communicators.
+    endings: Endings,
     has_left: AtomicBool,
+}
+
+/// Communicator that a thread makes, for whoever waits for it.
+enum Making {
+    UnderWay,
+    /// Status, and the handle as a number.
+    Made(Status, usize),
+    /// Nobody waits any more: the thread aborts what it makes.
+    Abandoned,
 }
 
 // SAFETY: NCCL's handle and the pinned memory are used under their locks.
@@ -141,15 +153,16 @@ impl CudaDevice {
     ///
     /// # Errors
     /// [`Fault::Refused`], on all ranks of this process, without NCCL and where two ranks have one GPU, which NCCL does not have;
-    /// [`Fault::Stalled`] where ranks do not come, and [`Fault::Failed`] where NCCL does.
+    /// [`Fault::Differs`] on all ranks where they have other deadlines; [`Fault::Stalled`] where ranks do not come, and
+    /// [`Fault::Failed`] where NCCL does.
     pub fn over_nccl(&self, id: &WorldId, rank: u32, size: u32, deadline: Duration) -> Result<Arc<dyn Communicator>, DeviceError> {
-        let made = self.reserved(id, (rank, size), deadline)?;
-        made.connect(id)?;
+        let mut made = self.reserved(id, (rank, size))?;
+        made.connect(id, deadline)?;
         Ok(Arc::new(made))
     }
 
     /// A rank that has its memory, and knows no other yet.
-    fn reserved(&self, id: &WorldId, (rank, size): (u32, u32), deadline: Duration) -> Result<NcclCommunicator, DeviceError> {
+    fn reserved(&self, id: &WorldId, (rank, size): (u32, u32)) -> Result<NcclCommunicator, DeviceError> {
         let nccl = nccl().map_err(Fault::Refused)?;
         self.bind()?;
         let world = World::enter(id.0, (rank, size), self.context.ordinal())?;
@@ -165,7 +178,7 @@ impl CudaDevice {
         let mut made = NcclCommunicator {
             rank,
             size,
-            deadline,
+            deadline: DEADLINE,
             nccl,
             context: self.context.clone(),
             stream: self.stream.clone(),
@@ -179,6 +192,7 @@ impl CudaDevice {
             second: Mutex::default(),
             first: Weak::new(),
             label: Mutex::new("set-up of ranks"),
+            endings: Endings::default(),
             has_left: AtomicBool::new(false),
         };
         let allocated = (|| {
@@ -198,9 +212,11 @@ impl CudaDevice {
 }
 
 impl NcclCommunicator {
-    /// Meets the other ranks, on the thread that the context is bound to.
-    fn connect(&self, id: &WorldId) -> Result<(), Fault> {
-        let (nccl, longest) = (self.nccl, self.deadline.max(DEADLINE));
+    /// Meets the other ranks, on the thread that the context is bound to. The deadline is that of later calls.
+    fn connect(&mut self, id: &WorldId, deadline: Duration) -> Result<(), Fault> {
+        // NCCL connects ranks meanwhile, which takes longer than a message.
+        let (nccl, longest) = (self.nccl, deadline.max(DEADLINE));
+        self.deadline = longest;
         let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(false));
         // SAFETY: the context is bound to this thread, and NCCL writes the handle and copies the rest.
         let status = unsafe { (nccl.init)(&mut comm, self.size as c_int, UniqueId(id.0), self.rank as c_int, &mut config) };
@@ -208,7 +224,11 @@ impl NcclCommunicator {
         self.settle(status, longest)?;
         if self.size > 1 {
             self.quicken(longest)?;
+            self.agree("time limits", u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX))?;
         }
+        // Messages of set-up are no traffic of a caller's.
+        *lock(&self.traffic) = Traffic::default();
+        self.deadline = deadline;
         Ok(())
     }
 
@@ -227,8 +247,7 @@ impl NcclCommunicator {
     pub(super) fn gather(&self, label: &'static str, bytes: usize, stream: sys::CUstream) -> Result<(), Fault> {
         *lock(&self.label) = label;
         if let Some((fault, _)) = self.world.fault() {
-            self.abort();
-            return Err(fault);
+            return Err(self.fail(fault));
         }
         let status = {
             let (quick, comm) = (lock(&self.quick), lock(&self.comm));
@@ -254,7 +273,7 @@ impl NcclCommunicator {
         }
         let all = self.exchange(Call { kind: Kind::Broadcast, label: LABEL, bytes: Some(WorldId::BYTES) }, own.0.to_vec())?;
         let id = UniqueId(all[0][..].try_into().unwrap_or(own.0));
-        let made: Arc<Mutex<Option<(Status, usize)>>> = Arc::default();
+        let made = Arc::new(Mutex::new(Making::UnderWay));
         let (of_thread, context, rank) = (made.clone(), self.context.clone(), self.rank as c_int);
         let work = move || {
             let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(true));
@@ -263,16 +282,29 @@ impl NcclCommunicator {
                 Ok(()) => unsafe { (nccl.init)(&mut comm, size, id, rank, &mut config) },
                 Err(_) => Status::UNHANDLED_CUDA_ERROR,
             };
-            *lock(&of_thread) = Some((status, comm as usize));
+            let mut making = lock(&of_thread);
+            if matches!(*making, Making::UnderWay) {
+                *making = Making::Made(status, comm as usize);
+            } else if !comm.is_null() {
+                drop(making);
+                // SAFETY: nobody else knows the handle.
+                unsafe { (nccl.abort)(comm) };
+            }
         };
         let started = std::thread::Builder::new().name("leastwise-nccl".into()).spawn(work);
         started.map_err(|error| self.fail(Fault::Failed { message: format!("no thread could be started: {error}") }))?;
         let begun = Instant::now();
         let (status, comm) = loop {
-            if let Some(made) = *lock(&made) {
-                break made;
+            if let Making::Made(status, comm) = *lock(&made) {
+                break (status, comm);
             }
-            self.watch(begun, longest)?;
+            if let Err(fault) = self.watch(begun, longest) {
+                if let Making::Made(_, comm) = std::mem::replace(&mut *lock(&made), Making::Abandoned) {
+                    *lock(&self.quick) = comm as Handle;
+                    self.abort(&fault);
+                }
+                return Err(fault);
+            }
             std::thread::sleep(NAP);
         };
         *lock(&self.quick) = comm as Handle;
@@ -283,8 +315,6 @@ impl NcclCommunicator {
             self.gather(LABEL, bytes, self.stream.cu_stream())?;
             self.arrive(LABEL)?;
         }
-        // Messages of set-up are no traffic of a caller's.
-        *lock(&self.traffic) = Traffic::default();
         Ok(())
     }
 
@@ -331,11 +361,7 @@ impl NcclCommunicator {
     /// Gives the communicator up, and that of the other device on this GPU; the first fault of this process's ranks counts.
     fn fail(&self, fault: Fault) -> Fault {
         let fault = self.world.fail(fault);
-        self.abort();
-        if let Some(other) = self.other() {
-            other.world.fail(fault.clone());
-            other.abort();
-        }
+        self.abort(&fault);
         fault
     }
 
@@ -344,7 +370,7 @@ impl NcclCommunicator {
     /// # Errors
     /// The [`Fault`] that ended it; then nothing that is enqueued waits for other ranks any more.
     pub(super) fn watch(&self, begun: Instant, longest: Duration) -> Result<(), Fault> {
-        if lock(&self.comm).is_null() {
+        if !self.is_connected() {
             return Ok(());
         }
         if let Some(fault) = self.world.ended() {
@@ -356,62 +382,19 @@ impl NcclCommunicator {
         }
         if begun.elapsed() >= longest {
             let call = *lock(&self.label);
-            return Err(self.fail(Fault::Stalled { call, size: self.size, seconds: longest.as_secs() }));
+            return Err(self.fail(Fault::Stalled { call, size: self.size, within: longest }));
         }
         Ok(())
     }
 
-    /// Ends what waits for other ranks on this GPU.
-    fn abort(&self) {
-        for of in [&self.quick, &self.comm] {
-            let comm = std::mem::replace(&mut *lock(of), std::ptr::null_mut());
-            if !comm.is_null() {
-                // SAFETY: nobody else has the handle any more.
-                unsafe { (self.nccl.abort)(comm) };
-            }
-        }
-        self.left();
-    }
-
-    /// Tells other ranks of this process, once, that nothing of this one waits for them.
-    fn left(&self) {
-        if !self.has_left.swap(true, Ordering::AcqRel) {
-            self.world.left();
-        }
+    /// True until it was aborted or left.
+    pub(super) fn is_connected(&self) -> bool {
+        !lock(&self.comm).is_null()
     }
 
     /// Ends the communicator of a rank that dies: kernels that wait for others end, too.
     pub(super) fn die(&self) {
         self.fail(Fault::Gone { rank: self.rank, size: self.size, panicked: true });
-    }
-
-    /// Leaves a group in which nothing failed.
-    fn leave(&self) {
-        let [quick, comm] = [&self.quick, &self.comm].map(|comm| std::mem::replace(&mut *lock(comm), std::ptr::null_mut()));
-        if !quick.is_null() {
-            // SAFETY: nobody else has the handle, and all that it enqueued is over.
-            unsafe { (self.nccl.destroy)(quick) };
-        }
-        if comm.is_null() {
-            return;
-        }
-        let begun = Instant::now();
-        // SAFETY: nobody else has the handle, which is used until it is destroyed or aborted.
-        unsafe {
-            let mut status = (self.nccl.finalize)(comm);
-            while status == Status::IN_PROGRESS && begun.elapsed() < FAREWELL {
-                std::thread::sleep(NAP);
-                if (self.nccl.async_error)(comm, &mut status) != Status::SUCCESS {
-                    break;
-                }
-            }
-            if status == Status::SUCCESS {
-                (self.nccl.destroy)(comm)
-            } else {
-                (self.nccl.abort)(comm)
-            };
-        }
-        self.left();
     }
 
     /// One message of so many bytes of each rank, by way of the host.
@@ -439,7 +422,7 @@ impl NcclCommunicator {
 
     /// Waits for all that is enqueued.
     fn arrive(&self, label: &'static str) -> Result<(), Fault> {
-        match waits::wait_for(self.stream.cu_stream(), label, Some(self)) {
+        match waits::wait_for(self.stream.cu_stream(), label, Some(Exchanges::under_way(self))) {
             Ok(()) => Ok(()),
             Err(DeviceError::Ranks(fault)) => Err(fault),
             Err(other) => Err(self.fail(Fault::Failed { message: other.to_string() })),
@@ -523,20 +506,25 @@ impl Communicator for NcclCommunicator {
 
 impl Drop for NcclCommunicator {
     fn drop(&mut self) {
-        let panicked = std::thread::panicking();
+        let (begun, panicked) = (Instant::now(), std::thread::panicking());
         let fault = self.world.fail(Fault::Gone { rank: self.rank, size: self.size, panicked });
+        let is_orderly = matches!(fault, Fault::Gone { panicked: false, .. });
+        if !is_orderly {
+            self.abort(&fault);
+        }
         // That of the second device ends first, on all ranks.
         let second = lock(&self.second).take();
         drop(second);
         let _ = self.context.bind_to_thread();
-        let is_orderly = matches!(fault, Fault::Gone { panicked: false, .. });
         if is_orderly {
-            self.leave()
-        } else {
-            self.abort()
+            self.leave();
         }
         // Kernels of other ranks that still wait for this one end first: memory that they see is freed.
         self.world.wait_for_others(if is_orderly { PARTING } else { FAREWELL });
+        if !self.endings.are_over_within(FAREWELL.saturating_sub(begun.elapsed())) {
+            // NCCL may still use it.
+            return;
+        }
         let _apart = graphs::between_captures();
         // SAFETY: no kernel uses it any more.
         unsafe {
