@@ -251,7 +251,7 @@ pub fn gpu_in(reals: leastwise::device::Reals, limits: Option<Limits>) -> Sessio
 pub fn finish(session: &mut Session, task: u32, mut each: impl FnMut(Iteration)) -> Progress {
     loop {
         match session.resume(task, f64::INFINITY).unwrap() {
-            Progress::Yielded => {}
+            Progress::Yielded | Progress::Partly { .. } => {}
             Progress::Waiting(signal) => session.device_mut().block_on(&signal).unwrap(),
             Progress::Iteration(iteration) => each(iteration),
             done => return done,

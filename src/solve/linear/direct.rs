@@ -303,7 +303,12 @@ impl Direct {
         match &mut self.source {
             Source::Rows(_) => Vec::new(),
             Source::Matrix(assembly, _) => assembly.take_uploads(),
-            Source::Formed(assembly, formed) => [assembly.take_uploads(), formed.take_uploads()].concat(),
+            Source::Formed(assembly, formed) => {
+                // Moved: they are hundreds of megabytes.
+                let mut uploads = assembly.take_uploads();
+                uploads.append(&mut formed.take_uploads());
+                uploads
+            }
         }
     }
 
