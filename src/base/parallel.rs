@@ -11,6 +11,10 @@ use std::sync::Mutex;
 /// Operations that are not worth sharing among threads.
 const SMALL: usize = 4 * UNIT;
 
+/// Values of which copies are worth sharing.
+#[cfg(not(target_arch = "wasm32"))]
+const MANY: usize = 1 << 17;
+
 /// The results of all items, in their order. `operations` says how many an item takes; there are as many states as threads at most.
 pub async fn map<I: Send, S: Send, T: Send>(
     items: Vec<I>,
@@ -47,7 +51,12 @@ pub async fn map<I: Send, S: Send, T: Send>(
 /// Numbers below `count` in ranges for [`ranges`], which take so many operations together: one range, or one for each thread. Callers
 /// join what ranges make, so that no result depends on how many there are.
 pub fn shares(count: u32, operations: usize) -> Vec<Range<u32>> {
-    let shares = if operations < SMALL { 1 } else { threads().min(count.max(1) as usize) } as u64;
+    few_shares(count, operations, usize::MAX)
+}
+
+/// The same, of so many ranges at most.
+pub fn few_shares(count: u32, operations: usize, most: usize) -> Vec<Range<u32>> {
+    let shares = if operations < SMALL { 1 } else { threads().min(count as usize).min(most).max(1) } as u64;
     let end = |share: u64| (u64::from(count) * share / shares) as u32;
     (0..shares).map(|share| end(share)..end(share + 1)).collect()
 }
@@ -91,6 +100,27 @@ pub fn joined(mut pieces: Vec<(Vec<u32>, u32)>) -> Vec<u32> {
     all
 }
 
+/// Appends a value for each number of a range; threads share many.
+pub fn extend<T: Send>(values: &mut Vec<T>, numbers: Range<u32>, value: impl Fn(u32) -> T + Sync + Send) {
+    #[cfg(not(target_arch = "wasm32"))]
+    if numbers.len() >= MANY && threads() > 1 {
+        use rayon::prelude::*;
+        values.par_extend(numbers.into_par_iter().map(value));
+        return;
+    }
+    values.extend(numbers.map(value));
+}
+
+/// Place of the first value for which something holds; threads share many.
+pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync + Send) -> Option<usize> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if values.len() >= MANY && threads() > 1 {
+        use rayon::prelude::*;
+        return values.par_iter().position_first(is);
+    }
+    values.iter().position(is)
+}
+
 /// The parts of a slice that belong to ranges of rows, which follow each other; `start` gives the first element of each.
 pub fn parts<'a, T>(mut all: &'a mut [T], ranges: &[Range<u32>], start: impl Fn(u32) -> u32) -> Vec<&'a mut [T]> {
     let part = |range: &Range<u32>| {
@@ -100,13 +130,15 @@ pub fn parts<'a, T>(mut all: &'a mut [T], ranges: &[Range<u32>], start: impl Fn(
     ranges.iter().map(part).collect()
 }
 
+/// Number of threads.
 #[cfg(not(target_arch = "wasm32"))]
-fn threads() -> usize {
+pub fn threads() -> usize {
     rayon::current_num_threads()
 }
 
+/// Number of threads.
 #[cfg(target_arch = "wasm32")]
-fn threads() -> usize {
+pub fn threads() -> usize {
     1
 }
 
@@ -143,6 +175,18 @@ mod tests {
             assert!(shares.windows(2).all(|pair| pair[0].end == pair[1].start));
             assert!(operations > 0 || shares.len() == 1);
         }
+    }
+
+    #[test]
+    fn many_values_are_those_of_one_thread() {
+        for count in [0u32, 5, 300_000] {
+            let mut values = vec![7];
+            extend(&mut values, 3..3 + count, |number| number * 2);
+            assert!(values[0] == 7 && values[1..].iter().copied().eq((3..3 + count).map(|number| number * 2)), "{count}");
+            assert_eq!(position(&values, |value| *value % 2 == 0 && *value > 8), if count > 2 { Some(3) } else { None });
+            assert_eq!(position(&values, |value| *value == 1), None);
+        }
+        assert_eq!(few_shares(100, usize::MAX, 1), [0..100]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::incidence::{self, Incidence, IncidentSlot};
 use super::table::Site;
 use super::term::Values;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, DeviceError, Kind, Slice, binding};
 use leastwise_error::Error;
@@ -392,7 +393,7 @@ impl Frame<'_> {
         chunks: impl Iterator<Item = &'c ChunkDraft>,
         scalar: Option<usize>,
         instances: Range<u32>,
-        value: impl Fn(u32) -> f64,
+        value: impl Fn(u32) -> f64 + Sync,
         filled: &mut Vec<Filled>,
     ) {
         let column = self.cell_of(scalar);
@@ -408,7 +409,7 @@ impl Frame<'_> {
             if last.values.capacity() - last.values.len() < cells.len() {
                 last.values.reserve_exact(if column.0 { 1 } else { (chunk.first + chunk.count - cells.start) as usize });
             }
-            last.values.extend(cells.map(&value));
+            parallel::extend(&mut last.values, cells, &value);
         }
     }
 }

@@ -12,6 +12,7 @@ use super::table::Site;
 use super::term::{Contents, Part};
 use super::{Table, Term};
 use leastwise_base::clock::now_ms;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped, Task, UNIT};
 use leastwise_device::{Command, Device};
 use leastwise_error::Error;
@@ -83,6 +84,11 @@ struct Filling {
 
 /// Values of which copies are one unit of work.
 const RUN: u32 = (UNIT / 8) as u32;
+
+/// Values that all threads copy at once.
+fn run_of_all() -> u32 {
+    RUN.saturating_mul(parallel::threads() as u32)
+}
 
 /// Origin of a draft: tables and terms as they are.
 pub(super) struct Origin<'a> {
@@ -341,7 +347,7 @@ impl Filling {
         }
         let mut spent = 0;
         while let Some(copied) = self.copy(outline, members, origin) {
-            spent += copied;
+            spent += if copied >= RUN { RUN } else { copied };
             if spent >= RUN {
                 spent = 0;
                 if !self.again && now_ms() >= deadline_ms {
@@ -376,7 +382,7 @@ impl Filling {
             Some(scalar) => (signature.columns[scalar].shared, &contents.data[scalar]),
             None => (signature.weight_shared, &contents.weight),
         };
-        let run = self.done..if shared { count } else { count.min(self.done + RUN) };
+        let run = self.done..if shared { count } else { count.min(self.done.saturating_add(run_of_all())) };
         let (scalar, instances) = (number.checked_sub(1), first + run.start..first + run.end);
         let value = |at: u32| values.at((at - first) as usize);
         match entries.filter(|_| self.next >= of_members) {

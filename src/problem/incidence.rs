@@ -49,6 +49,9 @@ pub struct Incidence {
 const RUN: usize = 1 << 14;
 const EACH: usize = 8;
 
+/// Counters of all threads together that sorting takes at most, for each entry.
+const MOST_COUNTERS: usize = 4;
+
 /// Entries that one lane adds up at most.
 const LONGEST: u32 = 64;
 
@@ -80,6 +83,67 @@ pub fn slot_bits(slots: usize) -> u32 {
     usize::BITS - slots.saturating_sub(1).leading_zeros()
 }
 
+/// Entries of some instances, variable by variable.
+struct Sorted {
+    /// First variable that they name.
+    first: u32,
+    /// Entries of each variable from the first on, to the last.
+    lens: Vec<u32>,
+    /// One past the last entry of each.
+    ends: Vec<u32>,
+    entries: Vec<u32>,
+}
+
+impl Sorted {
+    /// Sorts by counting; entries have so many `bits` of the slot, behind places so far from each other.
+    async fn new(slots: &[IncidentSlot<'_>], instances: Range<u32>, [bits, distance]: [u32; 2], pace: &Pace) -> Result<Self, Stopped> {
+        let runs = || (instances.start..instances.end).step_by(RUN).map(|start| start..instances.end.min(start + RUN as u32));
+        let (mut first, mut last) = (u32::MAX, 0);
+        for slot in slots {
+            for run in runs() {
+                pace.spend(run.len()).await?;
+                for id in run.filter_map(|instance| slot.variable(instance as usize)) {
+                    (first, last) = (first.min(id), last.max(id));
+                }
+            }
+        }
+        let mut lens = vec![0u32; if first <= last { (last - first + 1) as usize } else { 0 }];
+        for slot in slots {
+            for run in runs() {
+                pace.spend(EACH * run.len()).await?;
+                run.filter_map(|instance| slot.variable(instance as usize)).for_each(|id| lens[(id - first) as usize] += 1);
+            }
+        }
+        let mut total = 0;
+        let starts = lens.iter().map(|len| {
+            total += len;
+            total - len
+        });
+        // Beginnings, which become ends.
+        let mut ends: Vec<u32> = starts.collect();
+        let mut entries = vec![0; total as usize];
+        for run in runs() {
+            pace.spend(EACH * slots.len() * run.len()).await?;
+            for instance in run {
+                for (number, slot) in slots.iter().enumerate() {
+                    let Some(id) = slot.variable(instance as usize) else { continue };
+                    let place = &mut ends[(id - first) as usize];
+                    entries[*place as usize] = (instance * distance) << bits | number as u32;
+                    *place += 1;
+                }
+            }
+        }
+        Ok(Self { first: first.min(last), lens, ends, entries })
+    }
+
+    /// Entries of a variable.
+    fn of(&self, id: u32) -> Option<&[u32]> {
+        let place = id.checked_sub(self.first)? as usize;
+        let (end, len) = (*self.ends.get(place)? as usize, self.lens[place] as usize);
+        Some(&self.entries[end - len..end])
+    }
+}
+
 /// Sorts by counting: linear in the chunk's instances and the table's variables. An instance's contributions begin `distance`
 /// elements after those of the one before.
 pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: &Pace) -> Result<(Incidence, Words), Stopped> {
@@ -91,25 +155,23 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     let diagonal_map = maps[0].len() as u32;
 
     let instances = slots.first().map_or(0, |slot| slot.indices.len());
-    // Every thread looks at all instances, and keeps those of its variables.
-    let ranges = parallel::shares(count, EACH * slots.len() * instances);
-    let mut lens = vec![0u32; count as usize];
-    let items = ranges.iter().cloned().zip(parallel::parts(&mut lens, &ranges, |id| id));
-    let tally = parallel::ranges(
-        items.collect(),
-        |range, lens, pace| async move {
-            for slot in slots {
-                for run in runs(slot.indices.len()) {
-                    pace.spend(EACH * run.len()).await?;
-                    let mine = run.filter_map(|instance| slot.variable(instance)).filter(|id| range.contains(id));
-                    mine.for_each(|id| lens[(id - range.start) as usize] += 1);
-                }
-            }
-            Ok(())
-        },
+    // Each thread sorts a run of instances; then each joins what all have of its variables.
+    let most = MOST_COUNTERS * slots.len() * instances / count.max(1) as usize;
+    let shares = parallel::few_shares(instances as u32, EACH * slots.len() * instances, most);
+    let sorted = parallel::ranges(
+        shares.into_iter().map(|range| (range, ())).collect(),
+        |range, (), pace| async move { Sorted::new(slots, range, [bits, distance], &pace).await },
         pace,
     );
-    tally.await?;
+    let sorted = sorted.await?;
+    let mut lens = vec![0u32; count as usize];
+    for part in &sorted {
+        let lens = &mut lens[part.first as usize..][..part.lens.len()];
+        for run in runs(lens.len()) {
+            pace.spend(run.len()).await?;
+            lens[run.clone()].iter_mut().zip(&part.lens[run]).for_each(|(len, own)| *len += own);
+        }
+    }
     let is_hub = |id: &u32| lens[*id as usize] > LONGEST;
     let (mut hubs, mut ids) = (Vec::new(), Vec::new());
     for run in runs(count as usize) {
@@ -118,18 +180,13 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
             if is_hub(&id) { hubs.push(id) } else { ids.push(id) }
         }
     }
-    // First entry of every variable, where the next one goes: among those of rows, or of hubs.
-    let mut next = vec![0u32; count as usize];
-    let mut place = |ids: &[u32]| {
-        let mut end = 0;
-        let mut starts = Vec::with_capacity(ids.len() + 1);
-        starts.push(0);
-        for &id in ids {
-            next[id as usize] = end;
-            end += lens[id as usize];
-            starts.push(end);
-        }
-        starts
+    // First entry of every variable, and one past the last: among those of rows, or of hubs.
+    let place = |ids: &[u32]| {
+        let ends = ids.iter().scan(0, |end, &id| {
+            *end += lens[id as usize];
+            Some(*end)
+        });
+        std::iter::once(0).chain(ends).collect::<Vec<u32>>()
     };
     let (of_rows, of_hubs) = (place(&ids), place(&hubs));
     pace.spend(EACH * ids.len()).await?;
@@ -141,30 +198,26 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     words[starts..ids_start].copy_from_slice(&of_rows);
     words[ids_start..entries].copy_from_slice(&ids);
     let mut hub_entries = vec![0; of_hubs[hubs.len()] as usize];
+    let ranges = parallel::shares(count, EACH * slots.len() * instances);
     let first_of = |ids: &[u32], starts: &[u32], id: u32| starts[ids.partition_point(|other| *other < id)];
     let rows_of = parallel::parts(&mut words[entries..], &ranges, |id| first_of(&ids, &of_rows, id));
     let hubs_of = parallel::parts(&mut hub_entries, &ranges, |id| first_of(&hubs, &of_hubs, id));
-    let next_of = parallel::parts(&mut next, &ranges, |id| id);
-    let (of_rows, of_hubs, ids, hubs) = (&of_rows[..], &of_hubs[..], &ids[..], &hubs[..]);
-    let items = ranges.iter().cloned().zip(rows_of.into_iter().zip(hubs_of).zip(next_of));
+    let items = ranges.iter().cloned().zip(rows_of.into_iter().zip(hubs_of));
+    let (sorted, lens) = (&sorted[..], &lens[..]);
     let fill = parallel::ranges(
         items.collect(),
-        |range, ((rows, hub_rows), next), pace| async move {
-            let [before, before_hubs] = [first_of(ids, of_rows, range.start), first_of(hubs, of_hubs, range.start)];
-            for run in runs(instances) {
-                pace.spend(EACH * slots.len() * run.len()).await?;
-                for instance in run {
-                    for (number, slot) in slots.iter().enumerate() {
-                        let Some(id) = slot.variable(instance).filter(|id| range.contains(id)) else { continue };
-                        let place = &mut next[(id - range.start) as usize];
-                        let to = if is_hub(&id) {
-                            &mut hub_rows[(*place - before_hubs) as usize]
-                        } else {
-                            &mut rows[(*place - before) as usize]
-                        };
-                        *to = (instance as u32 * distance) << bits | number as u32;
-                        *place += 1;
-                    }
+        |range, (mut rows, mut hub_rows), pace| async move {
+            let mut spent = 0;
+            for id in range {
+                let len = lens[id as usize];
+                let to = if is_hub(&id) { &mut hub_rows } else { &mut rows };
+                let mut own = to.split_off_mut(..len as usize).unwrap_or_default();
+                for of_id in sorted.iter().filter_map(|part| part.of(id)) {
+                    own.split_off_mut(..of_id.len()).unwrap_or_default().copy_from_slice(of_id);
+                }
+                spent += sorted.len() + len as usize;
+                if spent >= RUN {
+                    pace.spend(std::mem::take(&mut spent)).await?;
                 }
             }
             Ok(())

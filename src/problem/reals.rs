@@ -1,5 +1,6 @@
 //! Reals that a caller gives.
 
+use leastwise_base::parallel;
 use std::borrow::Cow;
 
 /// Reals given by a caller in either precision.
@@ -32,7 +33,7 @@ impl<'a> Reals<'a> {
             Self::F32(values) => Cow::Owned(values.iter().map(|value| f64::from(*value)).collect()),
             Self::F64(values) => Cow::Borrowed(values),
         };
-        match values.iter().position(|value| !value.is_finite() || value.abs() > largest) {
+        match parallel::position(&values, |value| !value.is_finite() || value.abs() > largest) {
             Some(position) => Err((position, values[position])),
             None => Ok(values),
         }

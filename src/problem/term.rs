@@ -5,7 +5,7 @@ use super::registry::{Datum, Reading, Registry};
 use super::segment_sums::Entries;
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
 use super::{Constraint, Loss, Reals, Table};
-use leastwise_base::memory;
+use leastwise_base::{memory, parallel};
 use leastwise_error::Error;
 use leastwise_program::{LossKind, Objective};
 use std::borrow::Cow;
@@ -454,7 +454,11 @@ impl Term {
                 NamedColumn { per: Per::Term, .. } => Values::Shared(values[component as usize]),
                 NamedColumn { width, .. } => match instances {
                     Some(_) => each(count, instances, |instance| values[instance * width as usize + component as usize]),
-                    None => Values::Each(values.iter().skip(component as usize).step_by(width as usize).copied().collect()),
+                    None => {
+                        let mut all = Vec::with_capacity(count as usize);
+                        parallel::extend(&mut all, 0..count, |instance| values[instance as usize * width as usize + component as usize]);
+                        Values::Each(all)
+                    }
                 },
             },
             Origin::Entry { entry, .. } => each(count, instances, |instance| {

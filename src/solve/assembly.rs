@@ -126,7 +126,7 @@ impl Assembly {
         device: &mut Device,
         registry: &mut Registry,
         problem: &Problem,
-        (pattern, lists): (Pattern, Vec<BlockList>),
+        (pattern, mut lists): (Pattern, Vec<BlockList>),
         made: &mut Vec<BufferId>,
     ) -> Result<Self, Error> {
         let limits = device.limits();
@@ -156,24 +156,31 @@ impl Assembly {
             }
             scratch = scratch.max(widest as u32);
             for chunk in 0..batch.chunks.len() {
-                let mine: Vec<&BlockList> =
-                    lists.iter().filter(|list| (list.batch as usize, list.chunk as usize) == (number, chunk)).collect();
-                for (pass, &kernel) in programs.passes.iter().zip(&kernels) {
+                let is_mine = |list: &mut BlockList| (list.batch as usize, list.chunk as usize) == (number, chunk);
+                let mut mine: Vec<BlockList> = lists.extract_if(.., is_mine).collect();
+                for (place, (pass, &kernel)) in programs.passes.iter().zip(&kernels).enumerate() {
+                    let is_last = place + 1 == programs.passes.len();
                     let mut pieces = Vec::new();
-                    for list in &mine {
+                    for list in &mut mine {
                         let maps = maps(&programs, pass, &pattern, list.target);
                         let bits = pair_bits(programs.pairs.len());
                         if u64::from(batch.chunks[chunk].count) << bits > 1 << 32 {
                             return Err(Error::Limits(format!("term \"{}\" has too many pairs of slots to assemble", batch.name)));
                         }
-                        for (mut piece, words) in pieces_of(list, &maps, (bytes / 4) as usize) {
-                            (piece.bits, piece.base, piece.on_diagonal) = match list.target {
-                                Target::Part(part) => (bits, pattern.parts[part as usize].base as u32, false),
-                                Target::Diagonal(table) => (bits, pattern.tables[table as usize].block, true),
-                            };
+                        let (base, on_diagonal) = match list.target {
+                            Target::Part(part) => (pattern.parts[part as usize].base as u32, false),
+                            Target::Diagonal(table) => (pattern.tables[table as usize].block, true),
+                        };
+                        for (mut piece, words) in pieces_of(list, maps, (bytes / 4) as usize, is_last) {
+                            (piece.bits, piece.base, piece.on_diagonal) = (bits, base, on_diagonal);
                             piece.buffer = device.allocate(Kind::Index, piece.len, "blocks of JᵀWJ")?;
                             made.push(piece.buffer);
-                            uploads.push(Command::UploadIndices { buffer: piece.buffer, offset: 0, data: words });
+                            let mut offset = 0;
+                            for data in words.into_iter().filter(|words| !words.is_empty()) {
+                                let next = offset + data.len() as u32;
+                                uploads.push(Command::UploadIndices { buffer: piece.buffer, offset, data });
+                                offset = next;
+                            }
                             pieces.push(piece);
                         }
                     }
@@ -321,15 +328,16 @@ fn maps(programs: &OffDiagonalPrograms, pass: &OffDiagonalPass, pattern: &Patter
     (width, words)
 }
 
-/// A list as index buffers of so many words at most. A row's entries may be in several: what they add is added up.
-fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> Vec<(List, Vec<u32>)> {
-    let piece = |words: Vec<u32>, rows: usize, starts: usize| {
+/// A list as index buffers of so many words at most, each in parts behind each other. A row's entries may be in several: what they add is
+/// added up. `is_last`: the list's own words are moved.
+fn pieces_of(list: &mut BlockList, (width, maps): (u32, Vec<u32>), most: usize, is_last: bool) -> Vec<(List, [Vec<u32>; 4])> {
+    let piece = |words: [Vec<u32>; 4], rows: usize, starts: usize| {
         let [starts, ids] = [starts as u32, (starts + rows + 1) as u32];
         let list = List {
             buffer: BufferId(u32::MAX),
-            len: words.len() as u32,
+            len: words.iter().map(Vec::len).sum::<usize>() as u32,
             rows: rows as u32,
-            width: *width,
+            width,
             map: 0,
             starts,
             ids,
@@ -342,8 +350,10 @@ fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> 
     };
     // Usually all of it fits.
     if maps.len() + 2 * list.ids.len() + 1 + list.entries.len() <= most {
-        let words = [&maps[..], &list.starts, &list.ids, &list.entries].concat();
-        return vec![piece(words, list.ids.len(), maps.len())];
+        let (rows, starts) = (list.ids.len(), maps.len());
+        let own = [&mut list.starts, &mut list.ids, &mut list.entries];
+        let [of_rows, ids, entries] = own.map(|words| if is_last { std::mem::take(words) } else { words.clone() });
+        return vec![piece([maps, of_rows, ids, entries], rows, starts)];
     }
     let room = most.saturating_sub(maps.len() + 1).max(3);
     let (mut pieces, mut row, mut entry) = (Vec::new(), 0, 0);
@@ -361,8 +371,8 @@ fn pieces_of(list: &BlockList, (width, maps): &(u32, Vec<u32>), most: usize) -> 
             }
             row += 1;
         }
-        let words = [&maps[..], &starts, &ids, &list.entries[first..entry]].concat();
-        pieces.push(piece(words, ids.len(), maps.len()));
+        let rows = ids.len();
+        pieces.push(piece([maps.clone(), starts, ids, list.entries[first..entry].to_vec()], rows, maps.len()));
     }
     pieces
 }

@@ -370,7 +370,7 @@ impl Sweep<'_> {
         let (of_first, of_second) = (self.graph.shape(first).to_vec(), self.graph.shape(second).to_vec());
         let sizes = of_first[..groups.batch + groups.rows].iter().chain(&of_second[groups.batch + depth..]);
         let sizes = sizes.copied().collect();
-        let product = self.graph.add(Op::Product(groups), vec![first, second], sizes);
+        let product = self.graph.product(groups, [first, second], sizes);
         let amount = self.graph.moved(product, Movement::Reshape(shape));
         self.give(target, amount)
     }
@@ -389,7 +389,7 @@ impl Sweep<'_> {
             let left = self.graph.moved(g, Movement::Permute(vec![1, 0, 2, 3]));
             let right = self.graph.moved(inputs[1], Movement::Permute(vec![0, 4, 5, 1, 2, 3]));
             let groups = Groups { batch: 0, rows: 1, depth: 3, columns: 3 };
-            let amount = self.graph.add(Op::Product(groups), vec![left, right], sizes.clone());
+            let amount = self.graph.product(groups, [left, right], sizes.clone());
             self.give(filters, amount)?;
         }
         if !self.through.contains(&images) {

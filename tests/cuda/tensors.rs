@@ -5,6 +5,8 @@ mod along;
 #[path = "../tensors/bench.rs"]
 #[allow(dead_code)]
 mod bench;
+#[path = "../tensors/deep.rs"]
+mod deep;
 #[path = "../tensors/edges.rs"]
 mod edges;
 #[path = "../tensors/gradients.rs"]

@@ -6,6 +6,7 @@ use crate::support;
 mod along;
 mod bench;
 mod chains;
+mod deep;
 mod edges;
 mod gradients;
 mod halves;

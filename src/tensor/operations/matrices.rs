@@ -6,6 +6,14 @@ use super::{refuse, shown};
 use leastwise_error::Error;
 use leastwise_program::fused::Fold;
 
+/// Depth from which on products of few tiles are cut, and the least of a part.
+const DEEP: f64 = 4096.0;
+const LEAST_DEPTH: f64 = 512.0;
+/// Side of a tile, tiles that are few, and those that parts come to.
+const TILE: f64 = 64.0;
+const FEW_TILES: f64 = 64.0;
+const ENOUGH_TILES: f64 = 500.0;
+
 impl Graph {
     /// The product of matrices, as NumPy's `matmul`: the last two axes are matrices', those before broadcast, and a vector is a
     /// row on the left and a column on the right.
@@ -49,7 +57,7 @@ impl Graph {
             let shape = left[..left.len() - 1].iter().copied().chain([n]).collect();
             let shape = Self::checked("matmul", shape)?;
             let groups = Groups { batch: 0, rows: left.len() - 1, depth: 1, columns: 1 };
-            return Ok(self.add(Op::Product(groups), vec![a, b], shape));
+            return Ok(self.product(groups, [a, b], shape));
         }
         let batch = Self::broadcast("matmul", &[&left[..left.len() - 2], &right[..right.len() - 2]])?;
         let with = |sizes: [u32; 2]| batch.iter().copied().chain(sizes).collect::<Vec<u32>>();
@@ -57,7 +65,42 @@ impl Graph {
         Self::checked("matmul", with([m, k]))?;
         Self::checked("matmul", with([k, n]))?;
         let (a, b) = (self.broadcast_to("matmul", a, &with([m, k]))?, self.broadcast_to("matmul", b, &with([k, n]))?);
-        Ok(self.add(Op::Product(Groups { batch: batch.len(), rows: 1, depth: 1, columns: 1 }), vec![a, b], shape))
+        Ok(self.product(Groups { batch: batch.len(), rows: 1, depth: 1, columns: 1 }, [a, b], shape))
+    }
+
+    /// Product of two factors whose axes come in these groups. A deep one of few tiles, such as the gradient of a layer's weights over many
+    /// examples, is the sum of products over parts of an axis that is summed over: a workgroup alone would walk all of its depth.
+    pub(crate) fn product(&mut self, groups: Groups, [left, right]: [Node; 2], shape: Vec<u32>) -> Node {
+        let Groups { batch, rows, depth, columns } = groups;
+        let (of_left, of_right) = (self.shape(left).to_vec(), self.shape(right).to_vec());
+        let of = |axes: &[u32]| axes.iter().map(|&size| f64::from(size)).product::<f64>();
+        let tiles_of = |axes: &[u32]| (of(axes) / TILE).ceil();
+        let inner = &of_left[batch + rows..];
+        let tiles = of(&of_left[..batch]) * tiles_of(&of_left[batch..batch + rows]) * tiles_of(&of_right[batch + depth..]);
+        let longest = inner.iter().copied().max().unwrap_or(1);
+        let parts = || {
+            let most = (ENOUGH_TILES / tiles).min(of(inner) / LEAST_DEPTH).min(f64::from(longest));
+            (2..=most as u32).rev().find(|parts| longest.is_multiple_of(*parts))
+        };
+        let is_deep = of(inner) >= DEEP && (1.0..FEW_TILES).contains(&tiles);
+        let (Some(place), Some(parts)) = (inner.iter().position(|size| *size == longest), is_deep.then(parts).flatten()) else {
+            return self.add(Op::Product(groups), vec![left, right], shape);
+        };
+        // [batch, parts, rows, depth of a part] and [batch, parts, depth of a part, columns].
+        let mut split = |node: Node, sizes: &[u32], first: usize| {
+            let axis = first + place;
+            let mut apart = sizes.to_vec();
+            apart.splice(axis..=axis, [parts, longest / parts]);
+            let apart = self.moved(node, Movement::Reshape(apart));
+            let (batch, axis) = (batch as u32, axis as u32);
+            let order = (0..batch).chain([axis]).chain((batch..=sizes.len() as u32).filter(|other| *other != axis)).collect();
+            self.moved(apart, Movement::Permute(order))
+        };
+        let factors = vec![split(left, &of_left, batch + rows), split(right, &of_right, batch)];
+        let mut of_parts = shape;
+        of_parts.insert(batch, parts);
+        let products = self.add(Op::Product(Groups { batch: batch + 1, rows, depth, columns }), factors, of_parts);
+        self.fold(Fold::Sum, products, &[batch as u32])
     }
 
     /// A matrix times a column, or a row times a matrix: sums of what is multiplied where it is read, since tiles of so narrow a
