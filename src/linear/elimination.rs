@@ -160,49 +160,7 @@ impl Elimination {
         }
         let borders = borders(pattern, &first_kept);
         let (starts, neighbours, y) = neighbours(pattern, &groups, eliminated, &borders, pace).await?;
-        let mut incident_starts = vec![0u32; reduced.variables() as usize + 1];
-        for run in neighbours.chunks(RUN as usize) {
-            run.iter().for_each(|neighbour| incident_starts[neighbour.variable as usize + 1] += 1);
-            pace.spend(2 * run.len()).await?;
-        }
-        for place in 0..reduced.variables() as usize {
-            incident_starts[place + 1] += incident_starts[place];
-        }
-        let mut incident = vec![(0, 0); neighbours.len()];
-        let ranges = parallel::shares(reduced.variables(), 8 * neighbours.len());
-        let parts = parallel::parts(&mut incident, &ranges, |variable| incident_starts[variable as usize]);
-        let (starts_of, all, first_incident) = (&starts, &neighbours, &incident_starts);
-        // Every thread looks at all neighbours, and keeps those of its kept variables.
-        let items = ranges.iter().cloned().zip(parts).collect();
-        let placed = parallel::ranges(
-            items,
-            |range, incident, pace| async move {
-                let before = first_incident[range.start as usize];
-                let mut next: Vec<u32> = range.clone().map(|variable| first_incident[variable as usize] - before).collect();
-                let mut met = vec![0u64; range.len()];
-                for run in runs(starts_of, 0..eliminated) {
-                    pace.spend(8 * (starts_of[run.end as usize] - starts_of[run.start as usize]) as usize).await?;
-                    for variable in run {
-                        let [first, last] = [variable, variable + 1].map(|variable| starts_of[variable as usize]);
-                        for place in first..last {
-                            let kept = all[place as usize].variable;
-                            if range.contains(&kept) {
-                                let to = &mut next[(kept - range.start) as usize];
-                                incident[*to as usize] = (variable, place);
-                                *to += 1;
-                                met[(kept - range.start) as usize] += u64::from(last - first);
-                            }
-                        }
-                    }
-                }
-                Ok(met)
-            },
-            pace,
-        );
-        let mut met = vec![0];
-        for of_variable in placed.await?.into_iter().flatten() {
-            met.push(met[met.len() - 1] + of_variable);
-        }
+        let (incident_starts, incident, met) = incident(&starts, &neighbours, reduced.variables(), pace).await?;
         let mut elimination = Self {
             groups,
             borders,
@@ -354,6 +312,89 @@ fn borders(pattern: &Pattern, first_kept: &[Option<u32>]) -> Vec<Border> {
     borders
 }
 
+type Incident = (Vec<u32>, Vec<(u32, u32)>, Vec<u64>);
+
+/// Neighbours of some eliminated variables by the kept variable that they are.
+struct Met {
+    /// For every kept variable, one past its last; what is met; the neighbours of what is.
+    ends: Vec<u32>,
+    incident: Vec<(u32, u32)>,
+    met: Vec<u64>,
+}
+
+impl Met {
+    fn of(&self, kept: u32) -> &[(u32, u32)] {
+        let first = if kept == 0 { 0 } else { self.ends[kept as usize - 1] };
+        &self.incident[first as usize..self.ends[kept as usize] as usize]
+    }
+}
+
+/// For every kept variable, first of its neighbours and one past all; these; and the neighbours of the eliminated ones of all before it.
+async fn incident(starts: &[u32], neighbours: &[Neighbour], kept: u32, pace: &Pace) -> Result<Incident, Stopped> {
+    let eliminated = starts.len() as u32 - 1;
+    // Each thread sorts the neighbours of its eliminated variables; then each joins what all have of its kept ones.
+    let shares = parallel::shares(eliminated, 8 * neighbours.len());
+    let sorted = parallel::ranges(
+        shares.into_iter().map(|range| (range, ())).collect(),
+        |range, (), pace| async move {
+            let [first, last] = [range.start, range.end].map(|variable| starts[variable as usize] as usize);
+            let mut ends = vec![0u32; kept as usize];
+            for run in neighbours[first..last].chunks(RUN as usize) {
+                pace.spend(2 * run.len()).await?;
+                run.iter().for_each(|neighbour| ends[neighbour.variable as usize] += 1);
+            }
+            // Beginnings, which become ends.
+            let mut total = 0;
+            for end in &mut ends {
+                (*end, total) = (total, total + *end);
+            }
+            let (mut incident, mut met) = (vec![(0, 0); last - first], vec![0u64; kept as usize]);
+            for run in runs(starts, range) {
+                pace.spend(8 * (starts[run.end as usize] - starts[run.start as usize]) as usize).await?;
+                for variable in run {
+                    let [first, last] = [variable, variable + 1].map(|variable| starts[variable as usize]);
+                    for place in first..last {
+                        let kept = neighbours[place as usize].variable as usize;
+                        incident[ends[kept] as usize] = (variable, place);
+                        ends[kept] += 1;
+                        met[kept] += u64::from(last - first);
+                    }
+                }
+            }
+            Ok(Met { ends, incident, met })
+        },
+        pace,
+    );
+    let sorted = sorted.await?;
+    let (mut incident_starts, mut met) = (vec![0u32; kept as usize + 1], vec![0u64; kept as usize + 1]);
+    for variable in 0..kept {
+        let place = variable as usize;
+        incident_starts[place + 1] = incident_starts[place] + sorted.iter().map(|part| part.of(variable).len() as u32).sum::<u32>();
+        met[place + 1] = met[place] + sorted.iter().map(|part| part.met[place]).sum::<u64>();
+    }
+    pace.spend(4 * sorted.len() * kept as usize).await?;
+    let mut incident = vec![(0, 0); neighbours.len()];
+    let ranges = parallel::shares(kept, 8 * neighbours.len());
+    let parts = parallel::parts(&mut incident, &ranges, |variable| incident_starts[variable as usize]);
+    let items = ranges.iter().cloned().zip(parts).collect();
+    let sorted = &sorted[..];
+    let joined = parallel::ranges(
+        items,
+        |range, mut incident, pace| async move {
+            for variable in range {
+                for of_part in sorted.iter().map(|part| part.of(variable)) {
+                    incident.split_off_mut(..of_part.len()).unwrap_or_default().copy_from_slice(of_part);
+                    pace.spend(4 + of_part.len()).await?;
+                }
+            }
+            Ok(())
+        },
+        pace,
+    );
+    joined.await?;
+    Ok((incident_starts, incident, met))
+}
+
 type Neighbours = (Vec<u32>, Vec<Neighbour>, usize);
 
 /// The neighbours of every eliminated variable, sorted by counting.
@@ -414,19 +455,43 @@ async fn neighbours(pattern: &Pattern, groups: &[Group], eliminated: u32, border
                     }
                 }
             }
+            // Places in Y, from the range's first on.
+            let mut y = 0u64;
+            for group in groups {
+                let mine =
+                    [group.first, group.first + group.count].map(|variable| starts_of[variable.clamp(range.start, range.end) as usize]);
+                let [first, last] = mine.map(|place| (place - before) as usize);
+                for run in neighbours[first..last].chunks_mut(RUN as usize) {
+                    pace.spend(2 * run.len()).await?;
+                    for neighbour in run {
+                        neighbour.y = y as u32;
+                        y += u64::from(group.width * borders[neighbour.border as usize].width);
+                    }
+                }
+            }
+            Ok(y)
+        },
+        pace,
+    );
+    let sizes = placed.await?;
+    let y = sizes.iter().sum::<u64>();
+    if y > u64::from(u32::MAX) {
+        return Err(Refused::TooLarge);
+    }
+    let before = sizes.iter().scan(0, |sum, size| Some(std::mem::replace(sum, *sum + *size as u32)));
+    let parts = parallel::parts(&mut neighbours, &ranges, |variable| starts[variable as usize]);
+    let items = ranges.iter().cloned().zip(parts.into_iter().zip(before)).collect();
+    let moved = parallel::ranges(
+        items,
+        |_, (neighbours, before), pace| async move {
+            for run in neighbours.chunks_mut(RUN as usize) {
+                pace.spend(run.len()).await?;
+                run.iter_mut().for_each(|neighbour| neighbour.y += before);
+            }
             Ok(())
         },
         pace,
     );
-    placed.await?;
-    let mut y = 0;
-    for group in groups {
-        let [first, last] = [group.first, group.first + group.count].map(|variable| starts[variable as usize] as usize);
-        for neighbour in &mut neighbours[first..last] {
-            neighbour.y = u32::try_from(y).map_err(|_| Refused::TooLarge)?;
-            y += (group.width * borders[neighbour.border as usize].width) as usize;
-        }
-        pace.spend(last - first).await?;
-    }
-    Ok((starts, neighbours, y))
+    moved.await?;
+    Ok((starts, neighbours, y as usize))
 }

@@ -176,10 +176,13 @@ impl Frame<'_> {
     ) -> Result<ChunkDraft, Stopped> {
         let (first, count) = (range.start as u32, range.len() as u32);
         // Where each slot's table begins, in the arena and in vectors.
-        let mut words: Vec<u32> = sites.iter().map(|site| site.arena).chain(sites.iter().map(|site| site.vector)).collect();
+        let of_owners = owners.map_or(0, |(_, rows)| 2 * rows.tiles.len() + rows.starts.len());
+        let mut words = Vec::with_capacity(2 * sites.len() + indices.len() * range.len() + of_owners);
+        words.extend(sites.iter().map(|site| site.arena).chain(sites.iter().map(|site| site.vector)));
         debug_assert_eq!(words.len(), self.signature.header as usize);
         for column in indices {
-            words.extend(&column[range.clone()]);
+            let column = &column[range.clone()];
+            parallel::extend(&mut words, 0..count, |instance| column[instance as usize]);
             pace.spend(range.len()).await?;
         }
         let first_tile = words.len() as u32;

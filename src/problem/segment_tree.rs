@@ -6,6 +6,7 @@
 //! components lie one after the other. All in the order of the entries, so sums have one order.
 
 use super::chunk::Allocation;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, DeviceError, Kind};
 
@@ -61,6 +62,15 @@ fn first_word(words: &mut Vec<u32>, list: impl IntoIterator<Item = u32>) -> u32 
     first
 }
 
+/// Appends so many words, which threads share; gives the place of the first.
+fn many_words(words: &mut Vec<u32>, count: u32, word: impl Fn(u32) -> u32 + Sync + Send) -> u32 {
+    let first = words.len() as u32;
+    // Levels above have a thirtieth of them.
+    words.reserve(count as usize + count as usize / 8);
+    parallel::extend(words, 0..count, word);
+    first
+}
+
 impl SegmentTree {
     /// The tree over entries of rows in order, given as rows and how many entries they have, without its buffers; and its words. `widths` are
     /// those of a node. Without `leaves`, the entries are numbered through and their components are columns.
@@ -94,8 +104,8 @@ impl SegmentTree {
             let starts = first_word(&mut words, starts);
             let ids = if is_last { first_word(&mut words, items.iter().map(|(row, _)| *row)) } else { first_word(&mut words, 0..count) };
             let entries = match given.take() {
-                Some(entries) => [first_word(&mut words, entries.iter().copied()); 2],
-                None if levels.is_empty() => [first_word(&mut words, 0..below); 2],
+                Some(entries) => [many_words(&mut words, below, |entry| entries[entry as usize]); 2],
+                None if levels.is_empty() => [many_words(&mut words, below, |entry| entry); 2],
                 None => widths.map(|width| first_word(&mut words, (0..below).map(|node| node.wrapping_mul(width)))),
             };
             pace.spend(EACH * below as usize).await?;
