@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Blocks between two looks at the clock.
 const RUN: u32 = 1 << 14;
 
+/// Kept variables of all threads that are counted, for each neighbour at most.
+const MOST_COUNTERS: usize = 2;
+
 /// A block between an eliminated variable and one that is kept. There are millions of them, so it is small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Neighbour {
@@ -333,7 +336,8 @@ impl Met {
 async fn incident(starts: &[u32], neighbours: &[Neighbour], kept: u32, pace: &Pace) -> Result<Incident, Stopped> {
     let eliminated = starts.len() as u32 - 1;
     // Each thread sorts the neighbours of its eliminated variables; then each joins what all have of its kept ones.
-    let shares = parallel::shares(eliminated, 8 * neighbours.len());
+    let most = MOST_COUNTERS * neighbours.len() / kept.max(1) as usize;
+    let shares = parallel::few_shares(eliminated, 8 * neighbours.len(), most);
     let sorted = parallel::ranges(
         shares.into_iter().map(|range| (range, ())).collect(),
         |range, (), pace| async move {
@@ -365,7 +369,7 @@ async fn incident(starts: &[u32], neighbours: &[Neighbour], kept: u32, pace: &Pa
         },
         pace,
     );
-    let sorted = sorted.await?;
+    let mut sorted = sorted.await?;
     let (mut incident_starts, mut met) = (vec![0u32; kept as usize + 1], vec![0u64; kept as usize + 1]);
     for variable in 0..kept {
         let place = variable as usize;
@@ -373,6 +377,9 @@ async fn incident(starts: &[u32], neighbours: &[Neighbour], kept: u32, pace: &Pa
         met[place + 1] = met[place] + sorted.iter().map(|part| part.met[place]).sum::<u64>();
     }
     pace.spend(4 * sorted.len() * kept as usize).await?;
+    if let [only] = &mut sorted[..] {
+        return Ok((incident_starts, std::mem::take(&mut only.incident), met));
+    }
     let mut incident = vec![(0, 0); neighbours.len()];
     let ranges = parallel::shares(kept, 8 * neighbours.len());
     let parts = parallel::parts(&mut incident, &ranges, |variable| incident_starts[variable as usize]);
@@ -477,6 +484,9 @@ async fn neighbours(pattern: &Pattern, groups: &[Group], eliminated: u32, border
     let y = sizes.iter().sum::<u64>();
     if y > u64::from(u32::MAX) {
         return Err(Refused::TooLarge);
+    }
+    if ranges.len() == 1 {
+        return Ok((starts, neighbours, y as usize));
     }
     let before = sizes.iter().scan(0, |sum, size| Some(std::mem::replace(sum, *sum + *size as u32)));
     let parts = parallel::parts(&mut neighbours, &ranges, |variable| starts[variable as usize]);

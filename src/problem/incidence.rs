@@ -49,7 +49,7 @@ pub struct Incidence {
 const RUN: usize = 1 << 14;
 const EACH: usize = 8;
 
-/// Counters of all threads together that sorting takes at most, for each entry.
+/// Variables of all threads together that are counted, for each entry at most.
 const MOST_COUNTERS: usize = 4;
 
 /// Entries that one lane adds up at most.

@@ -60,8 +60,9 @@ impl NcclCommunicator {
         let (both, begun) = ([Some(self), other.as_deref()], Instant::now());
         both.into_iter().flatten().for_each(Self::begin_abort);
         for communicator in both.into_iter().flatten() {
-            communicator.endings.are_over_within(ABORT.saturating_sub(begun.elapsed()));
-            communicator.left();
+            if communicator.endings.are_over_within(ABORT.saturating_sub(begun.elapsed())) {
+                communicator.left();
+            }
         }
     }
 

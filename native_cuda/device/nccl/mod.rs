@@ -217,10 +217,11 @@ impl NcclCommunicator {
         // NCCL connects ranks meanwhile, which takes longer than a message.
         let (nccl, longest) = (self.nccl, deadline.max(DEADLINE));
         self.deadline = longest;
-        let (mut comm, mut config) = (std::ptr::null_mut(), Config::new(false));
+        // NCCL's thread writes the handle once more when it is done, which may be after a fault has ended this call: so its place is never freed.
+        let (comm, mut config) = (Box::leak(Box::new(std::ptr::null_mut())), Config::new(false));
         // SAFETY: the context is bound to this thread, and NCCL writes the handle and copies the rest.
-        let status = unsafe { (nccl.init)(&mut comm, self.size as c_int, UniqueId(id.0), self.rank as c_int, &mut config) };
-        *lock(&self.comm) = comm;
+        let status = unsafe { (nccl.init)(&raw mut *comm, self.size as c_int, UniqueId(id.0), self.rank as c_int, &mut config) };
+        *lock(&self.comm) = *comm;
         self.settle(status, longest)?;
         if self.size > 1 {
             self.quicken(longest)?;
@@ -423,7 +424,9 @@ impl NcclCommunicator {
     /// Waits for all that is enqueued.
     fn arrive(&self, label: &'static str) -> Result<(), Fault> {
         match waits::wait_for(self.stream.cu_stream(), label, Some(Exchanges::under_way(self))) {
-            Ok(()) => Ok(()),
+            Ok(()) if self.is_connected() => Ok(()),
+            // What it waited for was aborted, and brought nothing.
+            Ok(()) => Err(self.fail(Fault::Failed { message: "the communicator was ended meanwhile".into() })),
             Err(DeviceError::Ranks(fault)) => Err(fault),
             Err(other) => Err(self.fail(Fault::Failed { message: other.to_string() })),
         }
@@ -520,9 +523,10 @@ impl Drop for NcclCommunicator {
             self.leave();
         }
         // Kernels of other ranks that still wait for this one end first: memory that they see is freed.
-        self.world.wait_for_others(if is_orderly { PARTING } else { FAREWELL });
-        if !self.endings.are_over_within(FAREWELL.saturating_sub(begun.elapsed())) {
-            // NCCL may still use it.
+        let are_gone = self.world.wait_for_others(if is_orderly { PARTING } else { FAREWELL });
+        let is_over = self.endings.are_over_within(FAREWELL.saturating_sub(begun.elapsed()));
+        // After a fault NCCL may still use it, here or in a rank that did not get away.
+        if !is_over || !is_orderly && !are_gone {
             return;
         }
         let _apart = graphs::between_captures();

@@ -304,7 +304,7 @@ impl Direct {
             Source::Rows(_) => Vec::new(),
             Source::Matrix(assembly, _) => assembly.take_uploads(),
             Source::Formed(assembly, formed) => {
-                // Moved: they are hundreds of megabytes.
+                // No copies: lists of a large problem are most of what the host holds.
                 let mut uploads = assembly.take_uploads();
                 uploads.append(&mut formed.take_uploads());
                 uploads

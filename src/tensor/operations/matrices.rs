@@ -77,20 +77,24 @@ impl Graph {
         let tiles_of = |axes: &[u32]| (of(axes) / TILE).ceil();
         let inner = &of_left[batch + rows..];
         let tiles = of(&of_left[..batch]) * tiles_of(&of_left[batch..batch + rows]) * tiles_of(&of_right[batch + depth..]);
-        let longest = inner.iter().copied().max().unwrap_or(1);
-        let parts = || {
-            let most = (ENOUGH_TILES / tiles).min(of(inner) / LEAST_DEPTH).min(f64::from(longest));
-            (2..=most as u32).rev().find(|parts| longest.is_multiple_of(*parts))
+        // Whole batches are tiles enough or nearly; and a library knows one axis of batches.
+        let is_deep = of(inner) >= DEEP && tiles > 0.0 && tiles < FEW_TILES && of(&of_left[..batch]) == 1.0;
+        let most = (ENOUGH_TILES / tiles.max(1.0)).min(of(inner) / LEAST_DEPTH) as u32;
+        let parts_of = |size: u32| (2..=most.min(size)).rev().find(|parts| size.is_multiple_of(*parts));
+        // The first axis that is cut well: parts of one behind it would not be one axis with those that are left.
+        let cut = || {
+            let cuts = inner.iter().enumerate().filter_map(|(place, &size)| Some((place, size, parts_of(size)?)));
+            let best = cuts.clone().map(|(_, _, parts)| parts).max()?;
+            cuts.into_iter().find(|(_, _, parts)| 2 * parts >= best)
         };
-        let is_deep = of(inner) >= DEEP && (1.0..FEW_TILES).contains(&tiles);
-        let (Some(place), Some(parts)) = (inner.iter().position(|size| *size == longest), is_deep.then(parts).flatten()) else {
+        let Some((place, size, parts)) = is_deep.then(cut).flatten() else {
             return self.add(Op::Product(groups), vec![left, right], shape);
         };
         // [batch, parts, rows, depth of a part] and [batch, parts, depth of a part, columns].
         let mut split = |node: Node, sizes: &[u32], first: usize| {
             let axis = first + place;
             let mut apart = sizes.to_vec();
-            apart.splice(axis..=axis, [parts, longest / parts]);
+            apart.splice(axis..=axis, [parts, size / parts]);
             let apart = self.moved(node, Movement::Reshape(apart));
             let (batch, axis) = (batch as u32, axis as u32);
             let order = (0..batch).chain([axis]).chain((batch..=sizes.len() as u32).filter(|other| *other != axis)).collect();

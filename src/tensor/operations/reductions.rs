@@ -206,5 +206,6 @@ fn parts(inner: u32, outer: u32, apart: bool) -> Option<u32> {
     // The divisor next to the root: as many parts as each has elements, but of columns no more than are added up at once.
     let root = f64::from(inner).sqrt() as u32;
     let most = if apart { root.min((ENOUGH / outer.max(1)).clamp(16, LONG_APART - 1)) } else { root };
-    (16..=most).rev().find(|parts| inner.is_multiple_of(*parts))
+    let more = most + 1..=root.min(LONG_APART - 1);
+    (16..=most).rev().chain(more).find(|parts| inner.is_multiple_of(*parts))
 }

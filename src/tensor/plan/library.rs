@@ -125,6 +125,7 @@ mod tests {
     use crate::plan::{Launch, Request, Target, plan};
     use leastwise_device::Limits;
     use leastwise_error::Error;
+    use leastwise_program::fused::Fold;
 
     fn tensor(graph: &mut Graph, shape: &[u32]) -> Node {
         let count = shape.iter().product::<u32>() as usize;
@@ -183,6 +184,20 @@ mod tests {
             graph.matmul(a, b)
         });
         assert_eq!(part, Some(Form { right: strided([2, 0, 9, 1]), ..of_plain }));
+    }
+
+    #[test]
+    fn parts_of_a_deep_product_are_a_batch() {
+        let all = launches(true, |graph| {
+            let (examples, weights) = (tensor(graph, &[32, 256, 48]), tensor(graph, &[48, 40]));
+            let product = graph.matmul(examples, weights)?;
+            let bent = graph.apply("square", &[product])?;
+            let loss = graph.reduce("sum", Fold::Sum, bent, &[], false)?;
+            Ok(graph.gradient(loss, &[weights])?[0])
+        });
+        let forms: Vec<Form> = all.iter().filter_map(|launch| Some(launch.multiplied?.form)).collect();
+        let [.., Form { batch, rows, depth, columns, .. }] = forms[..] else { panic!("{forms:?}") };
+        assert_eq!([batch, rows, depth, columns], [16, 48, 512, 40]);
     }
 
     #[test]
