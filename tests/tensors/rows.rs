@@ -190,7 +190,7 @@ fn gradients_through_rows_agree_with_the_reference() {
                 let kernels = bench.tensors.statistics.kernels;
                 if bench.device.is_queue() && length <= longest(&bench) {
                     // Those of what repeats over rows are sums of columns.
-                    assert!(kernels as usize <= 2 * of.len(), "{name}: {:?}", bench.tensors.trace);
+                    assert!(kernels as usize <= 2 * of.len() + 1, "{name}: {:?}", bench.tensors.trace);
                 }
             }
         }
