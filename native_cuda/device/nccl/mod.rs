@@ -425,7 +425,7 @@ impl NcclCommunicator {
     fn arrive(&self, label: &'static str) -> Result<(), Fault> {
         match waits::wait_for(self.stream.cu_stream(), label, Some(Exchanges::under_way(self))) {
             Ok(()) if self.is_connected() => Ok(()),
-            // What it waited for was aborted, and brought nothing.
+            // No message arrived: the call that was waited for was aborted.
             Ok(()) => Err(self.fail(Fault::Failed { message: "the communicator was ended meanwhile".into() })),
             Err(DeviceError::Ranks(fault)) => Err(fault),
             Err(other) => Err(self.fail(Fault::Failed { message: other.to_string() })),
