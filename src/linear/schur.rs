@@ -48,19 +48,27 @@ pub enum Reduced {
 }
 
 impl Reduced {
-    /// The one that takes less for a structure.
-    pub fn new<'a>(left: &'a Pattern, pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
+    /// The one that takes less for a structure, where it takes so many multiplications a factor at most.
+    pub fn new<'a>(left: &'a Pattern, most: f64, pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
         Box::pin(async move {
             let scalars = f64::from(left.scalars);
             let (whole, is_full) = (scalars.powi(3) / 3.0, 2.0 * left.values as f64 > 0.25 * scalars * scalars);
+            // Multiplications of a factor are half the squares of its columns' lengths, which are longer than the matrix's.
+            let least = (left.values as f64 + scalars).powi(2) / (2.0 * scalars.max(1.0));
+            if least > most {
+                return Err(Refused::TooLarge);
+            }
             if is_full && left.scalars <= DENSE_WHEN_FULL {
+                return if whole <= most { Ok(Self::Dense) } else { Err(Refused::TooLarge) };
+            }
+            let ordering = Ordering::new(left, pace).await?;
+            if left.scalars <= DENSE && SPARSE * ordering.work >= whole && whole <= SPARSE * most {
                 return Ok(Self::Dense);
             }
-            let work = Ordering::new(left, pace).await?.work;
-            if left.scalars <= DENSE && SPARSE * work >= whole {
-                return Ok(Self::Dense);
+            if ordering.work > most {
+                return Err(Refused::TooLarge);
             }
-            Ok(Self::Sparse(Box::new(SparseCholesky::new(left, pace).await?)))
+            Ok(Self::Sparse(Box::new(SparseCholesky::ordered(left, &ordering, pace).await?)))
         })
     }
 
@@ -125,7 +133,7 @@ impl Schur {
     pub fn new<'a>(pattern: &'a Pattern, tables: &'a [u32], pace: &'a Pace) -> Computed<'a, Result<Self, Refused>> {
         Box::pin(async move {
             let elimination = Elimination::new(pattern, tables, pace).await?;
-            let solver = Reduced::new(&elimination.reduced, pace).await?;
+            let solver = Reduced::new(&elimination.reduced, f64::INFINITY, pace).await?;
             let reduced = BlockMatrix::zero(Arc::new(elimination.reduced.clone()));
             let (factors, half, y) = (vec![0.0; elimination.factors], vec![0.0; elimination.scalars], vec![0.0; elimination.y]);
             Ok(Self { elimination, reduced, solver, factors, half, y })

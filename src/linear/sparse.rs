@@ -251,8 +251,18 @@ impl<F: Factorization> SparseCholesky<F> {
     pub async fn new(pattern: &Pattern, pace: &Pace) -> Result<Self, Unfactorised> {
         let blocks = BlockColumns::new(pattern, pace).await?;
         let ordering = Ordering::of(pattern, &blocks, pace).await?;
+        Self::of(Structure { pattern, blocks: &blocks, ordering: &ordering }, pace).await
+    }
+
+    /// The same in an order that was found.
+    pub async fn ordered(pattern: &Pattern, ordering: &Ordering, pace: &Pace) -> Result<Self, Unfactorised> {
+        let blocks = BlockColumns::new(pattern, pace).await?;
+        Self::of(Structure { pattern, blocks: &blocks, ordering }, pace).await
+    }
+
+    async fn of(structure: Structure<'_>, pace: &Pace) -> Result<Self, Unfactorised> {
         pace.spend(UNIT).await?;
-        Ok(Self { factorization: F::new(Structure { pattern, blocks: &blocks, ordering: &ordering }, pace).await? })
+        Ok(Self { factorization: F::new(structure, pace).await? })
     }
 
     /// Factorises the matrix of a system of the same structure.

@@ -16,25 +16,42 @@ fn first_step(session: &mut Session, scene: &Scene, wanted: Options) -> Report {
 }
 
 #[test]
-fn auto_eliminates_where_instances_lie_in_the_order_of_what_goes() {
+fn auto_forms_a_schur_complement_of_many_cameras_in_a_row() {
     let mut session = shared_gpu(None);
-    let report = first_step(&mut session, &large(false), Options::default());
-    assert_eq!((report.linear, report.preconditioner), ("schur-pcg", Some("block-jacobi")), "{}", report.linear_reason);
-    assert!(report.linear_reason.starts_with("\"point\" (36000 of 39120 unknowns) can be eliminated"), "{}", report.linear_reason);
-    let report = first_step(&mut session, &large(true), Options::default());
-    assert_eq!(report.linear, "pcg", "in no order, where a product takes two: {}", report.linear_reason);
-    assert!(report.linear_reason.contains("39120 unknowns, more than 20000"), "{}", report.linear_reason);
+    // An order of instances matters to products alone.
+    for is_shuffled in [false, true] {
+        let report = first_step(&mut session, &large(is_shuffled), Options::default());
+        assert_eq!((report.linear, report.preconditioner), ("schur", None), "{}", report.linear_reason);
+        let why = &report.linear_reason;
+        assert!(
+            why.starts_with("\"point\" (36000 of 39120 unknowns) can be eliminated, and ") && why.ends_with(", S is formed on the device"),
+            "{why}"
+        );
+    }
 }
 
 #[test]
-fn auto_forms_nothing_of_many_unknowns() {
+fn auto_iterates_where_few_cameras_are_left() {
+    let mut session = shared_gpu(None);
     let few = Scene { cameras: 40, points: 7000, is_corridor: true, ..Scene::default() };
-    let report = first_step(&mut shared_gpu(None), &few, Options::default());
-    // What lists of pairs cost is more than inner iterations do.
-    assert_eq!(report.linear, "schur-pcg", "{}", report.linear_reason);
+    let report = first_step(&mut session, &few, Options::default());
+    // Lists of pairs cost more than inner iterations do.
+    assert_eq!((report.linear, report.preconditioner), ("schur-pcg", Some("block-jacobi")), "{}", report.linear_reason);
     assert!(report.linear_reason.starts_with("\"point\" (21000 of 21240 unknowns) can be eliminated"), "{}", report.linear_reason);
-    let report = first_step(&mut shared_gpu(None), &few, Options { linear: Some("schur".into()), ..Options::default() });
+    let report = first_step(&mut session, &Scene { is_shuffled: true, ..few.clone() }, Options::default());
+    assert_eq!(report.linear, "pcg", "in no order, where a product takes two: {}", report.linear_reason);
+    assert!(report.linear_reason.contains("21240 unknowns, more than 20000"), "{}", report.linear_reason);
+    let report = first_step(&mut session, &few, Options { linear: Some("schur".into()), ..Options::default() });
     assert_eq!((report.linear, &report.linear_reason[..]), ("schur", "it was asked for, S is formed on the device"));
+}
+
+#[test]
+fn auto_forms_nothing_that_has_no_cheap_factor() {
+    // Few pairs, and in three points all cameras meet.
+    let scene = Scene { cameras: 600, points: 12_000, is_corridor: true, hubs: 3, ..Scene::default() };
+    let report = first_step(&mut shared_gpu(None), &scene, Options::default());
+    assert_eq!(report.linear, "schur-pcg", "{}", report.linear_reason);
+    assert!(report.linear_reason.ends_with("; S is not formed: a factor of what is left is too large"), "{}", report.linear_reason);
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct Scene {
     pub is_shuffled: bool,
     /// The table of points is made before that of cameras.
     pub points_first: bool,
+    /// So many of a corridor's points are seen by all cameras.
+    pub hubs: usize,
     pub loss: Option<Loss>,
 }
 
@@ -34,6 +36,7 @@ impl Default for Scene {
             has_priors: false,
             is_shuffled: false,
             points_first: false,
+            hubs: 0,
             loss: None,
         }
     }
@@ -47,11 +50,11 @@ pub struct Bundle {
 }
 
 impl Scene {
-    fn view(&self, camera: usize, point: &[f64]) -> Option<[f64; 6]> {
+    fn view(&self, camera: usize, number: usize, point: &[f64]) -> Option<[f64; 6]> {
         let count = self.cameras as f64;
         if self.is_corridor {
             let at = camera as f64 * 0.8;
-            return ((point[0] - at).abs() < 1.5).then_some([0.0, 0.0, 0.0, -at, 0.0, 0.0]);
+            return (number < self.hubs || (point[0] - at).abs() < 1.5).then_some([0.0, 0.0, 0.0, -at, 0.0, 0.0]);
         }
         Some([0.0, std::f64::consts::TAU * camera as f64 / count, 0.0, 0.0, 0.0, 0.0])
     }
@@ -70,7 +73,7 @@ impl Scene {
         for (number, point) in points.chunks(3).enumerate() {
             for camera in 0..self.cameras {
                 // On the ring a point is seen by four fifths of the cameras.
-                let Some(pose) = self.view(camera, point).filter(|_| self.is_corridor || (7 * number + 3 * camera) % 5 != 0) else {
+                let Some(pose) = self.view(camera, number, point).filter(|_| self.is_corridor || (7 * number + 3 * camera) % 5 != 0) else {
                     continue;
                 };
                 poses[6 * camera..][..6].copy_from_slice(&pose);

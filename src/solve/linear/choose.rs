@@ -4,6 +4,7 @@ use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct, Found};
 use super::eliminable::{eliminable_of, may_eliminate, why_schur};
 use super::reduced::formed::{self, Room};
+use super::reduced::worth::Weighed;
 use super::thresholds::Thresholds;
 use super::two_level::{self, space::Space};
 use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
@@ -13,7 +14,7 @@ use leastwise_error::Error;
 use leastwise_linear::elimination;
 use leastwise_linear::sparse::{Ordering, Unfactorised};
 use leastwise_linear::unblocked::{Masks, Unblocked};
-use leastwise_problem::{Batch, BlockRows, LinkedBatch, Links, Pattern, Problem, Registry, runs};
+use leastwise_problem::{Batch, BlockRows, Links, Pattern, Problem, Registry};
 
 /// Whether √W J can be brought back row by row: none of the rows goes through sums over entries, no loss bends W, and
 /// nothing is an energy.
@@ -102,6 +103,12 @@ impl Facts {
         let forms = device.profile() != Profile::Cpu && device.reals() == Reals::Single;
         let forms = forms.then_some(Room { binding: limits.binding_bytes.min(limits.buffer_bytes), real });
         Self { profile: device.profile(), elements: limits.binding_bytes / real, has_rows: has_rows(problem), forms }
+    }
+
+    /// The room for Schur complements of many unknowns, where the choice looks at these: the one thread of a page would plan for longer than
+    /// iterations take.
+    fn forms_many(&self) -> Option<Room> {
+        self.forms.filter(|_| cfg!(not(target_arch = "wasm32")))
     }
 }
 
@@ -222,12 +229,6 @@ fn preconditioner(
     }
 }
 
-/// Values of J.
-fn of_jacobian(links: &Links) -> f64 {
-    let values = |batch: &LinkedBatch| f64::from(batch.count) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
-    links.batches.iter().map(values).sum()
-}
-
 fn choice(linear: Linear, why: String) -> Choice {
     Choice { linear, why, preconditioner: None }
 }
@@ -273,16 +274,16 @@ pub fn at_once(wanted: &Wanted, links: &Links, facts: Facts) -> Option<Choice> {
     (unknowns > most && eliminable_of(links).is_empty()).then(|| too_many(unknowns, most))
 }
 
-/// Choice for more unknowns than are thought of on the host, of which most can be eliminated: counts tell, and no structure is taken. The
-/// links come back where it is another problem.
+/// Choice for more unknowns than are thought of on the host, of which most can be eliminated, where nothing is formed: counts tell, and no
+/// structure is taken. The links come back where it is another problem.
 pub fn by_counts(wanted: &Wanted, links: Links, facts: Facts) -> Result<Task<'static, Result<Choice, Stopped>>, Links> {
     let (unknowns, most) = (links.unknowns(), most_on_host(facts.profile));
-    let is_open = named(wanted, &links).is_none() && !links.has_sums() && unknowns > most;
+    let is_open = named(wanted, &links).is_none() && !links.has_sums() && unknowns > most && facts.forms_many().is_none();
     let gone = if is_open { eliminable_of(&links) } else { Vec::new() };
     if gone.is_empty() {
         return Err(links);
     }
-    let jacobian = of_jacobian(&links);
+    let jacobian = sizes::of_jacobian(&links);
     Ok(reduced::worth::weighing(too_many(unknowns, most), links, gone, (jacobian, facts.profile)))
 }
 
@@ -326,6 +327,13 @@ pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -
         return Ok((choice, None));
     }
     let (gone, named) = (eliminable_of(links), named(wanted, links));
+    let most = most_on_host(facts.profile);
+    if named.is_none()
+        && links.unknowns() > most
+        && let Some(room) = facts.forms_many()
+    {
+        return choose_of_many(too_many(links.unknowns(), most), links, (facts, room), pace).await;
+    }
     // Parts of a module that form a Schur complement are there where terms tell that it may be one.
     let forms = facts.forms.filter(|_| named.is_some() || !gone.is_empty());
     let (choice, structure) = match named {
@@ -346,7 +354,40 @@ async fn choose_reduced(instead: Choice, links: &Links, facts: Facts, pace: &Pac
     if gone.is_empty() {
         return Ok((instead, None));
     }
-    Ok((reduced::worth::weighed(instead, links, &gone, (of_jacobian(links), facts.profile), pace).await?, None))
+    Ok((reduced::worth::weighed(instead, links, &gone, (sizes::of_jacobian(links), facts.profile), pace).await?.choice, None))
+}
+
+/// The choice for more unknowns than are thought of on the host, on a device that forms Schur complements: one that is formed, where that
+/// costs less than iterations.
+async fn choose_of_many(
+    instead: Choice,
+    links: &Links,
+    (facts, room): (Facts, Room),
+    pace: &Pace,
+) -> Result<(Choice, Option<Found>), Stopped> {
+    let gone = eliminable_of(links);
+    let Weighed { mut choice, named, most_work } =
+        reduced::worth::weighed(instead, links, &gone, (sizes::of_jacobian(links), facts.profile), pace).await?;
+    let Some(most_work) = most_work else { return Ok((choice, None)) };
+    let Some(structure) = structure(links, pace).await? else { return Ok((choice, None)) };
+    let pattern = &structure.0;
+    let why = if pattern.values > facts.elements / 2 {
+        format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64)
+    } else {
+        let tables: Vec<u32> =
+            (0..).zip(&pattern.tables).filter(|(_, rows)| gone.contains(&rows.table)).map(|(number, _)| number).collect();
+        match formed::Plan::new(links, pattern, &tables, (room, most_work), pace).await? {
+            Ok(plan) => {
+                let pairs = elimination::work(pattern, &tables);
+                let why = format!("{named} can be eliminated, and {pairs:.1e} products and a factor cost less than iterations");
+                let found = Found { structure, formed: Some(plan) };
+                return Ok((Choice { linear: Linear::Schur, why, preconditioner: None }, Some(found)));
+            }
+            Err(why) => why,
+        }
+    };
+    choice.why = format!("{}; S is not formed: {why}", choice.why);
+    Ok((choice, None))
 }
 
 /// Decides where the Schur complement is formed: by the device, unless its lists are too large.
@@ -362,7 +403,7 @@ async fn choose_where_formed(
     let tables = eliminated(pattern, wanted).ok().filter(|tables| elimination::check(pattern, tables).is_ok());
     let mut formed = None;
     if let Some(tables) = tables {
-        match formed::Plan::new(links, pattern, &tables, room, pace).await? {
+        match formed::Plan::new(links, pattern, &tables, (room, f64::INFINITY), pace).await? {
             Ok(plan) => formed = Some(plan),
             Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
         }
@@ -374,7 +415,7 @@ async fn choose_where_formed(
 async fn choose_by_structure(links: &Links, facts: Facts, pace: &Pace) -> Result<(Choice, Option<Structure>), Stopped> {
     let chosen = |linear: Linear, why: String| Ok((choice(linear, why), None));
     let on_gpu = facts.profile != Profile::Cpu;
-    if let Some(why) = too_full(links, on_gpu, pace).await? {
+    if let Some(why) = sizes::too_full(links, on_gpu, pace).await? {
         return chosen(Linear::Pcg, why);
     }
     let Some(found) = structure(links, pace).await? else {
@@ -382,46 +423,6 @@ async fn choose_by_structure(links: &Links, facts: Facts, pace: &Pace) -> Result
     };
     let (linear, why) = choose_for(&found.0, links, facts, pace).await?;
     Ok((choice(linear, why), linear.is_on_host().then_some(found)))
-}
-
-/// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are
-/// at least, one in the row of every variable that meets one before it.
-async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option<String>, Stopped> {
-    let limits = Thresholds::default();
-    let tables = &links.tables;
-    let mut first = vec![0u32; tables.len() + 1];
-    for (number, table) in tables.iter().enumerate() {
-        first[number + 1] = first[number] + if table.moving { table.site.count } else { 0 };
-    }
-    // Of every variable the smallest block; of every table, whether its variables meet.
-    let mut least = vec![0u32; first[tables.len()] as usize];
-    let mut is_linked = vec![false; tables.len()];
-    for batch in &links.batches {
-        let slots = batch.moving_slots();
-        let Some(((_, table, own), others)) = slots.split_first() else { continue };
-        for (_, other, variables) in others {
-            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].site.tangent));
-            let size = a.1 * b.1;
-            for run in runs(own.len().min(variables.len())) {
-                pace.spend(8 * run.len()).await?;
-                for (&i, &j) in own[run.clone()].iter().zip(&variables[run]) {
-                    let (i, j) = (a.0 + i, b.0 + j);
-                    if i != j {
-                        is_linked[*table as usize] |= table == other;
-                        let row = &mut least[i.max(j) as usize];
-                        *row = if *row == 0 { size } else { size.min(*row) };
-                    }
-                }
-            }
-        }
-    }
-    let values: u64 = least.iter().map(|&size| u64::from(size)).sum();
-    let unknowns = links.unknowns();
-    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.site.unknowns()).sum();
-    let entries = values as f64 + f64::from(unknowns);
-    let may_be_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (values + u64::from(links.blocks_len)) as f64;
-    Ok((entries > limits.fill && linked > limits.reduced && !may_be_redundant)
-        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
 }
 
 /// Of every table, which entries of its diagonal blocks can be other than 0, as far as programs tell.
@@ -456,7 +457,7 @@ async fn choose_for(pattern: &Pattern, links: &Links, facts: Facts, pace: &Pace)
     if let Some(why) = why_schur(pattern, unknowns) {
         return chosen(Linear::Schur, why);
     }
-    let is_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
+    let is_redundant = !on_gpu && sizes::of_jacobian(links) > limits.redundancy * (pattern.values + u64::from(pattern.blocks_len)) as f64;
     let unblocked = Unblocked::new(pattern, &masks(pattern, links));
     let pattern = unblocked.as_ref().map_or(pattern, |unblocked| &*unblocked.pattern);
     // A factor has the matrix's entries at least: where they are too many, no order of elimination has to be found.

@@ -1,9 +1,11 @@
 //! Sizes of what linear solvers on the host keep, found before anything is allocated: what has no place is an error of the solve.
 
+use super::thresholds::Thresholds;
 use leastwise_base::memory;
+use leastwise_base::task::{Pace, Stopped};
 use leastwise_error::Error;
 use leastwise_linear::elimination;
-use leastwise_problem::{BlockRows, Pattern};
+use leastwise_problem::{BlockRows, LinkedBatch, Links, Pattern, runs};
 
 /// Bytes that a linear solver may take: in WebAssembly those of the largest array there can be.
 pub const MOST_BYTES: u64 = if cfg!(target_arch = "wasm32") { i32::MAX as u64 } else { 16 << 30 };
@@ -65,4 +67,50 @@ mod tests {
         assert!(text.contains("8796093022208 bytes") && text.contains(&MOST_BYTES.to_string()) && text.contains("pcg"), "{text}");
         assert_eq!(dense(u64::MAX).unwrap_err().code(), "limits");
     }
+}
+
+/// Values of J.
+pub fn of_jacobian(links: &Links) -> f64 {
+    let values = |batch: &LinkedBatch| f64::from(batch.count) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
+    links.batches.iter().map(values).sum()
+}
+
+/// Why a factor is too large whatever the order of elimination, where that can be told without the structure: from how many blocks there are
+/// at least, one in the row of every variable that meets one before it.
+pub async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option<String>, Stopped> {
+    let limits = Thresholds::default();
+    let tables = &links.tables;
+    let mut first = vec![0u32; tables.len() + 1];
+    for (number, table) in tables.iter().enumerate() {
+        first[number + 1] = first[number] + if table.moving { table.site.count } else { 0 };
+    }
+    // Of every variable the smallest block; of every table, whether its variables meet.
+    let mut least = vec![0u32; first[tables.len()] as usize];
+    let mut is_linked = vec![false; tables.len()];
+    for batch in &links.batches {
+        let slots = batch.moving_slots();
+        let Some(((_, table, own), others)) = slots.split_first() else { continue };
+        for (_, other, variables) in others {
+            let [a, b] = [*table, *other].map(|number| (first[number as usize], tables[number as usize].site.tangent));
+            let size = a.1 * b.1;
+            for run in runs(own.len().min(variables.len())) {
+                pace.spend(8 * run.len()).await?;
+                for (&i, &j) in own[run.clone()].iter().zip(&variables[run]) {
+                    let (i, j) = (a.0 + i, b.0 + j);
+                    if i != j {
+                        is_linked[*table as usize] |= table == other;
+                        let row = &mut least[i.max(j) as usize];
+                        *row = if *row == 0 { size } else { size.min(*row) };
+                    }
+                }
+            }
+        }
+    }
+    let values: u64 = least.iter().map(|&size| u64::from(size)).sum();
+    let unknowns = links.unknowns();
+    let linked: u32 = tables.iter().zip(&is_linked).filter(|(_, linked)| **linked).map(|(table, _)| table.site.unknowns()).sum();
+    let entries = values as f64 + f64::from(unknowns);
+    let may_be_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (values + u64::from(links.blocks_len)) as f64;
+    Ok((entries > limits.fill && linked > limits.reduced && !may_be_redundant)
+        .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
 }

@@ -8,11 +8,17 @@
 //! | the Schur complement | J, or 2 J where instances lie in no order | 12 (kept unknowns) | C⁻¹, launches |
 //!
 //! and to one accuracy of both there are half as many of the second kind (Reid 1972; Saad, section 14.2).
+//!
+//! A Schur complement that is formed is weighed by whole solves, with costs as they were measured on an H200 beside 16 cores of a host
+//! (benches/results/2026-11-29-h200-auto.txt): planning and lists once, and in each of 8 steps the way to the host, a factor, products. The
+//! iterations that it spares grow with the kept variables that lie between the farthest ones, by as many at a time as an eliminated variable
+//! joins.
 
 use super::super::{Choice, Linear};
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::Profile;
-use leastwise_problem::{LinkedBatch, Links, runs};
+use leastwise_problem::Links;
 
 /// Values of vectors that an iteration moves for each unknown: p, q, z, r, s, M⁻¹.
 const VECTORS: f64 = 12.0;
@@ -26,6 +32,28 @@ const LAUNCHES: (f64, [f64; 2]) = (7.0, [7.0, 12.0]);
 const ITERATIONS: f64 = 0.5;
 /// Part of the cost on the whole matrix that has to be left for the Schur complement to be taken.
 const MARGIN: f64 = 0.75;
+
+/// Iterations of a solve on the Schur complement for every kept variable that is as far away as an eliminated one reaches, and the fewest
+/// and the most.
+const OF_REACH: f64 = 20.0;
+const SOLVED: (f64, f64) = (100.0, 3000.0);
+/// Values that could be moved during an iteration, for each that it is said to move: sums go through lists.
+const GATHERED: f64 = 3.3;
+/// Steps of a solve with S.
+const STEPS: f64 = 8.0;
+/// Values that a GPU moves while the host plans at all, and while it lists an instance or a pair.
+const PLANNED: f64 = 6e9;
+const LISTED: f64 = 7e3;
+/// Values that it moves during a step's way to the host and back, and there for each unknown, and for each multiplication of a factor.
+const ROUND_TRIP: f64 = 1e9;
+const UNKNOWN: f64 = 5e5;
+const MULTIPLICATION: f64 = 20.0;
+/// Passes over J of a step that forms S, and values for each pair's product.
+const PASSES: f64 = 4.0;
+const PRODUCT: f64 = 250.0;
+
+/// Instances between two looks at the clock.
+const RUN: usize = 1 << 14;
 
 /// Counts that decide.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -42,6 +70,10 @@ pub struct Counts {
     pub most: u32,
     /// True if a product reads J once: instances lie in the order of the eliminated variables.
     pub in_order: bool,
+    /// Instances that link eliminated variables with kept ones.
+    pub linking: f64,
+    /// Variables that are kept, and those that are eliminated.
+    pub variables: [u32; 2],
 }
 
 impl Counts {
@@ -56,6 +88,21 @@ impl Counts {
         [whole, ITERATIONS * reduced]
     }
 
+    /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed; none where lists and
+    /// products alone cost more.
+    pub fn most_work(&self, profile: Profile) -> Option<f64> {
+        let [whole, reduced] = self.costs(profile);
+        let each = self.linking / f64::from(self.variables[1].max(1));
+        let iterations = (OF_REACH * f64::from(self.variables[0]) / each.max(1.0)).clamp(SOLVED.0, SOLVED.1);
+        let iterated = iterations * GATHERED * whole.min(reduced) / ITERATIONS;
+        // There are the fewest pairs where all variables have as many instances.
+        let pairs = self.linking * (each + 1.0) / 2.0;
+        let planned = PLANNED + LISTED * (self.linking + pairs);
+        let step = ROUND_TRIP + UNKNOWN * f64::from(self.kept) + PASSES * self.jacobian + PRODUCT * pairs;
+        let left = (iterated - planned) / STEPS - step;
+        (left > 0.0).then_some(left / MULTIPLICATION)
+    }
+
     /// Counts of a problem of which these tables go.
     pub async fn of(links: &Links, gone: &[u32], jacobian: f64, pace: &Pace) -> Result<Self, Stopped> {
         let site = |table: &u32| links.tables[*table as usize].site;
@@ -67,6 +114,9 @@ impl Counts {
             inverse: gone.iter().map(|table| site(table).count * site(table).packed()).sum(),
             most: 0,
             in_order: true,
+            linking: 0.0,
+            variables: [false, true]
+                .map(|goes| links.moving().filter(|(table, _)| gone.contains(table) == goes).map(|(_, table)| table.site.count).sum()),
         };
         let mut instances: Vec<Vec<u32>> =
             links.tables.iter().map(|table| if table.moving { vec![0; table.site.count as usize] } else { Vec::new() }).collect();
@@ -74,16 +124,13 @@ impl Counts {
         for batch in &links.batches {
             let (own, kept): (Vec<_>, Vec<_>) = batch.moving_slots().into_iter().partition(|(_, table, _)| gone.contains(table));
             for (_, table, variables) in &kept {
-                let of = &mut instances[*table as usize];
-                for run in runs(variables.len()) {
-                    pace.spend(4 * run.len()).await?;
-                    variables[run].iter().for_each(|&variable| of[variable as usize] += 1);
-                }
+                count(variables, &mut instances[*table as usize], pace).await?;
             }
             for (_, table, variables) in own.iter().filter(|_| !kept.is_empty()) {
                 batches_of[*table as usize] += 1;
+                counts.linking += f64::from(batch.count);
                 counts.in_order &= batch.programs.curvature.is_none() && batches_of[*table as usize] == 1;
-                counts.in_order &= counts.in_order && ascends(batch, variables, pace).await?;
+                counts.in_order &= counts.in_order && ascends(variables, pace).await?;
             }
         }
         counts.most = instances.iter().flatten().copied().max().unwrap_or(0);
@@ -91,14 +138,57 @@ impl Counts {
     }
 }
 
-async fn ascends(batch: &LinkedBatch, variables: &[u32], pace: &Pace) -> Result<bool, Stopped> {
-    for run in runs((batch.count as usize).saturating_sub(1)) {
-        pace.spend(2 * run.len()).await?;
-        if run.into_iter().any(|k| variables[k] > variables[k + 1]) {
-            return Ok(false);
-        }
+/// Adds to the instances of every variable those that name it in a slot.
+async fn count(slot: &[u32], instances: &mut [u32], pace: &Pace) -> Result<(), Stopped> {
+    let shares = parallel::few_shares(slot.len() as u32, 4 * slot.len(), slot.len() / instances.len().max(1));
+    let variables = instances.len();
+    let counted = parallel::ranges(
+        shares.into_iter().map(|range| (range, ())).collect(),
+        |range, (), pace| async move {
+            let mut counts = vec![0; variables];
+            for run in slot[range.start as usize..range.end as usize].chunks(RUN) {
+                pace.spend(4 * run.len()).await?;
+                run.iter().for_each(|&variable| counts[variable as usize] += 1);
+            }
+            Ok(counts)
+        },
+        pace,
+    );
+    for counts in counted.await? {
+        instances.iter_mut().zip(counts).for_each(|(all, count): (_, u32)| *all += count);
     }
-    Ok(true)
+    Ok(())
+}
+
+async fn ascends(slot: &[u32], pace: &Pace) -> Result<bool, Stopped> {
+    let shares = parallel::shares(slot.len() as u32, 2 * slot.len());
+    let ascend = parallel::ranges(
+        shares.into_iter().map(|range| (range, ())).collect(),
+        |range, (), pace| async move {
+            // With the first of those behind.
+            let mine = &slot[range.start as usize..slot.len().min(range.end as usize + 1)];
+            for first in (0..mine.len()).step_by(RUN) {
+                let run = &mine[first..mine.len().min(first + RUN + 1)];
+                pace.spend(2 * run.len()).await?;
+                if !run.is_sorted() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        },
+        pace,
+    );
+    Ok(ascend.await?.into_iter().all(|ascends| ascends))
+}
+
+/// A choice by counts.
+pub struct Weighed {
+    /// The choice between iterations on the whole matrix and on S.
+    pub choice: Choice,
+    /// Tables that may be eliminated, and their unknowns of all.
+    pub named: String,
+    /// Multiplications of a factor of S up to which forming it costs less, if it may.
+    pub most_work: Option<f64>,
 }
 
 /// Conjugate gradients on a Schur complement that eliminates these tables, where they cost less than those on the whole matrix, which are
@@ -109,23 +199,25 @@ pub async fn weighed(
     gone: &[u32],
     (jacobian, profile): (f64, Profile),
     pace: &Pace,
-) -> Result<Choice, Stopped> {
+) -> Result<Weighed, Stopped> {
     let counts = Counts::of(links, gone, jacobian, pace).await?;
     let unknowns = counts.kept + counts.eliminated;
     let [whole, reduced] = counts.costs(profile);
     let names: Vec<String> = gone.iter().map(|&table| format!("\"{}\"", links.tables[table as usize].name)).collect();
-    let (names, eliminated, passes) = (names.join(" and "), counts.eliminated, reduced / whole);
-    Ok(if reduced <= MARGIN * whole {
-        let why = format!("{names} ({eliminated} of {unknowns} unknowns) can be eliminated, which costs about {passes:.2} of \"pcg\"");
+    let (names, passes) = (names.join(" and "), reduced / whole);
+    let named = format!("{names} ({} of {unknowns} unknowns)", counts.eliminated);
+    let choice = if reduced <= MARGIN * whole {
+        let why = format!("{named} can be eliminated, which costs about {passes:.2} of \"pcg\"");
         Choice { linear: Linear::SchurPcg, why, preconditioner: None }
     } else {
         Choice { why: format!("{}; eliminating {names} would cost about {passes:.2} of it", whole_matrix.why), ..whole_matrix }
-    })
+    };
+    Ok(Weighed { choice, named, most_work: counts.most_work(profile) })
 }
 
 /// The same as a task.
 pub fn weighing(whole_matrix: Choice, links: Links, gone: Vec<u32>, facts: (f64, Profile)) -> Task<'static, Result<Choice, Stopped>> {
-    Task::new(move |pace| async move { weighed(whole_matrix, &links, &gone, facts, &pace).await })
+    Task::new(move |pace| async move { Ok(weighed(whole_matrix, &links, &gone, facts, &pace).await?.choice) })
 }
 
 #[cfg(test)]
@@ -136,7 +228,16 @@ mod tests {
     fn bundle(cameras: u32, points: u32) -> Counts {
         let views = 5 * points;
         let jacobian = 24.0 * f64::from(views);
-        Counts { jacobian, kept: 9 * cameras, eliminated: 3 * points, inverse: 6 * points, most: views / cameras, in_order: true }
+        Counts {
+            jacobian,
+            kept: 9 * cameras,
+            eliminated: 3 * points,
+            inverse: 6 * points,
+            most: views / cameras,
+            in_order: true,
+            linking: views.into(),
+            variables: [cameras, points],
+        }
     }
 
     fn ratio(counts: Counts, profile: Profile) -> f64 {
@@ -159,5 +260,20 @@ mod tests {
         let small = Counts { most: 60, ..bundle(200, 2400) };
         assert!(ratio(small, Profile::Gpu) > MARGIN && ratio(Counts { most: 65, ..small }, Profile::Gpu) < MARGIN);
         assert!(ratio(small, Profile::Cpu) < MARGIN, "a CPU has no launches");
+    }
+
+    #[test]
+    fn schur_complements_of_many_cameras_are_formed_unless_pairs_or_factors_are_large() {
+        let work = |counts: Counts| counts.most_work(Profile::Gpu).unwrap_or(0.0);
+        // 40 and more cameras from end to end: multiplications of sparse factors, and of a full one.
+        for (cameras, points) in [(200, 50_000), (500, 150_000), (1000, 300_000), (1778, 993_923)] {
+            let most = work(bundle(cameras, points));
+            let full = (9.0 * f64::from(cameras)).powi(3) / 3.0;
+            assert!(most > 1e4 * f64::from(cameras) && most < full, "{cameras} cameras: {most:.1e} of {full:.1e}");
+        }
+        assert_eq!(work(bundle(50, 12_000)), 0.0, "few iterations");
+        let linking = 15.0 * 50_000.0;
+        let many = Counts { jacobian: 24.0 * linking, linking, ..bundle(200, 50_000) };
+        assert_eq!(work(many), 0.0, "many pairs, and few iterations");
     }
 }

@@ -145,21 +145,27 @@ impl ProductWords {
 type Instead = String;
 
 impl Plan {
-    /// The plan for eliminating these tables of the pattern.
-    pub async fn new(links: &Links, pattern: &Pattern, tables: &[u32], room: Room, pace: &Pace) -> Result<Result<Self, Instead>, Stopped> {
+    /// The plan for eliminating these tables of the pattern, where a factor of S takes so many multiplications at most.
+    pub async fn new(
+        links: &Links,
+        pattern: &Pattern,
+        tables: &[u32],
+        (room, most_work): (Room, f64),
+        pace: &Pace,
+    ) -> Result<Result<Self, Instead>, Stopped> {
         let products = elimination::work(pattern, tables);
         if products > MOST_PAIRS {
             return Ok(Err(format!("{products:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}")));
         }
         let stopped = |refused: Refused| match refused {
             Refused::Stopped => Err(Stopped),
-            _ => Ok(Err("what is left is too large".into())),
+            _ => Ok(Err("a factor of what is left is too large".into())),
         };
         let elimination = match Elimination::new(pattern, tables, pace).await {
             Ok(elimination) => elimination,
             Err(refused) => return stopped(refused),
         };
-        let solver = match Reduced::new(&elimination.reduced, pace).await {
+        let solver = match Reduced::new(&elimination.reduced, most_work, pace).await {
             Ok(solver) => solver,
             Err(refused) => return stopped(refused),
         };
