@@ -224,10 +224,11 @@ fn kernels_of_integers_have_the_same_words_as_cuda() {
     assert_eq!(played("a_sum", &graph, sum, &[words]), [edges.iter().fold(0i32, |sum, value| sum.wrapping_add(*value)) as u32]);
 }
 
-/// Rows in one kernel: lanes of several rows, more than one element a lane, and a last workgroup with too few rows.
+/// Rows in one kernel: lanes of several rows, more than one element a lane, rows that all lanes have as many elements of, and a last
+/// workgroup with too few rows.
 #[test]
 fn kernels_of_rows_are_those_of_cuda() {
-    for (rows, length) in [(5u32, 13u32), (3, 150)] {
+    for (rows, length) in [(5u32, 13u32), (3, 150), (2, 512)] {
         let values: Vec<f32> = (0..rows * length).map(|k| ((k * 37 % 101) as f32 - 50.0) * 0.05).collect();
         let words: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
         let mut graph = Graph::default();

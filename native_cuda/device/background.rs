@@ -1,6 +1,6 @@
-//! Work on all cores, off the thread that asks for it.
+//! Work off the thread that asks for it, on all cores.
 
-use leastwise_recording::Signal;
+use leastwise_recording::{Command, Signal};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,6 +9,26 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// A pool of its own: what the engine computes on all cores must not wait behind a compiler.
 static POOL: LazyLock<Option<ThreadPool>> =
     LazyLock::new(|| ThreadPoolBuilder::new().thread_name(|number| format!("leastwise-nvrtc-{number}")).build().ok());
+
+/// Bytes that take longer to give back than another thread takes to begin.
+const MUCH: usize = 1 << 18;
+
+/// Frees what a command uploaded and nobody needs any more, on another thread if it is much: the system takes back page by page, some
+/// 25 ms for 400 MB.
+pub(super) fn give_back(command: &mut Command) {
+    match command {
+        Command::UploadReals { data, .. } => free(std::mem::take(data)),
+        Command::UploadIndices { data, .. } => free(std::mem::take(data)),
+        _ => {}
+    }
+}
+
+fn free<T: Send + 'static>(memory: Vec<T>) {
+    match &*POOL {
+        Some(pool) if memory.capacity() * size_of::<T>() >= MUCH => pool.spawn(move || drop(memory)),
+        _ => drop(memory),
+    }
+}
 
 /// Jobs that were begun together. What came of them is in the order of their items, whichever ended first.
 pub(super) struct Jobs<T>(Arc<Shared<T>>);

@@ -5,7 +5,7 @@
 
 use super::products::Places;
 use super::ranks::{self, Ranked};
-use super::{CudaDevice, failed, graphs, waits};
+use super::{CudaDevice, background, failed, graphs, waits};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_base::clock::now_ms;
 use leastwise_recording::repeat_pacing::RepeatPacing;
@@ -118,16 +118,15 @@ struct Launch {
 }
 
 impl CudaDevice {
-    /// Plays on once all kernels are there, and waits for what the recording reads back. A time slice ends between chunks of a `Repeat`; nothing is in flight
-    /// then.
+    /// Plays on once all kernels are there, and waits for what is read back. A slice ends between chunks of a `Repeat`, with none in flight.
     pub fn resume(&mut self, play: &mut Play, deadline_ms: f64) -> Result<Playing, DeviceError> {
         self.bind()?;
         let waiting = play.unbegun().map_or(Ok(None), |recording| self.compile(recording))?;
         if let Some(signal) = waiting {
             return Ok(Playing::Waiting(signal));
         }
-        let recording = std::mem::take(&mut play.recording);
-        let played = self.play(&recording.commands, play, deadline_ms);
+        let mut recording = std::mem::take(&mut play.recording);
+        let played = self.play(&mut recording.commands, play, deadline_ms);
         play.recording = recording;
         // Commands of other recordings know nothing of exchanges in the background.
         let joined = self.join_exchanges();
@@ -170,19 +169,21 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Whether it came to the end.
-    fn play(&mut self, commands: &[Command], play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
-        while let Some(command) = commands.get(play.next) {
-            let run = self.run_of(&commands[play.next..])?;
-            match command {
+    /// Whether it came to the end. What was uploaded is given back meanwhile: nothing goes back to a command.
+    fn play(&mut self, commands: &mut [Command], play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
+        while let Some(rest) = commands.get_mut(play.next..).filter(|rest| !rest.is_empty()) {
+            let run = self.run_of(rest)?;
+            match &mut rest[0] {
                 Command::Repeat { body, max, until } => {
-                    let is_over = self.repeat(body, *max, *until, &mut play.played, deadline_ms)?;
-                    if !is_over {
+                    if !self.repeat(body, *max, *until, &mut play.played, deadline_ms)? {
                         return Ok(false);
                     }
                 }
                 Command::Read { slice } => play.read = self.read(*slice)?,
-                _ => self.begin(command)?,
+                command => {
+                    self.begin(command)?;
+                    background::give_back(command);
+                }
             }
             play.next += run.max(1);
         }

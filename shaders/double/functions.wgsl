@@ -187,6 +187,11 @@ fn hyperbolic_cosine(x: real) -> real {
     return select(half + 0.25 / half, infinity(), abs(x) > 89.4);
 }
 
+// a/(1 + e), which the logistic function of f32 names.
+fn over_one_plus(a: real, e: real) -> real {
+    return a / (1.0 + e);
+}
+
 fn hyperbolic_tangent(x: real) -> real {
     let e = expm1(2.0 * min(abs(x), 20.0));
     let y = e / (e + 2.0);

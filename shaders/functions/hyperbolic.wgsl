@@ -20,6 +20,6 @@ fn hyperbolic_tangent(x: real) -> real {
     let z = x * x;
     let near = size + size * z * (-0.333333164 + z * (0.133325860 + z * (-0.0538523085 + z * (0.0210716687 - z * 0.00627422659))));
     let e = exponential(-2.0 * size);
-    let y = select(1.0 - 2.0 * e / (1.0 + e), near, size < 0.55);
+    let y = select(1.0 - over_one_plus(2.0 * e, e), near, size < 0.55);
     return select(y, -y, x < 0.0);
 }

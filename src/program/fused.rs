@@ -134,6 +134,8 @@ pub struct Rows {
     pub lanes: u32,
     /// Elements of a lane at most.
     pub each: u32,
+    /// The first ones of them that every lane has: these are never looked for behind the row's end.
+    pub whole: u32,
 }
 
 /// A factor of a product: which slot it is in, and the axes of its three groups (batch, rows, columns), of which

@@ -2,6 +2,12 @@
 //!
 //! `cargo test --features cuda --test cuda` on a machine with an NVIDIA GPU; without one these tests fail.
 
+#[path = "../functions"]
+#[allow(dead_code)]
+mod functions {
+    pub mod harness;
+    pub mod samples;
+}
 #[path = "../fuzz/mod.rs"]
 mod fuzz;
 mod ranks;
@@ -16,6 +22,7 @@ mod twins {
     pub mod value;
 }
 
+use functions::harness;
 use fuzz::run::{Campaign, Stop};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{self, Coarse, Index};
@@ -25,6 +32,7 @@ use leastwise::device::{
     Command, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Precision, Recording, Slice, binding,
 };
 use leastwise::kernels::StaticKernel;
+use leastwise::program::Unary;
 use leastwise::session::{Answer, Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 use std::collections::BTreeMap;
@@ -114,6 +122,21 @@ fn random_programs_are_within_error_bounds() {
 
 /// Through pinned memory in turns: more than all of it, ragged, in pieces that cross from one part of it to the next, and ten thousand
 /// little ones.
+/// Functions of f32 that have an exponential or a quotient of the hardware instead of WGSL's text, within the bounds of
+/// `tests/functions/bounds.rs`.
+#[test]
+fn functions_of_the_hardware_are_within_their_bounds() {
+    let mut device = device(Precision::F32);
+    let columns = [functions::samples::one()];
+    let bounds = [(Unary::Exp, 2.0), (Unary::Tanh, 2.0), (Unary::Erf, 3.0), (Unary::Sigmoid, 3.0), (Unary::Softplus, 4.0)];
+    for (operation, bound) in bounds {
+        let results = harness::play(&mut device, harness::unary(operation), &columns);
+        let worst = harness::worst(&results, &columns, |x| operation.apply(x[0]));
+        assert!(worst.compared > 10_000, "{operation:?}: {} samples", worst.compared);
+        assert!(worst.error <= bound, "{operation:?} of {:?} is {:.3} units off, and {bound} are allowed", worst.at, worst.error);
+    }
+}
+
 #[test]
 fn uploads_arrive_whole_and_in_order() {
     for precision in [Precision::F64, Precision::F32] {

@@ -164,6 +164,36 @@ __device__ __forceinline__ u32 m_pack2x16float(Vec<f32, 2> x) { return u32(half_
 __device__ __forceinline__ Vec<f32, 2> m_unpack2x16float(u32 x) { return {{of_half((unsigned short)(x & 0xffffu)), of_half((unsigned short)(x >> 16))}}; }
 __device__ __forceinline__ f32 m_quantize_f16(f32 x) { return of_half(half_of(x)); }
 
+// ── functions of WGSL text in f32 that the hardware has (`Options::library`) ──
+// The larger or the smaller one of two; NaN where one is.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ f32 larger_or_nan(f32 a, f32 b) {
+    f32 larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+}
+__device__ __forceinline__ f32 smaller_or_nan(f32 a, f32 b) {
+    f32 smaller;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
+    return smaller;
+}
+#else
+__device__ __forceinline__ f32 larger_or_nan(f32 a, f32 b) { return a != a ? a : b != b ? b : m_max(a, b); }
+__device__ __forceinline__ f32 smaller_or_nan(f32 a, f32 b) { return a != a ? a : b != b ? b : m_min(a, b); }
+#endif
+// a/(1 + e) for 0 ≤ e ≤ 1 and |a| ≤ 2: the reciprocal is good to an ulp, and what the quotient leaves over corrects it to half of one.
+__device__ __forceinline__ f32 over_one_plus(f32 a, f32 e) {
+    const f32 divisor = 1.0f + e;
+#ifdef LW_HOST
+    return a / divisor;
+#else
+    f32 inverse;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(divisor));
+    const f32 quotient = a * inverse;
+    return fmaf(fmaf(-quotient, divisor, a), inverse, quotient);
+#endif
+}
+
 // ── components, one after the other ──
 #define LW_MAP1(name) \
     template <class T, int N> __device__ __forceinline__ auto name(Vec<T, N> a) { \

@@ -11,7 +11,7 @@ use std::fmt::{Result, Write};
 /// Layout words 0 and 1: rows, and elements of one. Names: lane's element k is `e{k}` of its row, and `at{k}` behind the last one is that
 /// again; `x{view}_{k}` was read and `y{made}_{k}` was made of it, and `x{view}` and `y{made}` are the row's.
 pub(super) fn write_rows(rows: &Rows, words: &StageWords, text: &mut Writer) -> Result {
-    let Rows { stage, inner, phases, lanes, each, .. } = rows;
+    let Rows { stage, inner, phases, lanes, each, whole, .. } = rows;
     let outer = stage.rank - inner;
     writeln!(text, "\nvar<workgroup> scratch0: array<real, group_size>;\nvar<workgroup> scratch1: array<real, group_size>;")?;
     let folds: Vec<Fold> = phases.iter().filter_map(|phase| if let Scope::Fold(fold) = phase.scope { Some(fold) } else { None }).collect();
@@ -27,7 +27,8 @@ pub(super) fn write_rows(rows: &Rows, words: &StageWords, text: &mut Writer) -> 
     writeln!(text, "    let length = index[1];\n    let i = min(row, index[0] - 1u);")?;
     write_coordinates("c", 0, outer, words.sizes, "i", "    ", text)?;
     for k in 0..*each {
-        writeln!(text, "    let e{k} = lane % {lanes}u + {}u;\n    let at{k} = min(e{k}, length - 1u);", k * lanes)?;
+        let at = if k < *whole { format!("e{k}") } else { format!("min(e{k}, length - 1u)") };
+        writeln!(text, "    let e{k} = lane % {lanes}u + {}u;\n    let at{k} = {at};", k * lanes)?;
     }
     let mut writing = Writing { rows, words, read: HashSet::new(), of_rows: Vec::new() };
     let mut folded = 0;
@@ -37,20 +38,29 @@ pub(super) fn write_rows(rows: &Rows, words: &StageWords, text: &mut Writer) -> 
     writeln!(text, "}}")
 }
 
+/// Parts that the values of so many lanes are folded into first, each by one lane: that many steps one after the other, and not all of
+/// them, and only in the first lanes of a row, so that most subgroups of a long one have nothing to do.
+fn parts_of(lanes: u32) -> u32 {
+    match lanes {
+        0..=16 => lanes,
+        17..=32 => lanes / 8,
+        _ => lanes / FAN_IN,
+    }
+}
+
 /// `fn fold{number}(lane, x)`: the values of a row's lanes, folded along a fixed tree. Two folds in a row have memory of their own, so that
 /// the barriers of the second part the first from the third.
 fn write_fold(number: usize, fold: Fold, lanes: u32, text: &mut Writer) -> Result {
     let scratch = format!("scratch{}", number % 2);
-    let step = if lanes > FAN_IN { FAN_IN } else { 1 };
+    let parts = parts_of(lanes);
     writeln!(text, "\nfn fold{number}(lane: u32, x: real) -> real {{\n    {scratch}[lane] = x;\n    workgroupBarrier();")?;
-    writeln!(text, "    var total = x;")?;
-    if step > 1 {
-        writeln!(text, "    if (lane % {step}u == 0u) {{\n        for (var k = 1u; k < {step}u; k++) {{")?;
+    writeln!(text, "    var total = x;\n    let first = lane / {lanes}u * {lanes}u;")?;
+    if parts < lanes {
+        writeln!(text, "    if (lane - first < {parts}u) {{\n        for (var k = {parts}u; k < {lanes}u; k += {parts}u) {{")?;
         writeln!(text, "            let y = {scratch}[lane + k];\n            total = {};\n        }}", combined(fold, "total", "y"))?;
         writeln!(text, "        {scratch}[lane] = total;\n    }}\n    workgroupBarrier();")?;
     }
-    writeln!(text, "    let first = lane / {lanes}u * {lanes}u;\n    total = {scratch}[first];")?;
-    writeln!(text, "    for (var k = {step}u; k < {lanes}u; k += {step}u) {{\n        let y = {scratch}[first + k];")?;
+    writeln!(text, "    total = {scratch}[first];\n    for (var k = 1u; k < {parts}u; k++) {{\n        let y = {scratch}[first + k];")?;
     writeln!(text, "        total = {};\n    }}\n    return total;\n}}", combined(fold, "total", "y"))
 }
 
@@ -115,8 +125,8 @@ impl Writing<'_> {
     /// Folds a lane's values, of which those behind the last element do not count: they are it again to extremes.
     fn write_folding(&self, made: usize, fold: Fold, number: usize, text: &mut Writer) -> Result {
         let value = |k: u32| match fold {
-            Fold::Sum => format!("select(real(0), y{made}_{k}, e{k} < length)"),
-            Fold::Max | Fold::Min => format!("y{made}_{k}"),
+            Fold::Sum if k >= self.rows.whole => format!("select(real(0), y{made}_{k}, e{k} < length)"),
+            Fold::Sum | Fold::Max | Fold::Min => format!("y{made}_{k}"),
         };
         writeln!(text, "    var s{made}: real = {};", value(0))?;
         for k in 1..self.rows.each {
@@ -155,7 +165,13 @@ impl Writing<'_> {
                 writeln!(text, "    if (is_row && e0 == 0u) {{\n        {name}[row] = y{made};\n    }}")?;
                 continue;
             }
-            for k in 0..self.rows.each {
+            let (each, whole) = (self.rows.each, self.rows.whole);
+            if whole > 0 {
+                writeln!(text, "    if (is_row) {{")?;
+                (0..whole).try_for_each(|k| writeln!(text, "        {name}[row * length + e{k}] = y{made}_{k};"))?;
+                writeln!(text, "    }}")?;
+            }
+            for k in whole..each {
                 writeln!(text, "    if (is_row && e{k} < length) {{\n        {name}[row * length + e{k}] = y{made}_{k};\n    }}")?;
             }
         }

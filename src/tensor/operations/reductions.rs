@@ -130,7 +130,10 @@ impl Graph {
         let shifted = self.shifted("softmax", node, axis)?;
         let powers = self.apply("exp", &[shifted])?;
         let sum = self.reduce("softmax", Fold::Sum, powers, &[axis], true)?;
-        self.apply("div", &[powers, sum])
+        // One division a row, of a sum that is at least 1.
+        let one = self.constant(1.0, &[]);
+        let scale = self.apply("div", &[one, sum])?;
+        self.apply("mul", &[powers, scale])
     }
 
     /// x − max x − ln Σ exp(x − max x) along an axis.

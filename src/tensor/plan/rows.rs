@@ -196,7 +196,7 @@ impl Fuser<'_> {
         if length >= FEWEST_PER_GROUP && lie_apart(&rows.readings, outer) {
             return None;
         }
-        let (_, each, _) = self.targets.first()?.lanes_of_rows(rows.sizes()?)?;
+        let each = self.targets.first()?.lanes_of_rows(rows.sizes()?)?.each;
         let kept = each as usize * (rows.readings.len() + rows.made.iter().filter(|(_, is_row)| !is_row).count());
         let written = each as usize * rows.phases.iter().map(|phase| phase.program.instructions.len()).sum::<usize>();
         (bound <= TENSOR_SLOTS.len() && kept <= MOST_KEPT && written <= MOST_WRITTEN).then_some(rows)
@@ -228,7 +228,7 @@ impl Fuser<'_> {
         let folds = rows.phases.iter().filter(is_fold).count();
         let elementwise: usize = unit.drafts.iter().map(|&number| self.elementwise(&self.drafts[number])).sum();
         let what = format!("{folds} of rows + {elementwise} elementwise");
-        let (lanes, each, items) = self.targets.first()?.lanes_of_rows([count, length])?;
+        let Lanes { lanes, each, whole, items } = self.targets.first()?.lanes_of_rows([count, length])?;
         let stored = members.iter().map(|node| rows.made.iter().position(|(made, _)| made == node).map(|made| made as u32));
         let anchor = Anchor::Rows(Rows {
             inner: layout.groups[1] as u32,
@@ -242,6 +242,7 @@ impl Fuser<'_> {
             stored: stored.collect::<Option<Vec<u32>>>()?,
             lanes,
             each,
+            whole,
         });
         let fused = Fused { name: format!("tensor: {what}"), anchor, finish: KernelStage::default(), halves: false };
         let table = Some(self.targets[0].add_words(&mut plan.tables[0], &words));
@@ -255,18 +256,50 @@ impl Fuser<'_> {
     }
 }
 
+/// How a kernel of rows is divided.
+struct Lanes {
+    /// Lanes of a row.
+    lanes: u32,
+    /// Elements of a lane at most, and the first ones of them that every lane has.
+    each: u32,
+    whole: u32,
+    /// Items of the dispatch.
+    items: u32,
+}
+
 impl Target {
-    /// Lanes of a row, elements of a lane, and items of the dispatch, of so many rows of some length; `None` where a workgroup has too few
-    /// lanes for a row.
-    fn lanes_of_rows(&self, [rows, length]: [u32; 2]) -> Option<(u32, u32, u32)> {
+    /// Lanes for so many rows of some length; `None` where a workgroup has too few for a row.
+    fn lanes_of_rows(&self, [rows, length]: [u32; 2]) -> Option<Lanes> {
         let group = self.limits.group_size;
         let [short, long] = FEWEST_LANES;
         let lanes = length.div_ceil(RATHER_EACH).next_power_of_two().clamp(if length > 2 * short { long } else { short }, group);
-        let each = length.div_ceil(lanes);
-        // Few kernels serve rows of many lengths.
-        let each = each.next_multiple_of(if each > 8 { 4 } else { 1 + u32::from(each > 2) });
+        let most = length.div_ceil(lanes);
+        // Few kernels serve rows of many lengths: one for some lengths in a row, and one without masks for the longest of them.
+        let step = if most > 8 { 4 } else { 1 + u32::from(most > 2) };
+        let each = most.next_multiple_of(step);
+        let whole = if length.is_multiple_of(lanes) && most == each { each } else { each.saturating_sub(step) };
         let items = u64::from(rows.div_ceil(group / lanes)) * u64::from(group);
         let is_dispatch = rows > 0 && length > 0 && items <= self.limits.max_items().min(u32::MAX.into());
-        (each <= MOST_EACH && is_dispatch).then_some((lanes, each, items as u32))
+        (each <= MOST_EACH && is_dispatch).then_some(Lanes { lanes, each, whole, items: items as u32 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lanes, Target};
+    use leastwise_device::Limits;
+
+    #[test]
+    fn lanes_have_all_elements_of_a_row_and_the_whole_ones_lie_in_it() {
+        for group_size in [64, 256] {
+            let limits = Limits { group_size, ..Limits::WEBGPU };
+            let target = Target { cpu: false, limits, library: None, rows: true };
+            for length in 1..=16 * group_size {
+                let Lanes { lanes, each, whole, .. } = target.lanes_of_rows([7, length]).expect("a kernel");
+                assert!(whole * lanes <= length && length <= each * lanes, "{length}: {whole} and {each} times {lanes}");
+                assert_eq!(whole == each, length == each * lanes, "{length}");
+            }
+            assert!(target.lanes_of_rows([7, 16 * group_size + 1]).is_none());
+        }
     }
 }
