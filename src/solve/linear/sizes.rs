@@ -54,21 +54,6 @@ pub fn schur(pattern: &Pattern, tables: &[u32], is_asked_for: bool) -> Result<()
     Ok(memory::probe(bytes as u128, "the matrix that linear \"schur\" leaves")?)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_whole_matrix_is_refused_with_its_bytes_and_those_that_are_possible() {
-        assert_eq!(dense(1000), Ok(()));
-        let refused = dense(1 << 20).unwrap_err();
-        assert_eq!(refused.code(), "limits");
-        let text = refused.to_string();
-        assert!(text.contains("8796093022208 bytes") && text.contains(&MOST_BYTES.to_string()) && text.contains("pcg"), "{text}");
-        assert_eq!(dense(u64::MAX).unwrap_err().code(), "limits");
-    }
-}
-
 /// Values of J.
 pub fn of_jacobian(links: &Links) -> f64 {
     let values = |batch: &LinkedBatch| f64::from(batch.count) * f64::from(batch.programs.rows) * batch.programs.inputs.len() as f64;
@@ -113,4 +98,19 @@ pub async fn too_full(links: &Links, on_gpu: bool, pace: &Pace) -> Result<Option
     let may_be_redundant = !on_gpu && of_jacobian(links) > limits.redundancy * (values + u64::from(links.blocks_len)) as f64;
     Ok((entries > limits.fill && linked > limits.reduced && !may_be_redundant)
         .then(|| format!("at least {entries:.1e} entries in a factor, more than {:.0e}", limits.fill)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_matrix_is_refused_with_its_bytes_and_those_that_are_possible() {
+        assert_eq!(dense(1000), Ok(()));
+        let refused = dense(1 << 20).unwrap_err();
+        assert_eq!(refused.code(), "limits");
+        let text = refused.to_string();
+        assert!(text.contains("8796093022208 bytes") && text.contains(&MOST_BYTES.to_string()) && text.contains("pcg"), "{text}");
+        assert_eq!(dense(u64::MAX).unwrap_err().code(), "limits");
+    }
 }
