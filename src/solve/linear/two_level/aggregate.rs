@@ -86,18 +86,19 @@ impl Graph {
         let mut owners = vec![NONE; nodes as usize];
         // The patch that saw an open node last.
         let mut marks: Vec<u32> = (0..nodes).map(|node| if takes_part(node) { OPEN } else { NONE }).collect();
-        // Members of patches, one patch after the other, and behind them what the one that grows has seen.
-        let (mut members, mut starts) = (Vec::with_capacity(nodes as usize), vec![0]);
+        // Members of patches, one patch after the other, and behind them what the one that grows has seen; in the end a place for what
+        // is written in vain.
+        let (mut members, mut starts) = (vec![NONE; nodes as usize + 1], vec![0]);
         let (mut edge, mut next) = (VecDeque::new(), 0..nodes);
         loop {
             let is_open = |node: &u32| marks[*node as usize] != NONE;
             let seed = std::iter::from_fn(|| edge.pop_front()).find(is_open).or_else(|| next.find(is_open));
             let Some(seed) = seed else { break };
-            let (number, first) = (starts.len() as u32 - 1, members.len());
+            let (number, first) = (starts.len() as u32 - 1, starts[starts.len() - 1]);
             marks[seed as usize] = number;
-            members.push(seed);
-            let (mut place, mut links) = (first, 0);
-            while place < members.len() && place - first < size as usize {
+            members[first] = seed;
+            let (mut place, mut end, mut links) = (first, first + 1, 0);
+            while place < end && place - first < size as usize {
                 let node = members[place];
                 place += 1;
                 owners[node as usize] = number;
@@ -105,14 +106,15 @@ impl Graph {
                 let around = self.of(node);
                 links += around.len();
                 for &other in around {
+                    // Without a branch, which would be foreseen badly.
                     let mark = &mut marks[other as usize];
-                    if *mark != NONE && *mark != number {
-                        *mark = number;
-                        members.push(other);
-                    }
+                    let is_new = (*mark != NONE) & (*mark != number);
+                    *mark = if is_new { number } else { *mark };
+                    members[end] = other;
+                    end += usize::from(is_new);
                 }
             }
-            edge.extend(members.drain(place..));
+            edge.extend(&members[place..end]);
             starts.push(place);
             pace.spend(16 * (place - first) + EACH * links).await?;
         }

@@ -85,6 +85,29 @@ impl Lower {
         Self { starts, columns: pairs.iter().map(|pair| pair.1).collect() }
     }
 
+    /// Of lists of pairs row > column in any order, which may have the same ones.
+    pub(super) fn of(nodes: u32, lists: &[&[(u32, u32)]]) -> Self {
+        let pairs = || lists.iter().copied().flatten();
+        let mut starts = vec![0u32; nodes as usize + 1];
+        pairs().for_each(|&(row, _)| starts[row as usize + 1] += 1);
+        for row in 0..nodes as usize {
+            starts[row + 1] += starts[row];
+        }
+        let (mut next, mut all) = (starts.clone(), vec![0; starts[nodes as usize] as usize]);
+        for &(row, column) in pairs() {
+            all[next[row as usize] as usize] = column;
+            next[row as usize] += 1;
+        }
+        let (mut columns, mut start) = (Vec::with_capacity(all.len()), 0);
+        for end in &mut starts[1..] {
+            let row = &mut all[std::mem::replace(&mut start, *end as usize)..*end as usize];
+            row.sort_unstable();
+            columns.extend(row.chunk_by(|a, b| a == b).map(|same| same[0]));
+            *end = columns.len() as u32;
+        }
+        Self { starts, columns }
+    }
+
     /// Number of rows.
     pub fn nodes(&self) -> u32 {
         self.starts.len() as u32 - 1

@@ -23,6 +23,7 @@ mod buffers;
 pub mod hierarchy;
 mod levels;
 mod lists;
+mod met;
 mod pairs;
 mod patches;
 pub(in crate::linear) mod space;

@@ -1,12 +1,13 @@
 //! Pairs of slots of a problem's instances, and the blocks of the patches' matrix that they add to.
 
-use super::aggregate::NONE;
+use super::aggregate::{NONE, even};
 use super::hierarchy::Lower;
+use super::met::Met;
 use super::patches::Patches;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_problem::{LinkedBatch, Links, pair_bits, runs};
 use leastwise_program::SlotPair;
-use std::collections::HashMap;
 use std::ops::Range;
 
 /// Words of the shapes of pairs and the codes of their entries, usually.
@@ -15,6 +16,8 @@ const ROOM: usize = 1 << 12;
 const MOST_NEIGHBOURS: usize = 48;
 /// Operations that an instance of a pair takes, about.
 const EACH: usize = 8;
+/// Instances whose patches are looked up together: few enough to stay in the nearest cache.
+const FEW: usize = 1 << 10;
 
 /// Blocks that the pairs of a chunk add to, a row each.
 #[derive(Clone, Default)]
@@ -31,74 +34,56 @@ pub struct PairList {
 }
 
 /// The blocks of the patches' matrix, and what adds to them; or why there are none.
-pub async fn couplings(links: &Links, patches: &Patches, pace: &Pace) -> Result<Result<(Lower, Vec<PairList>), String>, Stopped> {
+pub async fn couplings<'a>(
+    links: &'a Links,
+    patches: &'a Patches,
+    pace: &Pace,
+) -> Result<Result<(Lower, Vec<Coupled<'a>>), String>, Stopped> {
     for batch in &links.batches {
         let bits = pair_bits(SlotPair::all(&batch.programs.inputs).len());
         if batch.chunks.iter().any(|&(_, count)| u64::from(count) << bits > 1 << 32) {
             return Ok(Err(format!("term \"{}\" has too many pairs of slots", batch.name)));
         }
     }
-    let mut numbers = Numbers::new(MOST_NEIGHBOURS / 2 * patches.count as usize);
+    let most = MOST_NEIGHBOURS / 2 * patches.count as usize;
+    let refused = || format!("patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem");
     let mut coupled = Vec::new();
     for batch in &links.batches {
-        let Some(pairs) = Coupled::new(links, patches, batch, &mut numbers, pace).await? else {
-            return Ok(Err(format!(
-                "patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem"
-            )));
-        };
-        coupled.push(pairs);
-    }
-    let mut below: Vec<(u32, u32)> = numbers.pairs.iter().copied().filter(|(row, column)| row != column).collect();
-    below.sort_unstable();
-    let matrix = Lower::new(patches.count, &below);
-    let blocks: Vec<u32> = numbers.pairs.iter().map(|&(row, column)| matrix.block(row, column)).collect();
-    let mut lists = Vec::new();
-    // A batch's codes are freed behind its lists.
-    for pairs in coupled {
-        for (chunk, range) in pairs.batch.chunks.iter().map(|&(first, count)| first..first + count).enumerate() {
-            lists.extend(pairs.list(&blocks, matrix.blocks(), chunk, range, pace).await?);
-        }
-    }
-    Ok(Ok((matrix, lists)))
-}
-
-/// Numbers of pairs of patches, row ≥ column, in the order in which they are met.
-struct Numbers {
-    pairs: Vec<(u32, u32)>,
-    known: HashMap<(u32, u32), u32>,
-    /// Pairs met lately, by a hash: most instances are next to their neighbours in a list.
-    recent: Vec<((u32, u32), u32)>,
-    /// Pairs of two patches, and the most that there may be.
-    beside: usize,
-    most: usize,
-}
-
-impl Numbers {
-    const RECENT_BITS: u32 = 12;
-
-    fn new(most: usize) -> Self {
-        Self { pairs: Vec::new(), known: HashMap::new(), recent: vec![((NONE, NONE), 0); 1 << Self::RECENT_BITS], beside: 0, most }
-    }
-
-    fn of(&mut self, pair: (u32, u32)) -> u32 {
-        let hash = pair.0.wrapping_mul(0x9e37_79b1) ^ pair.1.wrapping_mul(0x85eb_ca6b);
-        let recent = &mut self.recent[(hash >> (32 - Self::RECENT_BITS)) as usize];
-        if recent.0 != pair {
-            let next = self.pairs.len() as u32;
-            let number = *self.known.entry(pair).or_insert(next);
-            if number == next {
-                self.pairs.push(pair);
-                self.beside += usize::from(pair.0 != pair.1);
+        let pairs = Pairs::new(links, patches, batch);
+        for (chunk, &(first, count)) in batch.chunks.iter().enumerate() {
+            let shares = parallel::shares(count, 2 * EACH * pairs.pairs.len() * count as usize);
+            let pairs = &pairs;
+            let shares = parallel::ranges(
+                shares.into_iter().map(|share| (first + share.start..first + share.end, ())).collect(),
+                |range, (), pace| async move { Share::new(pairs, range, patches.count, most, &pace).await },
+                pace,
+            );
+            let shares = shares.await?;
+            if shares.iter().any(|share| share.met.pairs.len() > most) {
+                return Ok(Err(refused()));
             }
-            *recent = (pair, number);
+            coupled.push(Coupled { batch: batch.number, chunk, first, pairs: pairs.clone(), shares });
         }
-        recent.1
     }
+    let met: Vec<&[(u32, u32)]> = coupled.iter().flat_map(|chunk| &chunk.shares).map(|share| &share.met.pairs[..]).collect();
+    pace.spend(4 * EACH * met.iter().map(|pairs| pairs.len()).sum::<usize>()).await?;
+    let matrix = Lower::of(patches.count, &met);
+    Ok(if matrix.columns.len() > most { Err(refused()) } else { Ok((matrix, coupled)) })
+}
+
+/// Lists of what adds to the blocks of the patches' matrix. The codes of a chunk are freed behind its list.
+pub async fn lists(matrix: &Lower, coupled: Vec<Coupled<'_>>, pace: &Pace) -> Result<Vec<PairList>, Stopped> {
+    let mut lists = Vec::new();
+    for chunk in coupled {
+        lists.extend(chunk.list(matrix, pace).await?);
+    }
+    Ok(lists)
 }
 
 /// A slot of a pair: its table, the variable of every instance, the patch of every variable, and where unknowns of variables are.
 #[derive(Clone, Copy)]
 struct Side<'a> {
+    slot: u32,
     table: u32,
     variables: &'a [u32],
     owners: &'a [u32],
@@ -107,104 +92,153 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    fn unknown(&self, instance: u32) -> u32 {
-        self.first + self.variables[instance as usize] * self.tangent
+    fn unknown(&self, variable: u32) -> u32 {
+        self.first + variable * self.tangent
     }
 }
 
-/// The pairs of slots of a batch's instances.
-struct Coupled<'a> {
-    batch: &'a LinkedBatch,
-    /// Sides of every pair of slots; none where one of them does not move.
-    sides: Vec<Option<[Side<'a>; 2]>>,
+/// The pairs of slots of a batch that move.
+#[derive(Clone)]
+struct Pairs<'a> {
+    bits: u32,
+    sides: Vec<Side<'a>>,
+    /// Every pair's number and its sides.
+    pairs: Vec<(u32, [usize; 2])>,
+    /// True where the diagonal blocks have what two slots of one variable have in common already.
+    skips_same: bool,
+}
+
+impl<'a> Pairs<'a> {
+    fn new(links: &'a Links, patches: &'a Patches, batch: &'a LinkedBatch) -> Self {
+        let side = |(slot, table, variables): (u32, u32, &'a [u32])| {
+            let site = &links.tables[table as usize].site;
+            let owners = patches.owners[table as usize].as_deref()?;
+            Some(Side { slot, table, variables, owners, first: site.vector, tangent: site.tangent })
+        };
+        let sides: Vec<Side> = batch.moving_slots().into_iter().filter_map(side).collect();
+        let all = SlotPair::all(&batch.programs.inputs);
+        let place = |slot: u32| sides.iter().position(|side| side.slot == slot);
+        let pairs = (0..).zip(&all).filter_map(|(number, pair)| Some((number, [place(pair.a)?, place(pair.b)?]))).collect();
+        Self { bits: pair_bits(all.len()), sides, pairs, skips_same: batch.has_repeated_slots }
+    }
+}
+
+/// What some instances of a chunk link.
+struct Share {
+    instances: Range<u32>,
+    met: Met,
     /// Codes by pair and instance: twice the number of the pair of patches, and one more where the first slot's patch is the column;
     /// [`NONE`] where a variable is in no patch.
     codes: Vec<u32>,
 }
 
-impl<'a> Coupled<'a> {
-    /// None where too many pairs of patches are linked.
-    async fn new(
-        links: &'a Links,
-        patches: &'a Patches,
-        batch: &'a LinkedBatch,
-        numbers: &mut Numbers,
-        pace: &Pace,
-    ) -> Result<Option<Self>, Stopped> {
-        let moving = batch.moving_slots();
-        let side = |wanted: u32| {
-            let &(_, table, variables) = moving.iter().find(|(slot, ..)| *slot == wanted)?;
-            let site = &links.tables[table as usize].site;
-            let owners = patches.owners[table as usize].as_deref()?;
-            Some(Side { table, variables, owners, first: site.vector, tangent: site.tangent })
-        };
-        let pairs = SlotPair::all(&batch.programs.inputs);
-        let sides: Vec<Option<[Side; 2]>> = pairs.iter().map(|pair| Some([side(pair.a)?, side(pair.b)?])).collect();
-        let mut codes = Vec::with_capacity(sides.len() * batch.count as usize);
-        for sides in &sides {
-            let Some([left, right]) = sides else {
-                codes.resize(codes.len() + batch.count as usize, NONE);
-                continue;
-            };
-            // The diagonal blocks have what two slots of one variable have in common already.
-            let skips_same = batch.has_repeated_slots && left.table == right.table;
-            for run in runs(batch.count as usize) {
-                pace.spend(2 * EACH * run.len()).await?;
-                let variables = left.variables[run.clone()].iter().zip(&right.variables[run]);
-                codes.extend(variables.map(|(&i, &j)| {
-                    let (p, q) = (left.owners[i as usize], right.owners[j as usize]);
-                    if p == NONE || q == NONE || skips_same && i == j {
-                        return NONE;
+impl Share {
+    /// Ends early where more than the most pairs of patches are linked.
+    async fn new(of: &Pairs<'_>, instances: Range<u32>, patches: u32, most: usize, pace: &Pace) -> Result<Self, Stopped> {
+        let (mut met, all) = (Met::new(patches), instances.len());
+        let mut codes = vec![0; of.pairs.len() * all];
+        let mut owners = vec![[0; FEW]; if of.pairs.is_empty() { 0 } else { of.sides.len() }];
+        for start in (0..all).step_by(FEW) {
+            let len = FEW.min(all - start);
+            let run = instances.start as usize + start..instances.start as usize + start + len;
+            pace.spend(2 * EACH * of.pairs.len() * len).await?;
+            for (side, owners) in of.sides.iter().zip(&mut owners) {
+                let variables = &side.variables[run.clone()];
+                owners.iter_mut().zip(variables).for_each(|(owner, &variable)| *owner = side.owners[variable as usize]);
+            }
+            for (place, &(_, [a, b])) in of.pairs.iter().enumerate() {
+                let [left, right] = [&of.sides[a], &of.sides[b]];
+                let skips_same = of.skips_same && left.table == right.table;
+                let codes = codes[place * all + start..][..len].iter_mut();
+                let variables = left.variables[run.clone()].iter().zip(&right.variables[run.clone()]);
+                for ((code, (&p, &q)), (i, j)) in codes.zip(owners[a].iter().zip(&owners[b])).zip(variables) {
+                    let is_none = p == NONE || q == NONE || skips_same && i == j;
+                    *code = if is_none { NONE } else { met.meet(p, q) << 1 | u32::from(p < q) };
+                }
+            }
+            if met.pairs.len() > most {
+                break;
+            }
+        }
+        Ok(Self { instances, met, codes })
+    }
+}
+
+/// The pairs of patches that a chunk of a batch links.
+pub struct Coupled<'a> {
+    /// The batch's number, the chunk's within it, and its first instance.
+    batch: usize,
+    chunk: usize,
+    first: u32,
+    pairs: Pairs<'a>,
+    shares: Vec<Share>,
+}
+
+impl Coupled<'_> {
+    async fn list(self, matrix: &Lower, pace: &Pace) -> Result<Option<PairList>, Stopped> {
+        // The block of every number of a share.
+        let block = |&(row, column): &(u32, u32)| matrix.block(row, column);
+        let blocks = parallel::map(
+            self.shares.iter().map(|share| &share.met.pairs).collect(),
+            |pairs| 2 * EACH * pairs.len(),
+            || (),
+            |(), pairs| (0..matrix.nodes()).chain(pairs.iter().map(block)).collect::<Vec<u32>>(),
+            pace,
+        );
+        let blocks = blocks.await?;
+        let all = matrix.blocks() as usize;
+        let mut starts = vec![0u32; all + 1];
+        for (share, blocks) in self.shares.iter().zip(&blocks) {
+            pace.spend(blocks.len()).await?;
+            blocks.iter().zip(&share.met.counts).for_each(|(&block, count)| starts[block as usize + 1] += count);
+        }
+        let ids: Vec<u32> = (0..all as u32).filter(|&block| starts[block as usize + 1] > 0).collect();
+        if ids.is_empty() {
+            return Ok(None);
+        }
+        for block in 0..all {
+            starts[block + 1] += starts[block];
+        }
+        let len = starts[all] as usize;
+        // Untouched pages of zeros: each thread's first write places its memory.
+        let mut entries = vec![[0; 3]; len + (2 * ids.len() + ROOM).div_ceil(3)];
+        let ranges = even(&starts, 2 * EACH * self.shares.iter().map(|share| share.codes.len()).sum::<usize>());
+        let rows = parallel::parts(&mut entries[..len], &ranges, |block| starts[block as usize]);
+        let (of, from, blocks) = (&self, &starts, &blocks);
+        let fill = parallel::ranges(
+            ranges.into_iter().zip(rows).collect(),
+            |range, rows, pace| async move { of.fill(&from[range.start as usize..=range.end as usize], range.start, blocks, rows, &pace).await },
+            pace,
+        );
+        fill.await?;
+        entries.truncate(len);
+        let starts = ids.iter().map(|&block| starts[block as usize]).chain([starts[all]]).collect();
+        let Self { batch, chunk, pairs: Pairs { bits, .. }, .. } = self;
+        Ok(Some(PairList { batch, chunk, bits, ids, starts, entries: entries.into_flattened() }))
+    }
+
+    /// Fills the rows of the blocks from `first` on, which begin at `starts`. `blocks` has the block of every number of each share.
+    async fn fill(&self, starts: &[u32], first: u32, blocks: &[Vec<u32>], rows: &mut [[u32; 3]], pace: &Pace) -> Result<(), Stopped> {
+        let mut next: Vec<u32> = starts[..starts.len() - 1].iter().map(|start| start - starts[0]).collect();
+        for (place, &(number, [a, b])) in self.pairs.pairs.iter().enumerate() {
+            let [left, right] = [&self.pairs.sides[a], &self.pairs.sides[b]];
+            for (share, blocks) in self.shares.iter().zip(blocks) {
+                let codes = &share.codes[place * share.instances.len()..];
+                for run in runs(share.instances.len()) {
+                    pace.spend(2 * EACH * run.len()).await?;
+                    let instances = share.instances.start as usize + run.start..share.instances.start as usize + run.end;
+                    let variables = left.variables[instances.clone()].iter().zip(&right.variables[instances.clone()]);
+                    let head = (instances.start as u32 - self.first) << self.pairs.bits | 2 * number;
+                    for ((&code, (&i, &j)), head) in codes[run].iter().zip(variables).zip((head..).step_by(1 << self.pairs.bits)) {
+                        // What is in no patch has no block, and other blocks are another thread's.
+                        let block = blocks.get((code >> 1) as usize).map(|block| block.wrapping_sub(first) as usize);
+                        let Some(place) = block.and_then(|block| next.get_mut(block)) else { continue };
+                        rows[*place as usize] = [head | code & 1, left.unknown(i), right.unknown(j)];
+                        *place += 1;
                     }
-                    (numbers.of((p.max(q), p.min(q))) << 1) | u32::from(p < q)
-                }));
-                if numbers.beside > numbers.most {
-                    return Ok(None);
                 }
             }
         }
-        Ok(Some(Self { batch, sides, codes }))
-    }
-
-    /// Every pair's slots and number, with runs of a chunk's instances and their codes.
-    fn runs(&self, range: &Range<u32>) -> impl Iterator<Item = (u32, &[Side<'a>; 2], Range<u32>, &[u32])> {
-        let (count, range) = (self.batch.count as usize, range.clone());
-        (0..).zip(&self.sides).filter_map(|(number, sides)| Some((number, sides.as_ref()?))).flat_map(move |(number, sides)| {
-            let (first, codes) = (range.start, &self.codes[number as usize * count..][..count]);
-            runs(range.len()).map(move |run| {
-                let instances = first + run.start as u32..first + run.end as u32;
-                let codes = &codes[instances.start as usize..instances.end as usize];
-                (number, sides, instances, codes)
-            })
-        })
-    }
-
-    async fn list(&self, blocks: &[u32], all: u32, chunk: usize, range: Range<u32>, pace: &Pace) -> Result<Option<PairList>, Stopped> {
-        let bits = pair_bits(self.sides.len());
-        let block = |code: u32| blocks[(code >> 1) as usize] as usize;
-        let mut next = vec![0u32; all as usize + 1];
-        for (_, _, run, codes) in self.runs(&range) {
-            pace.spend(EACH * run.len()).await?;
-            codes.iter().filter(|code| **code != NONE).for_each(|&code| next[block(code) + 1] += 1);
-        }
-        let ids: Vec<u32> = (0..all).filter(|&block| next[block as usize + 1] > 0).collect();
-        for block in 0..all as usize {
-            next[block + 1] += next[block];
-        }
-        let mut starts: Vec<u32> = ids.iter().map(|&block| next[block as usize]).collect();
-        starts.push(next[all as usize]);
-        let len = 3 * next[all as usize] as usize;
-        let mut entries = Vec::with_capacity(len + 2 * ids.len() + ROOM);
-        entries.resize(len, 0);
-        for (number, [left, right], run, codes) in self.runs(&range) {
-            pace.spend(2 * EACH * run.len()).await?;
-            for (instance, &code) in run.zip(codes).filter(|(_, code)| **code != NONE) {
-                let place = &mut next[block(code)];
-                let entry = ((instance - range.start) << bits) | (2 * number) | (code & 1);
-                entries[3 * *place as usize..][..3].copy_from_slice(&[entry, left.unknown(instance), right.unknown(instance)]);
-                *place += 1;
-            }
-        }
-        Ok((!ids.is_empty()).then_some(PairList { batch: self.batch.number, chunk, bits, ids, starts, entries }))
+        Ok(())
     }
 }

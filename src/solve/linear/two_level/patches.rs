@@ -135,13 +135,9 @@ impl Votes {
     const NONE: Self = Self { leader: NONE, ahead: 0, instances: 0 };
 
     fn add(&mut self, leader: u32) {
-        if self.leader == leader {
-            self.ahead += 1;
-        } else if self.ahead == 0 {
-            (self.leader, self.ahead) = (leader, 1);
-        } else {
-            self.ahead -= 1;
-        }
+        let is_for = self.leader == leader || self.ahead == 0;
+        self.leader = if is_for { leader } else { self.leader };
+        self.ahead = if is_for { self.ahead + 1 } else { self.ahead - 1 };
     }
 }
 
@@ -164,8 +160,10 @@ async fn followed(
             for instance in run {
                 for variables in &following {
                     let Some(votes) = votes.get_mut(variables[instance].wrapping_sub(range.start) as usize) else { continue };
-                    votes.instances += 1;
-                    leading.iter().for_each(|(first, leaders)| votes.add(first + leaders[instance]));
+                    let mut own = *votes;
+                    own.instances += 1;
+                    leading.iter().for_each(|(first, leaders)| own.add(first + leaders[instance]));
+                    *votes = own;
                 }
             }
         }
