@@ -6,14 +6,14 @@ use super::met::Met;
 use super::patches::Patches;
 use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
-use leastwise_problem::{LinkedBatch, Links, pair_bits, runs};
+use leastwise_problem::{LinkedBatch, Links, pair_bits};
 use leastwise_program::SlotPair;
 use std::ops::Range;
 
 /// Words of the shapes of pairs and the codes of their entries, usually.
 const ROOM: usize = 1 << 12;
 /// Patches next to one on the average, at most.
-const MOST_NEIGHBOURS: usize = 48;
+const MOST_NEIGHBOURS: u32 = 48;
 /// Operations that an instance of a pair takes, about.
 const EACH: usize = 8;
 /// Instances whose patches are looked up together: few enough to stay in the nearest cache.
@@ -45,7 +45,7 @@ pub async fn couplings<'a>(
             return Ok(Err(format!("term \"{}\" has too many pairs of slots", batch.name)));
         }
     }
-    let most = MOST_NEIGHBOURS / 2 * patches.count as usize;
+    let most = patches.count.saturating_mul(MOST_NEIGHBOURS / 2);
     let refused = || format!("patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem");
     let mut coupled = Vec::new();
     for batch in &links.batches {
@@ -55,20 +55,18 @@ pub async fn couplings<'a>(
             let pairs = &pairs;
             let shares = parallel::ranges(
                 shares.into_iter().map(|share| (first + share.start..first + share.end, ())).collect(),
-                |range, (), pace| async move { Share::new(pairs, range, patches.count, most, &pace).await },
+                |range, (), pace| async move { Share::new(pairs, first, range, [patches.count, most], &pace).await },
                 pace,
             );
             let shares = shares.await?;
-            if shares.iter().any(|share| share.met.pairs.len() > most) {
-                return Ok(Err(refused()));
-            }
+            let Some(shares) = shares.into_iter().collect() else { return Ok(Err(refused())) };
             coupled.push(Coupled { batch: batch.number, chunk, first, pairs: pairs.clone(), shares });
         }
     }
-    let met: Vec<&[(u32, u32)]> = coupled.iter().flat_map(|chunk| &chunk.shares).map(|share| &share.met.pairs[..]).collect();
+    let met: Vec<&[(u32, u32)]> = coupled.iter().flat_map(|chunk| &chunk.shares).map(|share| &share.met[..]).collect();
     pace.spend(4 * EACH * met.iter().map(|pairs| pairs.len()).sum::<usize>()).await?;
     let matrix = Lower::of(patches.count, &met);
-    Ok(if matrix.columns.len() > most { Err(refused()) } else { Ok((matrix, coupled)) })
+    Ok(if matrix.columns.len() > most as usize { Err(refused()) } else { Ok((matrix, coupled)) })
 }
 
 /// Lists of what adds to the blocks of the patches' matrix. The codes of a chunk are freed behind its list.
@@ -92,8 +90,13 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    fn unknown(&self, variable: u32) -> u32 {
-        self.first + variable * self.tangent
+    /// Variables of instances.
+    fn of(&self, instances: &Range<u32>) -> &[u32] {
+        &self.variables[instances.start as usize..instances.end as usize]
+    }
+
+    fn unknown(&self, instance: u32) -> u32 {
+        self.first + self.variables[instance as usize] * self.tangent
     }
 }
 
@@ -125,42 +128,65 @@ impl<'a> Pairs<'a> {
 
 /// What some instances of a chunk link.
 struct Share {
-    instances: Range<u32>,
-    met: Met,
-    /// Codes by pair and instance: twice the number of the pair of patches, and one more where the first slot's patch is the column;
-    /// [`NONE`] where a variable is in no patch.
-    codes: Vec<u32>,
+    /// Pairs of two patches. In lists they come behind those of a patch with itself.
+    met: Vec<(u32, u32)>,
+    /// First word of every pair of patches, and the end of the last.
+    starts: Vec<u32>,
+    /// First words of entries, by pair of patches, pair of slots and instance.
+    words: Vec<u32>,
 }
 
 impl Share {
-    /// Ends early where more than the most pairs of patches are linked.
-    async fn new(of: &Pairs<'_>, instances: Range<u32>, patches: u32, most: usize, pace: &Pace) -> Result<Self, Stopped> {
-        let (mut met, all) = (Met::new(patches), instances.len());
-        let mut codes = vec![0; of.pairs.len() * all];
-        let mut owners = vec![[0; FEW]; if of.pairs.is_empty() { 0 } else { of.sides.len() }];
-        for start in (0..all).step_by(FEW) {
-            let len = FEW.min(all - start);
-            let run = instances.start as usize + start..instances.start as usize + start + len;
-            pace.spend(2 * EACH * of.pairs.len() * len).await?;
+    /// None where more than the most pairs of patches are linked.
+    async fn new(of: &Pairs<'_>, first: u32, instances: Range<u32>, [patches, most]: [u32; 2], pace: &Pace) -> Result<Option<Self>, Stopped> {
+        // Twice the number of a pair of patches, and one more where the first slot's patch is the column; NONE where a variable is in no
+        // patch. There are those of a few instances after the other, by pair of slots and instance.
+        let (mut met, pairs) = (Met::new(patches), of.pairs.len());
+        let mut codes = Vec::with_capacity(pairs * instances.len());
+        let mut owners = vec![[0; FEW]; if pairs > 0 { of.sides.len() } else { 0 }];
+        let runs = || (instances.start..instances.end).step_by(FEW).map(|start| start..instances.end.min(start + FEW as u32));
+        for run in runs() {
+            pace.spend(2 * EACH * pairs * run.len()).await?;
             for (side, owners) in of.sides.iter().zip(&mut owners) {
-                let variables = &side.variables[run.clone()];
-                owners.iter_mut().zip(variables).for_each(|(owner, &variable)| *owner = side.owners[variable as usize]);
+                owners.iter_mut().zip(side.of(&run)).for_each(|(owner, &variable)| *owner = side.owners[variable as usize]);
             }
-            for (place, &(_, [a, b])) in of.pairs.iter().enumerate() {
+            for &(_, [a, b]) in &of.pairs {
                 let [left, right] = [&of.sides[a], &of.sides[b]];
                 let skips_same = of.skips_same && left.table == right.table;
-                let codes = codes[place * all + start..][..len].iter_mut();
-                let variables = left.variables[run.clone()].iter().zip(&right.variables[run.clone()]);
-                for ((code, (&p, &q)), (i, j)) in codes.zip(owners[a].iter().zip(&owners[b])).zip(variables) {
+                let variables = left.of(&run).iter().zip(right.of(&run));
+                codes.extend(owners[a].iter().zip(&owners[b]).zip(variables).map(|((&p, &q), (i, j))| {
                     let is_none = p == NONE || q == NONE || skips_same && i == j;
-                    *code = if is_none { NONE } else { met.meet(p, q) << 1 | u32::from(p < q) };
-                }
+                    if is_none { NONE } else { met.meet(p, q) << 1 | u32::from(p < q) }
+                }));
             }
-            if met.pairs.len() > most {
-                break;
+            if met.pairs.len() > most as usize {
+                return Ok(None);
             }
         }
-        Ok(Self { instances, met, codes })
+        let mut starts = vec![0];
+        starts.extend(met.counts.iter().scan(0, |end, count| {
+            *end += count;
+            Some(*end)
+        }));
+        let (mut next, mut words) = (starts.clone(), vec![0; starts[met.counts.len()] as usize]);
+        for (place, &(pair, _)) in of.pairs.iter().enumerate() {
+            for (run, codes) in runs().zip(codes.chunks(pairs * FEW)) {
+                pace.spend(EACH * run.len()).await?;
+                for (instance, &code) in (run.start - first..).zip(&codes[place * run.len()..][..run.len()]) {
+                    if code != NONE {
+                        let next = &mut next[(code >> 1) as usize];
+                        words[*next as usize] = instance << of.bits | 2 * pair | code & 1;
+                        *next += 1;
+                    }
+                }
+            }
+        }
+        Ok(Some(Self { met: met.pairs, starts, words }))
+    }
+
+    /// Words of a pair of patches.
+    fn of(&self, number: u32) -> &[u32] {
+        &self.words[self.starts[number as usize] as usize..self.starts[number as usize + 1] as usize]
     }
 }
 
@@ -176,69 +202,79 @@ pub struct Coupled<'a> {
 
 impl Coupled<'_> {
     async fn list(self, matrix: &Lower, pace: &Pace) -> Result<Option<PairList>, Stopped> {
-        // The block of every number of a share.
-        let block = |&(row, column): &(u32, u32)| matrix.block(row, column);
-        let blocks = parallel::map(
-            self.shares.iter().map(|share| &share.met.pairs).collect(),
-            |pairs| 2 * EACH * pairs.len(),
+        // The number of every block below the diagonal, by share.
+        let numbers = parallel::map(
+            self.shares.iter().map(|share| &share.met[..]).collect(),
+            |met| 2 * EACH * met.len() + matrix.columns.len(),
             || (),
-            |(), pairs| (0..matrix.nodes()).chain(pairs.iter().map(block)).collect::<Vec<u32>>(),
+            |(), met: &[(u32, u32)]| {
+                let mut numbers = vec![NONE; matrix.columns.len()];
+                for (number, &(row, column)) in (matrix.nodes()..).zip(met) {
+                    numbers[(matrix.block(row, column) - matrix.nodes()) as usize] = number;
+                }
+                numbers
+            },
             pace,
         );
-        let blocks = blocks.await?;
-        let all = matrix.blocks() as usize;
-        let mut starts = vec![0u32; all + 1];
-        for (share, blocks) in self.shares.iter().zip(&blocks) {
-            pace.spend(blocks.len()).await?;
-            blocks.iter().zip(&share.met.counts).for_each(|(&block, count)| starts[block as usize + 1] += count);
+        let numbers = numbers.await?;
+        let words_of = |block: u32| {
+            let below = move |numbers: &Vec<u32>| block.checked_sub(matrix.nodes()).map_or(block, |place| numbers[place as usize]);
+            let shares = self.shares.iter().zip(&numbers).map(move |(share, numbers)| (share, below(numbers)));
+            shares.filter(|(_, number)| *number != NONE).map(|(share, number)| share.of(number))
+        };
+        let mut starts = vec![0];
+        let mut ids = Vec::new();
+        for block in 0..matrix.blocks() {
+            let len: usize = words_of(block).map(|words| words.len()).sum();
+            pace.spend(EACH).await?;
+            if len > 0 {
+                ids.push(block);
+                starts.push(starts[ids.len() - 1] + len as u32);
+            }
         }
-        let ids: Vec<u32> = (0..all as u32).filter(|&block| starts[block as usize + 1] > 0).collect();
         if ids.is_empty() {
             return Ok(None);
         }
-        for block in 0..all {
-            starts[block + 1] += starts[block];
-        }
-        let len = starts[all] as usize;
-        // Untouched pages of zeros: each thread's first write places its memory.
-        let mut entries = vec![[0; 3]; len + (2 * ids.len() + ROOM).div_ceil(3)];
-        let ranges = even(&starts, 2 * EACH * self.shares.iter().map(|share| share.codes.len()).sum::<usize>());
-        let rows = parallel::parts(&mut entries[..len], &ranges, |block| starts[block as usize]);
-        let (of, from, blocks) = (&self, &starts, &blocks);
+        let len = starts[ids.len()];
+        let mut entries = Vec::with_capacity(len as usize + (2 * ids.len() + ROOM).div_ceil(3));
+        parallel::extend(&mut entries, 0..len, |_| [0; 3]);
+        let ranges = even(&starts, 2 * EACH * len as usize);
+        let rows = parallel::parts(&mut entries, &ranges, |row| starts[row as usize]);
+        let (of, ids_of, words_of) = (&self, &ids, &words_of);
         let fill = parallel::ranges(
             ranges.into_iter().zip(rows).collect(),
-            |range, rows, pace| async move { of.fill(&from[range.start as usize..=range.end as usize], range.start, blocks, rows, &pace).await },
+            |range, mut rows: &mut [[u32; 3]], pace| async move {
+                let mut words = Vec::new();
+                for &block in &ids_of[range.start as usize..range.end as usize] {
+                    words.extend(words_of(block));
+                    let own = rows.split_off_mut(..words.iter().map(|words| words.len()).sum()).unwrap_or_default();
+                    pace.spend(EACH * own.len()).await?;
+                    of.fill(own, &mut words);
+                    words.clear();
+                }
+                Ok(())
+            },
             pace,
         );
         fill.await?;
-        entries.truncate(len);
-        let starts = ids.iter().map(|&block| starts[block as usize]).chain([starts[all]]).collect();
         let Self { batch, chunk, pairs: Pairs { bits, .. }, .. } = self;
         Ok(Some(PairList { batch, chunk, bits, ids, starts, entries: entries.into_flattened() }))
     }
 
-    /// Fills the rows of the blocks from `first` on, which begin at `starts`. `blocks` has the block of every number of each share.
-    async fn fill(&self, starts: &[u32], first: u32, blocks: &[Vec<u32>], rows: &mut [[u32; 3]], pace: &Pace) -> Result<(), Stopped> {
-        let mut next: Vec<u32> = starts[..starts.len() - 1].iter().map(|start| start - starts[0]).collect();
-        for (place, &(number, [a, b])) in self.pairs.pairs.iter().enumerate() {
+    /// Fills a row with what the words of shares say, by pair of slots and instance.
+    fn fill(&self, row: &mut [[u32; 3]], words: &mut [&[u32]]) {
+        let mut row = row.iter_mut();
+        let of_pair = (1 << self.pairs.bits) - 1;
+        for &(pair, [a, b]) in &self.pairs.pairs {
             let [left, right] = [&self.pairs.sides[a], &self.pairs.sides[b]];
-            for (share, blocks) in self.shares.iter().zip(blocks) {
-                let codes = &share.codes[place * share.instances.len()..];
-                for run in runs(share.instances.len()) {
-                    pace.spend(2 * EACH * run.len()).await?;
-                    let instances = share.instances.start as usize + run.start..share.instances.start as usize + run.end;
-                    let variables = left.variables[instances.clone()].iter().zip(&right.variables[instances.clone()]);
-                    let head = (instances.start as u32 - self.first) << self.pairs.bits | 2 * number;
-                    for ((&code, (&i, &j)), head) in codes[run].iter().zip(variables).zip((head..).step_by(1 << self.pairs.bits)) {
-                        // What is in no patch has no block, and other blocks are another thread's.
-                        let block = blocks.get((code >> 1) as usize).map(|block| block.wrapping_sub(first) as usize);
-                        let Some(place) = block.and_then(|block| next.get_mut(block)) else { continue };
-                        rows[*place as usize] = [head | code & 1, left.unknown(i), right.unknown(j)];
-                        *place += 1;
-                    }
+            for words in &mut *words {
+                let len = words.iter().take_while(|word| (**word & of_pair) >> 1 == pair).count();
+                let own = words.split_off(..len).unwrap_or_default();
+                for (&word, entry) in own.iter().zip(&mut row) {
+                    let instance = self.first + (word >> self.pairs.bits);
+                    *entry = [word, left.unknown(instance), right.unknown(instance)];
                 }
             }
         }
-        Ok(())
     }
 }
