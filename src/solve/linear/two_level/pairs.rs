@@ -124,6 +124,33 @@ impl<'a> Pairs<'a> {
         let pairs = (0..).zip(&all).filter_map(|(number, pair)| Some((number, [place(pair.a)?, place(pair.b)?]))).collect();
         Self { bits: pair_bits(all.len()), sides, pairs, skips_same: batch.has_repeated_slots }
     }
+
+    /// Appends the codes of a few instances, by pair of slots: twice the number of a pair of patches, and one more where the first slot's
+    /// patch is the column; [`NONE`] where a variable is in no patch.
+    fn encode(&self, run: &Range<u32>, owners: &mut [[u32; FEW]], met: &mut Met, codes: &mut Vec<u32>) {
+        for (side, owners) in self.sides.iter().zip(&mut *owners) {
+            owners.iter_mut().zip(side.of(run)).for_each(|(owner, &variable)| *owner = side.owners[variable as usize]);
+        }
+        for &(_, [a, b]) in &self.pairs {
+            let [left, right] = [&self.sides[a], &self.sides[b]];
+            let skips_same = self.skips_same && left.table == right.table;
+            let variables = left.of(run).iter().zip(right.of(run));
+            codes.extend(owners[a].iter().zip(&owners[b]).zip(variables).map(|((&p, &q), (i, j))| {
+                let is_none = p == NONE || q == NONE || skips_same && i == j;
+                if is_none { NONE } else { met.meet(p, q) << 1 | u32::from(p < q) }
+            }));
+        }
+    }
+}
+
+/// Puts the words of instances, of which `word` is the first, where those of their codes go on.
+fn sort(codes: &[u32], word: u32, bits: u32, next: &mut [u32], words: &mut [u32]) {
+    for (&code, word) in codes.iter().zip((word..).step_by(1 << bits)) {
+        if let Some(next) = next.get_mut((code >> 1) as usize) {
+            words[*next as usize] = word | code & 1;
+            *next += 1;
+        }
+    }
 }
 
 /// What some instances of a chunk link.
@@ -139,26 +166,13 @@ struct Share {
 impl Share {
     /// None where more than the most pairs of patches are linked.
     async fn new(of: &Pairs<'_>, first: u32, instances: Range<u32>, [patches, most]: [u32; 2], pace: &Pace) -> Result<Option<Self>, Stopped> {
-        // Twice the number of a pair of patches, and one more where the first slot's patch is the column; NONE where a variable is in no
-        // patch. There are those of a few instances after the other, by pair of slots and instance.
         let (mut met, pairs) = (Met::new(patches), of.pairs.len());
         let mut codes = Vec::with_capacity(pairs * instances.len());
         let mut owners = vec![[0; FEW]; if pairs > 0 { of.sides.len() } else { 0 }];
         let runs = || (instances.start..instances.end).step_by(FEW).map(|start| start..instances.end.min(start + FEW as u32));
         for run in runs() {
             pace.spend(2 * EACH * pairs * run.len()).await?;
-            for (side, owners) in of.sides.iter().zip(&mut owners) {
-                owners.iter_mut().zip(side.of(&run)).for_each(|(owner, &variable)| *owner = side.owners[variable as usize]);
-            }
-            for &(_, [a, b]) in &of.pairs {
-                let [left, right] = [&of.sides[a], &of.sides[b]];
-                let skips_same = of.skips_same && left.table == right.table;
-                let variables = left.of(&run).iter().zip(right.of(&run));
-                codes.extend(owners[a].iter().zip(&owners[b]).zip(variables).map(|((&p, &q), (i, j))| {
-                    let is_none = p == NONE || q == NONE || skips_same && i == j;
-                    if is_none { NONE } else { met.meet(p, q) << 1 | u32::from(p < q) }
-                }));
-            }
+            of.encode(&run, &mut owners, &mut met, &mut codes);
             if met.pairs.len() > most as usize {
                 return Ok(None);
             }
@@ -172,13 +186,7 @@ impl Share {
         for (place, &(pair, _)) in of.pairs.iter().enumerate() {
             for (run, codes) in runs().zip(codes.chunks(pairs * FEW)) {
                 pace.spend(EACH * run.len()).await?;
-                for (instance, &code) in (run.start - first..).zip(&codes[place * run.len()..][..run.len()]) {
-                    if code != NONE {
-                        let next = &mut next[(code >> 1) as usize];
-                        words[*next as usize] = instance << of.bits | 2 * pair | code & 1;
-                        *next += 1;
-                    }
-                }
+                sort(&codes[place * run.len()..][..run.len()], (run.start - first) << of.bits | 2 * pair, of.bits, &mut next, &mut words);
             }
         }
         Ok(Some(Self { met: met.pairs, starts, words }))
