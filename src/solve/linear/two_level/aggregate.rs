@@ -95,25 +95,9 @@ impl Graph {
             let seed = std::iter::from_fn(|| edge.pop_front()).find(is_open).or_else(|| next.find(is_open));
             let Some(seed) = seed else { break };
             let (number, first) = (starts.len() as u32 - 1, starts[starts.len() - 1]);
-            marks[seed as usize] = number;
             members[first] = seed;
-            let (mut place, mut end, mut links) = (first, first + 1, 0);
-            while place < end && place - first < size as usize {
-                let node = members[place];
-                place += 1;
-                owners[node as usize] = number;
-                marks[node as usize] = NONE;
-                let around = self.of(node);
-                links += around.len();
-                for &other in around {
-                    // Without a branch, which would be foreseen badly.
-                    let mark = &mut marks[other as usize];
-                    let is_new = (*mark != NONE) & (*mark != number);
-                    *mark = if is_new { number } else { *mark };
-                    members[end] = other;
-                    end += usize::from(is_new);
-                }
-            }
+            let (place, end, links) = self.grow(number, &mut members, first, size as usize, &mut marks);
+            members[first..place].iter().for_each(|&node| owners[node as usize] = number);
             edge.extend(&members[place..end]);
             starts.push(place);
             pace.spend(16 * (place - first) + EACH * links).await?;
@@ -122,6 +106,29 @@ impl Graph {
         pace.spend(EACH * owners.len()).await?;
         let count = number(&mut owners, starts.len() - 1);
         Ok((owners, count))
+    }
+
+    /// Grows a patch from its first member: one past its last member, one past the nodes that it has seen besides, and how many
+    /// neighbours were looked at.
+    fn grow(&self, number: u32, members: &mut [u32], first: usize, size: usize, marks: &mut [u32]) -> (usize, usize, usize) {
+        let (mut place, mut end, mut links) = (first, first + 1, 0);
+        marks[members[first] as usize] = number;
+        while place < end && place - first < size {
+            let node = members[place];
+            place += 1;
+            marks[node as usize] = NONE;
+            let around = self.of(node);
+            links += around.len();
+            for &other in around {
+                // Without a branch, which would be foreseen badly.
+                let mark = &mut marks[other as usize];
+                let is_new = (*mark != NONE) & (*mark != number);
+                *mark = if is_new { number } else { *mark };
+                members[end] = other;
+                end += usize::from(is_new);
+            }
+        }
+        (place, end, links)
     }
 
     /// Joins what is less than half a patch to the smallest of its neighbours.
@@ -171,22 +178,25 @@ async fn neighbours_of(
     let own = &starts[range.start as usize..range.end as usize];
     let first = starts[range.start as usize];
     let mut next: Vec<u32> = own.iter().map(|start| start - first).collect();
+    let mut add = |[(s, left), (t, right)]: [(u32, &[u32]); 2]| {
+        for (&i, &j) in left.iter().zip(right) {
+            let (a, b) = (s + i, t + j);
+            let is_own = |node: u32| node.wrapping_sub(range.start) < own.len() as u32;
+            if !(is_own(a) | is_own(b)) || !kept(a, b) {
+                continue;
+            }
+            for (node, other) in [(a, b), (b, a)] {
+                if let Some(place) = next.get_mut(node.wrapping_sub(range.start) as usize) {
+                    rows[*place as usize] = other;
+                    *place += 1;
+                }
+            }
+        }
+    };
     for [(s, left), (t, right)] in links {
         for run in runs(left.len().min(right.len())) {
             pace.spend(2 * EACH * run.len()).await?;
-            for (&i, &j) in left[run.clone()].iter().zip(&right[run]) {
-                let (a, b) = (s + i, t + j);
-                let is_own = |node: u32| node.wrapping_sub(range.start) < own.len() as u32;
-                if !(is_own(a) | is_own(b)) || !kept(a, b) {
-                    continue;
-                }
-                for (node, other) in [(a, b), (b, a)] {
-                    if let Some(place) = next.get_mut(node.wrapping_sub(range.start) as usize) {
-                        rows[*place as usize] = other;
-                        *place += 1;
-                    }
-                }
-            }
+            add([(*s, &left[run.clone()]), (*t, &right[run])]);
         }
     }
     next.iter_mut().zip(own).for_each(|(end, start)| *end -= start - first);

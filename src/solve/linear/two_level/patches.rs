@@ -141,6 +141,17 @@ impl Votes {
     }
 }
 
+/// Has instances vote for leaders of variables, of which votes are from `first` on. Leaders are given with the first node of their table.
+fn vote(instances: Range<usize>, following: &[&[u32]], leading: &[Slot], first: u32, votes: &mut [Votes]) {
+    for instance in instances {
+        for variables in following {
+            let Some(votes) = votes.get_mut(variables[instance].wrapping_sub(first) as usize) else { continue };
+            votes.instances += 1;
+            leading.iter().for_each(|(of_table, leaders)| votes.add(of_table + leaders[instance]));
+        }
+    }
+}
+
 /// The patches of variables that follow, of a range of a table's: those of the leaders that they meet in most instances, of which one
 /// is left by a vote (Boyer & Moore 1981).
 async fn followed(
@@ -153,19 +164,11 @@ async fn followed(
 ) -> Result<Vec<u32>, Stopped> {
     let mut votes = vec![Votes::NONE; range.len()];
     for slots in batches {
-        let leading: Vec<_> = slots.leading.iter().map(|&(table, leaders)| (first[table as usize], leaders)).collect();
+        let leading: Vec<Slot> = slots.leading.iter().map(|&(table, leaders)| (first[table as usize], leaders)).collect();
         let following: Vec<&[u32]> = slots.following.iter().filter(|slot| slot.0 == table).map(|slot| slot.1).collect();
         for run in runs(following.first().map_or(0, |variables| variables.len())) {
             pace.spend(EACH * run.len() * (1 + leading.len()) * following.len()).await?;
-            for instance in run {
-                for variables in &following {
-                    let Some(votes) = votes.get_mut(variables[instance].wrapping_sub(range.start) as usize) else { continue };
-                    let mut own = *votes;
-                    own.instances += 1;
-                    leading.iter().for_each(|(first, leaders)| own.add(first + leaders[instance]));
-                    *votes = own;
-                }
-            }
+            vote(run, &following, &leading, range.start, &mut votes);
         }
     }
     let patch = |votes: Votes| match votes {
