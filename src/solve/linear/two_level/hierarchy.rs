@@ -217,6 +217,7 @@ pub struct Product {
 }
 
 /// Structure of the matrices of all levels.
+#[derive(Default)]
 pub struct Hierarchy {
     /// Levels from the finest on, the coarsest excluded.
     pub levels: Vec<Level>,

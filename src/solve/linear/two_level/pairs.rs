@@ -46,7 +46,8 @@ pub async fn couplings<'a>(
         }
     }
     let most = patches.count.saturating_mul(MOST_NEIGHBOURS / 2);
-    let refused = || format!("patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem");
+    let refused =
+        || format!("patches of variables have more than {MOST_NEIGHBOURS} neighbours: variables are linked across the whole problem");
     let mut coupled = Vec::new();
     for batch in &links.batches {
         let pairs = Pairs::new(links, patches, batch);
@@ -165,7 +166,13 @@ struct Share {
 
 impl Share {
     /// None where more than the most pairs of patches are linked.
-    async fn new(of: &Pairs<'_>, first: u32, instances: Range<u32>, [patches, most]: [u32; 2], pace: &Pace) -> Result<Option<Self>, Stopped> {
+    async fn new(
+        of: &Pairs<'_>,
+        first: u32,
+        instances: Range<u32>,
+        [patches, most]: [u32; 2],
+        pace: &Pace,
+    ) -> Result<Option<Self>, Stopped> {
         let (mut met, pairs) = (Met::new(patches), of.pairs.len());
         let mut codes = Vec::with_capacity(pairs * instances.len());
         let mut owners = vec![[0; FEW]; if pairs > 0 { of.sides.len() } else { 0 }];
@@ -186,7 +193,13 @@ impl Share {
         for (place, &(pair, _)) in of.pairs.iter().enumerate() {
             for (run, codes) in runs().zip(codes.chunks(pairs * FEW)) {
                 pace.spend(EACH * run.len()).await?;
-                sort(&codes[place * run.len()..][..run.len()], (run.start - first) << of.bits | 2 * pair, of.bits, &mut next, &mut words);
+                sort(
+                    &codes[place * run.len()..][..run.len()],
+                    ((run.start - first) << of.bits) | (2 * pair),
+                    of.bits,
+                    &mut next,
+                    &mut words,
+                );
             }
         }
         Ok(Some(Self { met: met.pairs, starts, words }))
@@ -209,6 +222,11 @@ pub struct Coupled<'a> {
 }
 
 impl Coupled<'_> {
+    /// Links between two slots of instances.
+    pub(super) fn links(&self) -> usize {
+        self.shares.iter().map(|share| share.words.len()).sum()
+    }
+
     async fn list(self, matrix: &Lower, pace: &Pace) -> Result<Option<PairList>, Stopped> {
         // The number of every block below the diagonal, by share.
         let numbers = parallel::map(
