@@ -118,11 +118,11 @@ fn terms_in_several_chunks_take_the_same_steps() {
     }
 }
 
-fn bits(threads: usize) -> Vec<u64> {
+fn bits(threads: usize, level: u32, options: &Options) -> Vec<u64> {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
         let mut session = cpu(Precision::F64);
-        let (problem, x) = arap(&mut session, &Mesh::icosphere(4).normalized());
-        let report = solve(&mut session, problem, &Options { max_iterations: Some(6.0), ..options("two-level") });
+        let (problem, x) = arap(&mut session, &Mesh::icosphere(level).normalized());
+        let report = solve(&mut session, problem, options);
         let values = read(&mut session, problem, x);
         report.iterations.iter().map(|step| step.cost).chain(values).map(f64::to_bits).collect()
     })
@@ -130,9 +130,14 @@ fn bits(threads: usize) -> Vec<u64> {
 
 #[test]
 fn the_same_bits_come_again_and_of_any_number_of_threads() {
-    let once = bits(1);
-    for threads in [1, 2, 3] {
-        assert!(bits(threads) == once, "{threads} threads");
+    let few = Options { max_iterations: Some(6.0), ..options("two-level") };
+    // So many instances that threads share the plan.
+    let many = Options { max_iterations: Some(1.0), max_inner_iterations: Some(4.0), ..options("two-level") };
+    for (level, options, threads) in [(4, few, &[1, 2, 3][..]), (6, many, &[2, 5])] {
+        let once = bits(1, level, &options);
+        for &threads in threads {
+            assert!(bits(threads, level, &options) == once, "{threads} threads");
+        }
     }
 }
 
@@ -434,8 +439,17 @@ fn auto_takes_two_levels_for_large_meshes_and_says_so() {
 /// Neighbours in a grid.
 fn grid(side: u32) -> Graph {
     let [a, b] = grid_edges(side);
-    let edges: Vec<(u32, u32)> = a.into_iter().zip(b).collect();
-    at_once(|pace| async move { Graph::new((side * side) as usize, &edges, &pace).await })
+    let most = vec![4; (side * side) as usize];
+    at_once(|pace| async move { Graph::new(most, &[[(0, &a), (0, &b)]], |_, _| true, &pace).await })
+}
+
+#[test]
+fn links_that_are_not_kept_leave_no_gaps() {
+    // The second column's nodes begin at 1.
+    let [a, b] = [vec![0, 1, 2, 3, 1], vec![0, 1, 1, 2, 2]];
+    let kept = |i, j| i != j && (i, j) != (1, 2);
+    let graph = at_once(|pace| async move { Graph::new([4; 4], &[[(0, &a), (1, &b)]], kept, &pace).await });
+    assert_eq!((graph.starts, graph.neighbours), (vec![0, 1, 3, 3, 4], vec![1, 0, 3, 1]));
 }
 
 #[test]

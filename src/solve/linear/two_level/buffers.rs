@@ -96,9 +96,8 @@ impl LevelWords {
         let mut words = Words::default();
         let parents = words.push(level.parents.iter().copied());
         let own = words.list(&diagonal(level.nodes));
-        let points: Vec<(u32, u32)> = (0..).zip(&level.parents).map(|(node, &parent)| (parent, node * space.coordinates)).collect();
-        let [starts, entries] = words.by_owner(above, &points, pace).await?;
-        let children = List { starts, entries, rows: above, count: points.len() as u32, bases: 0 };
+        let [starts, entries] = words.by_owner(above, &level.parents, space.coordinates, pace).await?;
+        let children = List { starts, entries, rows: above, count: level.nodes, bases: 0 };
         let whole = words.list(&level.whole);
         // Blocks of D⁻¹A are numbered by rows.
         let columns = level.whole.entries.iter().zip(0..).flat_map(|(&[_, column], number)| [number, column]);

@@ -40,13 +40,26 @@ impl Rows {
         self.starts.push(self.entries.len() as u32);
     }
 
-    fn of(rows: impl IntoIterator<Item = impl IntoIterator<Item = [u32; 2]>>) -> Self {
+    /// Rows of one entry each.
+    fn single(entries: Vec<[u32; 2]>) -> Self {
+        Self { starts: (0..=entries.len() as u32).collect(), entries }
+    }
+
+    /// Rows of so many entries, to be filled, and the place of each row's first.
+    fn of_lens(lens: &[u32]) -> (Self, Vec<u32>) {
         let mut made = Self::new();
-        for row in rows {
-            made.entries.extend(row);
-            made.end();
-        }
-        made
+        made.starts.extend(lens.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        }));
+        made.entries.resize(made.starts[lens.len()] as usize, [0; 2]);
+        let next = made.starts[..lens.len()].to_vec();
+        (made, next)
+    }
+
+    fn put(&mut self, next: &mut u32, entry: [u32; 2]) {
+        self.entries[*next as usize] = entry;
+        *next += 1;
     }
 
     /// Number of rows.
@@ -85,6 +98,29 @@ impl Lower {
         Self { starts, columns: pairs.iter().map(|pair| pair.1).collect() }
     }
 
+    /// Of lists of pairs row > column in any order, which may have the same ones.
+    pub(super) fn of(nodes: u32, lists: &[&[(u32, u32)]]) -> Self {
+        let pairs = || lists.iter().copied().flatten();
+        let mut starts = vec![0u32; nodes as usize + 1];
+        pairs().for_each(|&(row, _)| starts[row as usize + 1] += 1);
+        for row in 0..nodes as usize {
+            starts[row + 1] += starts[row];
+        }
+        let (mut next, mut all) = (starts.clone(), vec![0; starts[nodes as usize] as usize]);
+        for &(row, column) in pairs() {
+            all[next[row as usize] as usize] = column;
+            next[row as usize] += 1;
+        }
+        let (mut columns, mut start) = (Vec::with_capacity(all.len()), 0);
+        for end in &mut starts[1..] {
+            let row = &mut all[std::mem::replace(&mut start, *end as usize)..*end as usize];
+            row.sort_unstable();
+            columns.extend(row.chunk_by(|a, b| a == b).map(|same| same[0]));
+            *end = columns.len() as u32;
+        }
+        Self { starts, columns }
+    }
+
     /// Number of rows.
     pub fn nodes(&self) -> u32 {
         self.starts.len() as u32 - 1
@@ -113,19 +149,20 @@ impl Lower {
 
     /// All blocks of all rows, by ascending column: number and column.
     fn whole(&self) -> Rows {
-        let mut rows: Vec<Vec<[u32; 2]>> = vec![Vec::new(); self.nodes() as usize];
-        for row in 0..self.nodes() {
-            let range = self.starts[row as usize]..self.starts[row as usize + 1];
-            rows[row as usize].extend(range.map(|place| [self.nodes() + place, self.columns[place as usize]]));
-            rows[row as usize].push([row, row]);
-        }
+        let range = |row: u32| self.starts[row as usize]..self.starts[row as usize + 1];
+        let mut lens: Vec<u32> = self.starts.windows(2).map(|ends| ends[1] - ends[0] + 1).collect();
+        self.columns.iter().for_each(|&column| lens[column as usize] += 1);
+        let (mut rows, mut next) = Rows::of_lens(&lens);
         // Rows come in ascending order, so columns of what is above the diagonal do, too.
         for row in 0..self.nodes() {
-            for place in self.starts[row as usize]..self.starts[row as usize + 1] {
-                rows[self.columns[place as usize] as usize].push([(self.nodes() + place) | TURNED, row]);
+            for place in range(row) {
+                let (block, column) = (self.nodes() + place, self.columns[place as usize]);
+                rows.put(&mut next[row as usize], [block, column]);
+                rows.put(&mut next[column as usize], [block | TURNED, row]);
             }
+            rows.put(&mut next[row as usize], [row, row]);
         }
-        Rows::of(rows)
+        rows
     }
 }
 
@@ -180,6 +217,7 @@ pub struct Product {
 }
 
 /// Structure of the matrices of all levels.
+#[derive(Default)]
 pub struct Hierarchy {
     /// Levels from the finest on, the coarsest excluded.
     pub levels: Vec<Level>,
@@ -197,7 +235,7 @@ impl Hierarchy {
             matrix = above;
         }
         // On the coarsest level a cycle is D⁻¹.
-        let mut above = Rows::of((0..matrix.nodes()).map(|node| [[node, node]]));
+        let mut above = Rows::single((0..matrix.nodes()).map(|node| [node, node]).collect());
         for level in levels.iter_mut().rev().take_while(|level| level.nodes <= FULL) {
             let full = level.full_cycle(&above, pace).await?;
             above = full.whole.clone();
@@ -226,49 +264,42 @@ impl Level {
         let parent = |node: u32| parents[node as usize];
         // W = AT and P: the groups that a node's row reaches.
         let (mut moved, mut smoothed, mut reached) = (Rows::new(), Product::new(), Rows::new());
+        let mut groups = Groups::new(count);
         for node in 0..nodes {
-            let mut row: Vec<[u32; 3]> = whole.row(node).iter().map(|&[block, column]| [parent(column), block, column]).collect();
-            row.sort_by_key(|entry| entry[0]);
+            let row = whole.row(node);
+            groups.entries.extend(row.iter().map(|&[block, column]| [parent(column), block, column]));
             pace.spend(EACH * row.len()).await?;
-            for group in row.chunk_by(|a, b| a[0] == b[0]) {
-                moved.entries.extend(group.iter().map(|&[_, block, column]| [block, column]));
-                moved.end();
-                smoothed.push([node, moved.count() - 1], (group[0][0] == parent(node)).then_some(node));
-                reached.entries.push([moved.count() - 1, group[0][0]]);
-            }
+            groups.append(&mut moved, |place, group| {
+                smoothed.push([node, place], (group == parent(node)).then_some(node));
+                reached.entries.push([place, group]);
+            });
             reached.end();
         }
         // Q = AP and G = P − SQ.
         let (mut image, mut relaxed, mut up) = (Rows::new(), Product::new(), Rows::new());
         for node in 0..nodes {
-            let of = |&[block, column]: &[u32; 2]| reached.row(column).iter().map(move |&[other, above]| [above, block, other]);
-            let mut row: Vec<[u32; 3]> = whole.row(node).iter().flat_map(of).collect();
-            row.sort_by_key(|entry| entry[0]);
-            pace.spend(EACH * row.len()).await?;
-            for group in row.chunk_by(|a, b| a[0] == b[0]) {
-                image.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
-                image.end();
-                let base = reached.row(node).iter().find(|entry| entry[1] == group[0][0]).map(|entry| entry[0]);
-                relaxed.push([node, image.count() - 1], base);
-                up.entries.push([image.count() - 1, group[0][0]]);
+            for &[block, column] in whole.row(node) {
+                groups.entries.extend(reached.row(column).iter().map(|&[other, above]| [above, block, other]));
             }
+            pace.spend(EACH * groups.entries.len()).await?;
+            groups.append(&mut image, |place, group| {
+                let base = reached.row(node).iter().find(|entry| entry[1] == group).map(|entry| entry[0]);
+                relaxed.push([node, place], base);
+                up.entries.push([place, group]);
+            });
             up.end();
         }
-        let (above, next) = normal(&reached, &up, count, pace).await?;
-        let scaled = Rows::of((0..nodes).flat_map(|node| whole.row(node).iter().map(move |&[block, _]| [[node, block]])));
+        let (above, next) = normal(&reached, &up, &mut groups, pace).await?;
+        let of_row = |node: u32| whole.row(node).iter().map(move |&[block, _]| [node, block]);
+        let scaled = Rows::single((0..nodes).flat_map(of_row).collect());
         pace.spend(EACH * scaled.entries.len()).await?;
-        // Blocks of D⁻¹A by rows, of which S̄ takes those on and below the diagonal.
-        let mut twice = Product { rows: Rows::new(), bases: Vec::new() };
-        let number = |row: u32, column: u32| {
-            let place = whole.row(row).partition_point(|entry| entry[1] < column) as u32;
-            whole.starts[row as usize] + place
-        };
-        (0..nodes).for_each(|node| twice.push([number(node, node), node], Some(node)));
+        // Blocks of D⁻¹A by rows, of which S̄ takes those on and below the diagonal: the first of each row.
+        let mut twice = Product::new();
+        let below = |row: u32| matrix.starts[row as usize]..matrix.starts[row as usize + 1];
+        (0..nodes).for_each(|node| twice.push([whole.range(node).start + below(node).len() as u32, node], Some(node)));
         for row in 0..nodes {
-            for place in matrix.starts[row as usize]..matrix.starts[row as usize + 1] {
-                let column = matrix.columns[place as usize];
-                twice.push([number(row, column), column], None);
-            }
+            let columns = &matrix.columns[below(row).start as usize..below(row).end as usize];
+            whole.range(row).zip(columns).for_each(|(number, &column)| twice.push([number, column], None));
         }
         pace.spend(EACH * twice.bases.len()).await?;
         let down = turned(&up, count);
@@ -333,35 +364,74 @@ impl Product {
     }
 }
 
+/// Entries in groups.
+struct Groups {
+    /// Group of each entry, and the entry.
+    entries: Vec<[u32; 3]>,
+    /// Entries of every group, zeros between two rows.
+    lens: Vec<u32>,
+    found: Vec<u32>,
+}
+
+impl Groups {
+    fn new(groups: u32) -> Self {
+        Self { entries: Vec::new(), lens: vec![0; groups as usize], found: Vec::new() }
+    }
+
+    /// Appends a row for each group that has entries, by ascending group; a group's entries keep their order. The function is given
+    /// every row and its group.
+    fn append(&mut self, rows: &mut Rows, mut with: impl FnMut(u32, u32)) {
+        for &[group, ..] in &self.entries {
+            let len = &mut self.lens[group as usize];
+            if *len == 0 {
+                self.found.push(group);
+            }
+            *len += 1;
+        }
+        self.found.sort_unstable();
+        let mut end = rows.entries.len() as u32;
+        rows.entries.resize(rows.entries.len() + self.entries.len(), [0; 2]);
+        for &group in &self.found {
+            with(rows.count(), group);
+            // A length becomes the place of the next entry.
+            let start = end;
+            end += std::mem::replace(&mut self.lens[group as usize], start);
+            rows.starts.push(end);
+        }
+        for &[group, first, second] in &self.entries {
+            rows.put(&mut self.lens[group as usize], [first, second]);
+        }
+        self.found.drain(..).for_each(|group| self.lens[group as usize] = 0);
+        self.entries.clear();
+    }
+}
+
 /// The transpose of a matrix by rows: its blocks, meant transposed, and their rows.
 fn turned(rows: &Rows, columns: u32) -> Rows {
-    let mut by_column: Vec<Vec<[u32; 2]>> = vec![Vec::new(); columns as usize];
+    let mut lens = vec![0; columns as usize];
+    rows.entries.iter().for_each(|&[_, column]| lens[column as usize] += 1);
+    let (mut made, mut next) = Rows::of_lens(&lens);
     for row in 0..rows.count() {
-        rows.row(row).iter().for_each(|&[block, column]| by_column[column as usize].push([block | TURNED, row]));
+        rows.row(row).iter().for_each(|&[block, column]| made.put(&mut next[column as usize], [block | TURNED, row]));
     }
-    Rows::of(by_column)
+    made
 }
 
 /// PᵀQ on and below the diagonal: of what each of its blocks is made, and where they are.
-async fn normal(p: &Rows, q: &Rows, nodes: u32, pace: &Pace) -> Result<(Rows, Lower), Stopped> {
+async fn normal(p: &Rows, q: &Rows, groups: &mut Groups, pace: &Pace) -> Result<(Rows, Lower), Stopped> {
     let (mut diagonal, mut below, mut pairs) = (Rows::new(), Rows::new(), Vec::new());
+    let nodes = groups.lens.len() as u32;
     let columns = turned(p, nodes);
     pace.spend(EACH * p.entries.len()).await?;
     for node in 0..nodes {
-        let of = |&[block, row]: &[u32; 2]| {
-            q.row(row).iter().filter(|entry| entry[1] <= node).map(move |&[other, column]| [column, block, other])
-        };
-        let mut row: Vec<[u32; 3]> = columns.row(node).iter().flat_map(of).collect();
-        row.sort_by_key(|entry| entry[0]);
-        pace.spend(EACH * row.len()).await?;
-        for group in row.chunk_by(|a, b| a[0] == b[0]) {
-            let list = if group[0][0] == node { &mut diagonal } else { &mut below };
-            list.entries.extend(group.iter().map(|&[_, block, other]| [block, other]));
-            list.end();
-            if group[0][0] != node {
-                pairs.push((node, group[0][0]));
+        for &[block, row] in columns.row(node) {
+            for &[other, column] in q.row(row).iter().take_while(|entry| entry[1] <= node) {
+                if column == node { diagonal.entries.push([block, other]) } else { groups.entries.push([column, block, other]) }
             }
         }
+        diagonal.end();
+        pace.spend(EACH * groups.entries.len()).await?;
+        groups.append(&mut below, |_, column| pairs.push((node, column)));
     }
     let offset = diagonal.entries.len() as u32;
     diagonal.starts.extend(below.starts[1..].iter().map(|start| start + offset));

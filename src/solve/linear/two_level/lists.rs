@@ -29,7 +29,7 @@ impl Words {
 
     pub(super) fn list(&mut self, rows: &Rows) -> List {
         let starts = self.push(rows.starts.iter().copied());
-        let entries = self.push(rows.entries.iter().flatten().copied());
+        let entries = self.push(rows.entries.as_flattened().iter().copied());
         List { starts, entries, rows: rows.count(), count: rows.entries.len() as u32, bases: 0 }
     }
 
@@ -37,27 +37,83 @@ impl Words {
         List { bases: self.push(product.bases.iter().copied()), ..self.list(&product.rows) }
     }
 
-    /// Members by owner: starts, and members in their order.
-    pub(super) async fn by_owner(&mut self, owners: u32, members: &[(u32, u32)], pace: &Pace) -> Result<[u32; 2], Stopped> {
-        let mut next = vec![0u32; owners as usize + 1];
-        for members in members.chunks(RUN) {
-            pace.spend(4 * members.len()).await?;
-            members.iter().for_each(|&(owner, _)| next[owner as usize + 1] += 1);
+    /// Numbers by owner, those of no owner left out: starts, and `step` times the numbers in their order.
+    pub(super) async fn by_owner(&mut self, owners: u32, of: &[u32], step: u32, pace: &Pace) -> Result<[u32; 2], Stopped> {
+        let mut next = vec![0u32; owners as usize];
+        for of in of.chunks(RUN) {
+            pace.spend(4 * of.len()).await?;
+            for &owner in of {
+                if let Some(count) = next.get_mut(owner as usize) {
+                    *count += 1;
+                }
+            }
         }
-        for owner in 0..owners as usize {
-            next[owner + 1] += next[owner];
-        }
-        let starts = self.push(next.iter().copied());
-        let first = self.push(std::iter::repeat_n(0, members.len()));
-        for members in members.chunks(RUN) {
-            pace.spend(8 * members.len()).await?;
-            for &(owner, member) in members {
-                self.0[(first + next[owner as usize]) as usize] = member;
-                next[owner as usize] += 1;
+        let starts = self.starts(next.iter().copied());
+        next.copy_from_slice(&self.0[starts as usize..][..owners as usize]);
+        let first = self.zeros(self.0[(starts + owners) as usize]);
+        let members = &mut self.0[first as usize..];
+        for (run, of) in (0..).step_by(RUN).zip(of.chunks(RUN)) {
+            pace.spend(8 * of.len()).await?;
+            for (number, &owner) in (run..).zip(of) {
+                if let Some(next) = next.get_mut(owner as usize) {
+                    members[*next as usize] = number * step;
+                    *next += 1;
+                }
             }
         }
         Ok([starts, first])
     }
+
+    /// Starts of rows of so many words, and the end of the last.
+    fn starts(&mut self, lens: impl Iterator<Item = u32>) -> u32 {
+        let ends = lens.scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        });
+        self.push(std::iter::once(0).chain(ends))
+    }
+
+    fn zeros(&mut self, count: u32) -> u32 {
+        let first = self.0.len();
+        self.0.resize(first + count as usize, 0);
+        first as u32
+    }
+
+    /// What variables of several tables have, by owner: starts, and elements. A table's variables are listed by owner already.
+    async fn elements(&mut self, owners: u32, tables: &[Elements], pace: &Pace) -> Result<[u32; 2], Stopped> {
+        let len = |words: &[u32], owner: usize| -> u32 {
+            let of_table = |table: &Elements| {
+                let starts = &words[table.variables[0] as usize + owner..][..2];
+                table.each * (starts[1] - starts[0])
+            };
+            tables.iter().map(of_table).sum()
+        };
+        let lens: Vec<u32> = (0..owners as usize).map(|owner| len(&self.0, owner)).collect();
+        let starts = self.starts(lens.iter().copied());
+        let first = self.zeros(lens.iter().sum());
+        let (words, mut elements) = self.0.split_at_mut(first as usize);
+        for (owner, &len) in lens.iter().enumerate() {
+            pace.spend(2 * len as usize + 4 * tables.len()).await?;
+            for table in tables {
+                let [starts, members] = table.variables.map(|first| first as usize);
+                for &variable in &words[members..][words[starts + owner] as usize..words[starts + owner + 1] as usize] {
+                    let own = elements.split_off_mut(..table.each as usize).unwrap_or_default();
+                    let element = table.first + variable * table.step;
+                    own.iter_mut().zip(element..).for_each(|(own, element)| *own = element);
+                }
+            }
+        }
+        Ok([starts, first])
+    }
+}
+
+/// Elements of a table's variables: those of one after the other are so many words apart.
+struct Elements {
+    /// Starts and members of the list of variables by owner.
+    variables: [u32; 2],
+    first: u32,
+    step: u32,
+    each: u32,
 }
 
 /// Buffers that are being made: freed again where one of them can't be.
@@ -107,34 +163,34 @@ pub(super) struct Places {
 /// The lists of what is in which patch.
 pub(super) async fn places(links: &Links, space: &Space, patches: &Patches, pace: &Pace) -> Result<(Words, Places), Stopped> {
     let (mut words, mut places) = (Words::default(), Places::default());
-    let mut unknowns = vec![NONE; links.vector_len as usize];
-    let (mut members, mut points) = (Vec::new(), Vec::new());
-    for ((table, owners), role) in links.tables.iter().zip(&patches.owners).zip(&space.roles) {
+    let taking = links.tables.iter().zip(&patches.owners).zip(&space.roles);
+    let variables: usize = patches.owners.iter().flatten().map(Vec::len).sum();
+    words.0.reserve(3 * variables + 2 * links.vector_len as usize + (links.tables.len() + 2) * (patches.count as usize + 1));
+    let (mut unknowns, mut points) = (Vec::new(), Vec::new());
+    for ((table, owners), role) in taking.clone() {
         let table = table.site;
         let (Some(owners), Some(role)) = (owners, role) else {
             places.tables.push(None);
             continue;
         };
-        let mut variables = Vec::with_capacity(owners.len());
-        members.reserve(owners.len() * table.tangent as usize);
-        for (run, owners) in (0..).step_by(RUN).zip(owners.chunks(RUN)) {
-            pace.spend(8 * owners.len()).await?;
-            for (variable, &owner) in (run..).zip(owners).filter(|(_, owner)| **owner != NONE) {
-                variables.push((owner, variable));
-                let first = table.vector + variable * table.tangent;
-                unknowns[first as usize..(first + table.tangent) as usize].fill(owner);
-                members.extend((first..first + table.tangent).map(|unknown| (owner, unknown)));
-                if *role == Role::Point {
-                    points.push((owner, table.arena + variable * table.width));
-                }
-            }
-        }
         let of_variables = words.push(owners.iter().copied());
-        places.tables.push(Some((of_variables, words.by_owner(patches.count, &variables, pace).await?)));
+        let variables = words.by_owner(patches.count, owners, 1, pace).await?;
+        places.tables.push(Some((of_variables, variables)));
+        unknowns.push(Elements { variables, first: table.vector, step: table.tangent, each: table.tangent });
+        if *role == Role::Point {
+            points.push(Elements { variables, first: table.arena, step: table.width, each: 1 });
+        }
     }
-    places.unknowns = words.push(unknowns);
-    places.members = words.by_owner(patches.count, &members, pace).await?;
-    places.points = words.by_owner(patches.count, &points, pace).await?;
+    places.unknowns = words.push(std::iter::repeat_n(NONE, links.vector_len as usize));
+    for ((table, owners), role) in taking {
+        let (Some(owners), true) = (owners, role.is_some()) else { continue };
+        let tangent = table.site.tangent as usize;
+        let of_table = words.0[(places.unknowns + table.site.vector) as usize..].chunks_mut(tangent.max(1));
+        of_table.zip(owners).for_each(|(unknowns, &owner)| unknowns.fill(owner));
+        pace.spend(2 * tangent * owners.len()).await?;
+    }
+    places.members = words.elements(patches.count, &unknowns, pace).await?;
+    places.points = words.elements(patches.count, &points, pace).await?;
     Ok((words, places))
 }
 

@@ -14,16 +14,18 @@
 //! a level down and one up. Of a level with few nodes, C is made itself: one dispatch for all levels from there on, each of which
 //! would wait for the one before. All is made anew for every λ on the device: nothing comes back.
 //!
-//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem; [`pairs`]: the blocks of A;
-//!   [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device; [`levels`]: numbers of
-//!   the levels.
+//! - [`space`]: which motions patches have; [`aggregate`]: patches; [`patches`]: those of a problem; [`pairs`] and [`met`]: the blocks
+//!   of A; [`hierarchy`]: the structure of the levels; [`lists`] and [`buffers`]: what of that is on the device; [`parts`]: what is
+//!   made at the same time; [`levels`]: numbers of the levels.
 
 pub mod aggregate;
 mod buffers;
 pub mod hierarchy;
 mod levels;
 mod lists;
+mod met;
 mod pairs;
+mod parts;
 mod patches;
 pub(in crate::linear) mod space;
 
@@ -32,14 +34,15 @@ use super::super::{Workspace, state};
 use super::merged::{self, MergedProducts};
 use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
-use hierarchy::{Hierarchy, Level};
+use hierarchy::Level;
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Arguments, BufferId, Command, Device, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
 use leastwise_kernels::two_level;
 use leastwise_problem::{Links, Problem, Registry, Table};
-use lists::{Making, Pass, Places, Words, passes, places};
+use lists::{Making, Pass, Places, Words, passes};
 use pairs::{PairList, couplings};
+use parts::{Basis, Parts};
 use patches::Patches;
 use space::{Role, Space};
 
@@ -145,21 +148,17 @@ impl Plan {
         if patches.count == 0 {
             return Ok(Err(refused("every variable is in too many residuals to be in a patch")));
         }
-        let (matrix, lists) = match couplings(links, &patches, pace).await? {
+        let (matrix, coupled) = match couplings(links, &patches, pace).await? {
             Ok(found) => found,
             Err(why) => return Ok(Err(refused(&why))),
         };
-        let hierarchy = Hierarchy::new(matrix, pace).await?;
+        let basis = Basis { links, space: &space, patches: &patches, matrix: &matrix };
+        let Parts { lists, words, places, hierarchy, levels } = Parts::new(basis, coupled, pace).await?;
         let most = lists.iter().map(|list| list.ids.len()).chain(hierarchy.levels.iter().map(Level::most_rows)).max();
         if most.is_some_and(|rows| rows > MOST_ROWS) {
             return Ok(Err(refused("patches of variables have more blocks than a dispatch has workgroups for")));
         }
-        let (words, places) = places(links, &space, &patches, pace).await?;
-        let nodes: Vec<u32> = hierarchy.nodes().collect();
-        let mut levels = Vec::new();
-        for (level, &above) in hierarchy.levels.iter().zip(&nodes[1..]) {
-            levels.push(LevelWords::new(&space, level, above, pace).await?);
-        }
+        let nodes = hierarchy.nodes().collect();
         Ok(Ok(Self { space, nodes, words, places, lists, levels, last: hierarchy.last[1], merged: None }))
     }
 }
