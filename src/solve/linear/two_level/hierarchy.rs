@@ -45,7 +45,7 @@ impl Rows {
         Self { starts: (0..=entries.len() as u32).collect(), entries }
     }
 
-    /// Rows of so many entries, to be filled, and the place of each row's first.
+    /// Rows of so many entries, to be filled with [`Self::put`], and the place of each row's first.
     fn of_lens(lens: &[u32]) -> (Self, Vec<u32>) {
         let mut made = Self::new();
         made.starts.extend(lens.iter().scan(0, |end, len| {
@@ -98,7 +98,7 @@ impl Lower {
         Self { starts, columns: pairs.iter().map(|pair| pair.1).collect() }
     }
 
-    /// Of lists of pairs row > column in any order, which may have the same ones.
+    /// Structure of lists of pairs row > column in any order. Several may have the same pair.
     pub(super) fn of(nodes: u32, lists: &[&[(u32, u32)]]) -> Self {
         let pairs = || lists.iter().copied().flatten();
         let mut starts = vec![0u32; nodes as usize + 1];
@@ -378,7 +378,7 @@ impl Groups {
         Self { entries: Vec::new(), lens: vec![0; groups as usize], found: Vec::new() }
     }
 
-    /// Appends a row for each group that has entries, by ascending group; a group's entries keep their order. The function is given
+    /// Appends a row for each group that has entries, by ascending group. A group's entries keep their order. The function is given
     /// every row and its group.
     fn append(&mut self, rows: &mut Rows, mut with: impl FnMut(u32, u32)) {
         for &[group, ..] in &self.entries {

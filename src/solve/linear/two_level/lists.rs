@@ -79,7 +79,7 @@ impl Words {
         first as u32
     }
 
-    /// What variables of several tables have, by owner: starts, and elements. A table's variables are listed by owner already.
+    /// Elements of several tables' variables by owner: starts, and elements. The variables are listed by owner already.
     async fn elements(&mut self, owners: u32, tables: &[Elements], pace: &Pace) -> Result<[u32; 2], Stopped> {
         let len = |words: &[u32], owner: usize| -> u32 {
             let of_table = |table: &Elements| {

@@ -8,7 +8,7 @@ pub(super) struct Met {
     patches: u32,
     /// Pairs of two patches: row and column of a block below the diagonal.
     pub(super) pairs: Vec<(u32, u32)>,
-    /// How often each number was met.
+    /// Times that each number was met.
     pub(super) counts: Vec<u32>,
     /// Places of pairs by their hashes, with linear probing; [`NONE`] where there is none. At most half of them are taken.
     table: Vec<u32>,

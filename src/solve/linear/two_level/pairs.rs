@@ -70,7 +70,7 @@ pub async fn couplings<'a>(
     Ok(if matrix.columns.len() > most as usize { Err(refused()) } else { Ok((matrix, coupled)) })
 }
 
-/// Lists of what adds to the blocks of the patches' matrix. The codes of a chunk are freed behind its list.
+/// Lists of what adds to the blocks of the patches' matrix. A chunk's links are freed behind its list.
 pub async fn lists(matrix: &Lower, coupled: Vec<Coupled<'_>>, pace: &Pace) -> Result<Vec<PairList>, Stopped> {
     let mut lists = Vec::new();
     for chunk in coupled {
@@ -144,7 +144,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// Puts the words of instances, of which `word` is the first, where those of their codes go on.
+/// Puts the words of instances behind those that their codes have already; `word` is the first.
 fn sort(codes: &[u32], word: u32, bits: u32, next: &mut [u32], words: &mut [u32]) {
     for (&code, word) in codes.iter().zip((word..).step_by(1 << bits)) {
         if let Some(next) = next.get_mut((code >> 1) as usize) {
@@ -154,7 +154,7 @@ fn sort(codes: &[u32], word: u32, bits: u32, next: &mut [u32], words: &mut [u32]
     }
 }
 
-/// What some instances of a chunk link.
+/// Links of some instances of a chunk.
 struct Share {
     /// Pairs of two patches. In lists they come behind those of a patch with itself.
     met: Vec<(u32, u32)>,
@@ -165,7 +165,7 @@ struct Share {
 }
 
 impl Share {
-    /// None where more than the most pairs of patches are linked.
+    /// Links of instances, or none where they link more than the most pairs of patches.
     async fn new(
         of: &Pairs<'_>,
         first: u32,
@@ -287,7 +287,7 @@ impl Coupled<'_> {
         Ok(Some(PairList { batch, chunk, bits, ids, starts, entries: entries.into_flattened() }))
     }
 
-    /// Fills a row with what the words of shares say, by pair of slots and instance.
+    /// Fills a row with the entries of the words that shares have for it, by pair of slots and instance.
     fn fill(&self, row: &mut [[u32; 3]], words: &mut [&[u32]]) {
         let mut row = row.iter_mut();
         let of_pair = (1 << self.pairs.bits) - 1;

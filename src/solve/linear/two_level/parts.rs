@@ -13,7 +13,7 @@ use leastwise_problem::Links;
 /// Operations that a link between two slots of an instance takes, about.
 const EACH: usize = 16;
 
-/// What parts are made of.
+/// Basis of all parts.
 #[derive(Clone, Copy)]
 pub(super) struct Basis<'a> {
     pub(super) links: &'a Links,
@@ -55,7 +55,7 @@ impl Parts {
         Ok(all)
     }
 
-    /// Takes the one part that something has.
+    /// Takes over a part.
     fn take(&mut self, made: Made) {
         match made {
             Made::Lists(lists) => self.lists = lists,
