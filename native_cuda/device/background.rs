@@ -24,9 +24,11 @@ pub(super) fn give_back(command: &mut Command) {
 }
 
 fn free<T: Send + 'static>(memory: Vec<T>) {
-    match &*POOL {
-        Some(pool) if memory.capacity() * size_of::<T>() >= MUCH => pool.spawn(move || drop(memory)),
-        _ => drop(memory),
+    // The pool begins with the first that is much.
+    if memory.capacity() * size_of::<T>() >= MUCH
+        && let Some(pool) = &*POOL
+    {
+        pool.spawn(move || drop(memory));
     }
 }
 

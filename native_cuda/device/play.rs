@@ -169,7 +169,7 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// Whether it came to the end. What was uploaded is given back meanwhile: nothing goes back to a command.
+    /// True if it came to the end. Memory of uploads is given back meanwhile: nothing goes back to a command.
     fn play(&mut self, commands: &mut [Command], play: &mut Play, deadline_ms: f64) -> Result<bool, DeviceError> {
         while let Some(rest) = commands.get_mut(play.next..).filter(|rest| !rest.is_empty()) {
             let run = self.run_of(rest)?;

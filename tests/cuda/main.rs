@@ -120,8 +120,6 @@ fn random_programs_are_within_error_bounds() {
     }
 }
 
-/// Through pinned memory in turns: more than all of it, ragged, in pieces that cross from one part of it to the next, and ten thousand
-/// little ones.
 /// Functions of f32 that have an exponential or a quotient of the hardware instead of WGSL's text, within the bounds of
 /// `tests/functions/bounds.rs`.
 #[test]
@@ -137,6 +135,8 @@ fn functions_of_the_hardware_are_within_their_bounds() {
     }
 }
 
+/// Through pinned memory in turns: more than all of it, ragged, in pieces that cross from one part of it to the next, and ten thousand
+/// little ones.
 #[test]
 fn uploads_arrive_whole_and_in_order() {
     for precision in [Precision::F64, Precision::F32] {

@@ -2,7 +2,7 @@
 
 use super::scene::*;
 use crate::support::*;
-use leastwise::device::Precision;
+use leastwise::device::{Limits, Precision};
 use leastwise::session::{Progress, Session, SolveMode};
 use leastwise::solve::{Options, Report, Termination};
 
@@ -52,6 +52,32 @@ fn auto_forms_nothing_that_has_no_cheap_factor() {
     let report = first_step(&mut shared_gpu(None), &scene, Options::default());
     assert_eq!(report.linear, "schur-pcg", "{}", report.linear_reason);
     assert!(report.linear_reason.ends_with("; S is not formed: a factor of what is left is too large"), "{}", report.linear_reason);
+}
+
+#[test]
+fn auto_iterates_as_it_was_weighed_where_the_device_has_no_room_to_form() {
+    let within = |memory_bytes: u64, wanted: Options| {
+        let mut session = gpu(Some(Limits { memory_bytes, ..Limits::WEBGPU }));
+        let report = first_step(&mut session, &large(false), wanted);
+        let counters = session.device().counters();
+        (report, counters.bytes_live, counters.bytes_peak)
+    };
+    let named = |linear: &str, preconditioner: Option<&str>| Options {
+        linear: Some(linear.into()),
+        preconditioner: preconditioner.map(String::from),
+        ..Options::default()
+    };
+    let (.., formed) = within(u64::MAX, named("schur", None));
+    let (iterated, live, needed) = within(u64::MAX, named("schur-pcg", Some("block-jacobi")));
+    assert!(needed < formed, "{needed} bytes for iterations, {formed} for S");
+    // Not even the matrix has room, and then the lists of S alone do not.
+    for budget in [needed + (formed - needed) / 16, formed - (formed - needed) / 16] {
+        let (report, left, peak) = within(budget, Options::default());
+        assert_eq!((report.linear, report.preconditioner), ("schur-pcg", Some("block-jacobi")), "{}", report.linear_reason);
+        assert!(report.linear_reason.contains("; S is not formed: "), "{}", report.linear_reason);
+        assert_eq!(report.cost, iterated.cost);
+        assert!(left == live && peak <= budget, "{left} bytes of {live} are left, {peak} of {budget} were taken");
+    }
 }
 
 #[test]

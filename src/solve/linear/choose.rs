@@ -112,8 +112,8 @@ impl Facts {
     }
 }
 
-/// The linear solver on the host that was chosen. Where it does not fit the device and nothing was asked for, instead of it the choice
-/// of the one that always does.
+/// The linear solver on the host that was chosen. Where there is no room for it and nothing was asked for, the choice instead of it: the
+/// one that was weighed beside it, or the one that always fits.
 pub fn on_host(
     wanted: &Wanted,
     (mut choice, found): (Choice, Option<Found>),
@@ -121,6 +121,18 @@ pub fn on_host(
     registry: &mut Registry,
     problem: &Problem,
 ) -> Result<Result<Made, Choice>, Error> {
+    let found = match found {
+        Some(Found { structure, formed: Some(plan), instead: Some(instead) }) => {
+            return match Direct::formed(device, registry, problem, structure, plan) {
+                Ok(host) => Ok(Ok(Made { choice, host: Some(Box::new(host)), on_device: None })),
+                Err(why) if direct::is_of_room(&why) => {
+                    Ok(Err(Choice { why: format!("{}; S is not formed: {why}", instead.why), ..instead }))
+                }
+                Err(error) => Err(error),
+            };
+        }
+        found => found,
+    };
     let is_planned = found.as_ref().is_some_and(|found| found.formed.is_some());
     match Direct::new(device, registry, problem, choice.linear, wanted, found) {
         Ok((host, refused)) => {
@@ -343,7 +355,7 @@ pub async fn choose(wanted: &Wanted, links: &Links, facts: Facts, pace: &Pace) -
     match (choice.linear, structure, forms) {
         (Linear::Schur, Some(structure), Some(room)) => choose_where_formed(wanted, links, (choice, structure), room, pace).await,
         (Linear::Pcg, ..) if named_linear(wanted).is_none() => choose_reduced(choice, links, facts, pace).await,
-        (_, structure, _) => Ok((choice, structure.map(|structure| Found { structure, formed: None }))),
+        (_, structure, _) => Ok((choice, structure.map(|structure| Found { structure, formed: None, instead: None }))),
     }
 }
 
@@ -378,9 +390,11 @@ async fn choose_of_many(
             (0..).zip(&pattern.tables).filter(|(_, rows)| gone.contains(&rows.table)).map(|(number, _)| number).collect();
         match formed::Plan::new(links, pattern, &tables, (room, most_work), pace).await? {
             Ok(plan) => {
-                let pairs = elimination::work(pattern, &tables);
-                let why = format!("{named} can be eliminated, and {pairs:.1e} products and a factor cost less than iterations");
-                let found = Found { structure, formed: Some(plan) };
+                let pairs = plan.pairs;
+                let why = format!(
+                    "{named} can be eliminated, and {pairs:.1e} products and a factor cost less than iterations, S is formed on the device"
+                );
+                let found = Found { structure, formed: Some(plan), instead: Some(choice) };
                 return Ok((Choice { linear: Linear::Schur, why, preconditioner: None }, Some(found)));
             }
             Err(why) => why,
@@ -408,7 +422,7 @@ async fn choose_where_formed(
             Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
         }
     }
-    Ok((choice, Some(Found { structure, formed })))
+    Ok((choice, Some(Found { structure, formed, instead: None })))
 }
 
 /// The best of what takes the structure of the matrix, else conjugate gradients on the device.

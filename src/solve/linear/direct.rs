@@ -6,7 +6,7 @@ use super::super::{Workspace, state};
 use super::choose::masks;
 use super::reduced::formed::{self, Arrived, Formed};
 use super::rows::Rows;
-use super::{Linear, Preconditioner, Wanted, pcg, sizes};
+use super::{Choice, Linear, Preconditioner, Wanted, pcg, sizes};
 use leastwise_base::FileError;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::{BufferId, Command, Device, DeviceError};
@@ -40,6 +40,8 @@ pub struct Found {
     pub structure: Structure,
     /// Structure of a Schur complement that the device is to form.
     pub formed: Option<formed::Plan>,
+    /// Choice instead of one that is not to be made on the host, for want of room on the device.
+    pub instead: Option<Choice>,
 }
 
 enum Source {
@@ -156,6 +158,29 @@ const MOST_SCALE: f64 = 1e30;
 const MOST_DAMPING: f64 = 1e15;
 
 impl Direct {
+    /// A solver with a Schur complement that the device forms.
+    ///
+    /// # Errors
+    /// Those [of room](is_of_room), where the device has too little; nothing is left behind.
+    pub fn formed(
+        device: &mut Device,
+        registry: &mut Registry,
+        problem: &Problem,
+        structure: Structure,
+        plan: formed::Plan,
+    ) -> Result<Self, Error> {
+        let assembly = Box::new(Assembly::new(device, registry, problem, structure)?);
+        match Formed::new(device, problem, plan) {
+            Ok(formed) => {
+                Ok(Self { source: Source::Formed(assembly, Box::new(formed)), unblocked: None, known: None, readbacks: 0, elements: 0 })
+            }
+            Err(error) => {
+                assembly.buffers().iter().for_each(|buffer| device.free(*buffer));
+                Err(error)
+            }
+        }
+    }
+
     /// The solver of this name for the problem as it is now; its matrix, if it has one, is of this structure. With it, why the device has no
     /// room for the Schur complement that it was to form, if so.
     pub fn new(
@@ -173,7 +198,7 @@ impl Direct {
             if linear == Linear::Dense {
                 sizes::dense(problem.moving().map(|table| u64::from(table.unknowns())).sum())?;
             }
-            let Found { structure: (pattern, lists), formed: plan } = found.ok_or_else(|| not_assembled(linear))?;
+            let Found { structure: (pattern, lists), formed: plan, .. } = found.ok_or_else(|| not_assembled(linear))?;
             let max_iterations = wanted.max_iterations.unwrap_or_else(|| pcg::max_iterations(problem));
             let factor = match linear {
                 Linear::Schur => {
@@ -492,8 +517,8 @@ pub(super) fn not_assembled(linear: Linear) -> Error {
     ))
 }
 
-/// True where something would not fit a device: the host may still have room.
-fn is_of_room(error: &Error) -> bool {
+/// True where something would not fit a device, or the host: something else may.
+pub(super) fn is_of_room(error: &Error) -> bool {
     matches!(error, Error::Limits(_) | Error::Memory(_) | Error::Device(DeviceError::OutOfMemory { .. }))
 }
 

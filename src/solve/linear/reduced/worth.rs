@@ -15,6 +15,7 @@
 //! joins.
 
 use super::super::{Choice, Linear};
+use super::formed::MOST_PAIRS;
 use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::Profile;
@@ -70,8 +71,8 @@ pub struct Counts {
     pub most: u32,
     /// True if a product reads J once: instances lie in the order of the eliminated variables.
     pub in_order: bool,
-    /// Instances that link eliminated variables with kept ones.
-    pub linking: f64,
+    /// Kept variables that eliminated ones meet: of two tables as often as a term has instances, the one that has most of them.
+    pub links: f64,
     /// Variables that are kept, and those that are eliminated.
     pub variables: [u32; 2],
 }
@@ -88,16 +89,19 @@ impl Counts {
         [whole, ITERATIONS * reduced]
     }
 
-    /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed; none where lists and
-    /// products alone cost more.
+    /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed; none where there is no S,
+    /// lists of it would be too long, or they and products alone cost more.
     pub fn most_work(&self, profile: Profile) -> Option<f64> {
         let [whole, reduced] = self.costs(profile);
-        let each = self.linking / f64::from(self.variables[1].max(1));
+        let each = self.links / f64::from(self.variables[1].max(1));
         let iterations = (OF_REACH * f64::from(self.variables[0]) / each.max(1.0)).clamp(SOLVED.0, SOLVED.1);
         let iterated = iterations * GATHERED * whole.min(reduced) / ITERATIONS;
-        // There are the fewest pairs where all variables have as many instances.
-        let pairs = self.linking * (each + 1.0) / 2.0;
-        let planned = PLANNED + LISTED * (self.linking + pairs);
+        // There are the fewest pairs where all variables meet as many.
+        let pairs = self.links * (each + 1.0) / 2.0;
+        if self.links == 0.0 || pairs > MOST_PAIRS {
+            return None;
+        }
+        let planned = PLANNED + LISTED * (self.links + pairs);
         let step = ROUND_TRIP + UNKNOWN * f64::from(self.kept) + PASSES * self.jacobian + PRODUCT * pairs;
         let left = (iterated - planned) / STEPS - step;
         (left > 0.0).then_some(left / MULTIPLICATION)
@@ -114,13 +118,15 @@ impl Counts {
             inverse: gone.iter().map(|table| site(table).count * site(table).packed()).sum(),
             most: 0,
             in_order: true,
-            linking: 0.0,
+            links: 0.0,
             variables: [false, true]
                 .map(|goes| links.moving().filter(|(table, _)| gone.contains(table) == goes).map(|(_, table)| table.site.count).sum()),
         };
         let mut instances: Vec<Vec<u32>> =
             links.tables.iter().map(|table| if table.moving { vec![0; table.site.count as usize] } else { Vec::new() }).collect();
         let mut batches_of = vec![0u32; links.tables.len()];
+        // Of an eliminated and a kept table the most links of a batch: several terms may link the same variables.
+        let mut met: Vec<((u32, u32), f64)> = Vec::new();
         for batch in &links.batches {
             let (own, kept): (Vec<_>, Vec<_>) = batch.moving_slots().into_iter().partition(|(_, table, _)| gone.contains(table));
             for (_, table, variables) in &kept {
@@ -128,11 +134,19 @@ impl Counts {
             }
             for (_, table, variables) in own.iter().filter(|_| !kept.is_empty()) {
                 batches_of[*table as usize] += 1;
-                counts.linking += f64::from(batch.count);
+                for (_, other, _) in &kept {
+                    let [count, others] = [*table, *other].map(|table| f64::from(site(&table).count));
+                    let (pair, of_batch) = ((*table, *other), f64::from(batch.count).min(count * others));
+                    match met.iter_mut().find(|(known, _)| *known == pair) {
+                        Some((_, most)) => *most = most.max(of_batch),
+                        None => met.push((pair, of_batch)),
+                    }
+                }
                 counts.in_order &= batch.programs.curvature.is_none() && batches_of[*table as usize] == 1;
                 counts.in_order &= counts.in_order && ascends(variables, pace).await?;
             }
         }
+        counts.links = met.iter().map(|(_, links)| links).sum();
         counts.most = instances.iter().flatten().copied().max().unwrap_or(0);
         Ok(counts)
     }
@@ -235,7 +249,7 @@ mod tests {
             inverse: 6 * points,
             most: views / cameras,
             in_order: true,
-            linking: views.into(),
+            links: views.into(),
             variables: [cameras, points],
         }
     }
@@ -272,8 +286,13 @@ mod tests {
             assert!(most > 1e4 * f64::from(cameras) && most < full, "{cameras} cameras: {most:.1e} of {full:.1e}");
         }
         assert_eq!(work(bundle(50, 12_000)), 0.0, "few iterations");
-        let linking = 15.0 * 50_000.0;
-        let many = Counts { jacobian: 24.0 * linking, linking, ..bundle(200, 50_000) };
-        assert_eq!(work(many), 0.0, "many pairs, and few iterations");
+        let views = |each: f64, bundle: Counts| {
+            let links = each * f64::from(bundle.variables[1]);
+            Counts { jacobian: 24.0 * links, links, ..bundle }
+        };
+        assert_eq!(work(views(15.0, bundle(200, 50_000))), 0.0, "many pairs, and few iterations");
+        assert!(work(views(5.0, bundle(10_000, 1_000_000))) > 0.0);
+        assert_eq!(work(views(6.0, bundle(10_000, 1_000_000))), 0.0, "more pairs than are listed");
+        assert_eq!(work(views(0.0, bundle(10_000, 1_000_000))), 0.0, "nothing is linked");
     }
 }

@@ -137,7 +137,7 @@ impl Graph {
         let mut counts: Vec<u32> = starts.windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect();
         let mut order: Vec<u32> = (0..patches as u32).filter(|&patch| 2 * counts[patch as usize] < size).collect();
         order.sort_by_key(|&patch| counts[patch as usize]);
-        // What was joined to a patch: the one behind each, and the last of them.
+        // Patches that were joined to one, as a chain: the one behind each, and the last of them.
         let (mut behind, mut last) = (vec![NONE; patches], (0..patches as u32).collect::<Vec<u32>>());
         for patch in order {
             if 2 * counts[patch as usize] >= size {

@@ -10,7 +10,7 @@
 
 mod plan;
 
-pub use plan::{Plan, Room};
+pub use plan::{MOST_PAIRS, Plan, Room};
 
 use super::super::super::assembly::Assembly;
 use super::super::super::{Workspace, state};

@@ -9,7 +9,7 @@ use std::iter;
 use std::ops::Range;
 
 /// Pairs of blocks that lists may have: eight bytes each.
-const MOST_PAIRS: f64 = (1 << 24) as f64;
+pub const MOST_PAIRS: f64 = (1 << 24) as f64;
 /// Pairs that one lane adds up.
 const SEGMENT: usize = 64;
 /// Marks blocks of E whose rows are those of the kept variable.
@@ -36,6 +36,8 @@ pub struct Plan {
     pub pattern: Pattern,
     /// First elements of the kept tables in vectors, in the order of the pattern's tables.
     pub kept: Vec<u32>,
+    /// Pairs of blocks that an eliminated variable joins.
+    pub pairs: f64,
     /// Elements of Y.
     pub y: u64,
     /// Elements of the segments' sums.
@@ -153,9 +155,9 @@ impl Plan {
         (room, most_work): (Room, f64),
         pace: &Pace,
     ) -> Result<Result<Self, Instead>, Stopped> {
-        let products = elimination::work(pattern, tables);
-        if products > MOST_PAIRS {
-            return Ok(Err(format!("{products:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}")));
+        let pairs = elimination::work(pattern, tables);
+        if pairs > MOST_PAIRS {
+            return Ok(Err(format!("{pairs:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}")));
         }
         let stopped = |refused: Refused| match refused {
             Refused::Stopped => Err(Stopped),
@@ -189,6 +191,7 @@ impl Plan {
             tables: gone,
             kept: elimination.kept.iter().map(|&table| pattern.tables[table as usize].vector).collect(),
             pattern: elimination.reduced,
+            pairs,
             y,
             partials,
             solved,
