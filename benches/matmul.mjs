@@ -1,8 +1,8 @@
-// `npm run bench -- matmul [webgpu/f32 cpu/f32 cuda/f32]`: products of matrices by the tensor layer, as a program in Node has them: from the call until a number of
+// `npm run bench -- matmul [webgpu/f32 cpu/f32 cuda/f32]`: products of matrices and attention by the tensor layer, as a program in Node has them: from the call until a number of
 // the result is there, less what one small kernel takes that way. On the CPU beside the most that simd128 can do on a core. TensorFlow.js and jax-js are measured on the
 // same adapter where they are installed beside this file: `npm install --no-save @tensorflow/tfjs-core @tensorflow/tfjs-backend-webgpu @jax-js/jax`.
 import { performance } from "node:perf_hooks";
-import { init } from "leastwise";
+import { attention, init } from "leastwise";
 import { simd128Peak } from "./lib/peak.mjs";
 
 const REPEATS = 7;
@@ -58,6 +58,16 @@ async function leastwise(name, sizes) {
     };
     const ms = await least(() => lw.scope(chain).values) - idle;
     console.log(`  ${count} dependent products 512³ (${products}): ${(ms / count).toFixed(4)} ms each`);
+    if (products === "tf32") continue;
+    const heads = peak || isQuick ? 2 : 64, q = random([heads, 1024, 64], 5), k = random([heads, 1024, 64], 6), v = random([heads, 1024, 64], 7);
+    await lw.evaluate(q, k, v);
+    for (const causal of [false, true]) {
+      const ms = await least(() => lw.scope(() => {
+        const result = attention(q, k, v, { causal });
+        return { done: Promise.all([lw.evaluate(result), result.reshape([-1]).slice([0, 1]).read()]) };
+      }).done) - idle;
+      console.log(`  attention ${heads} × 1024 × 64${causal ? ", causal" : ""} (${products}): ${ms.toFixed(3)} ms`);
+    }
   }
   await lw.dispose?.();
 }

@@ -52,6 +52,26 @@ fn entry_at(which: u32, key: u32, c: u32) -> real {
     return 0.0;
 }
 
+fn store(which: u32, query: u32, c: u32, sum: real) {
+    if (query < params.args.queries && c < params.args.value_width) {
+        results[(batch * params.args.queries + query) * params.args.value_width + c] = sum;
+    }
+}
+
+fn seen(scores: vec4<real>, key: u32, ends: vec4<u32>) -> vec4<real> {
+    return select(vec4<real>(unseen), scores, vec4<u32>(key) < ends);
+}
+
+fn larger(x: vec4<real>, y: vec4<real>) -> vec4<real> {
+    return select(x, y, y > x);
+}
+
+fn store_logarithm(query: u32, value: real) {
+    if (query < params.args.queries) {
+        logarithms[batch * params.args.queries + query] = value;
+    }
+}
+
 @compute @workgroup_size(group_size)
 fn main(
     @builtin(local_invocation_index) lane: u32,
@@ -77,34 +97,35 @@ fn main(
     }
     var largest = vec4<real>(unseen);
     var total = vec4<real>(0.0);
-    for (var i = 0u; i < 4u * wide; i++) {
-        sums[i] = vec4<real>(0.0);
-    }
     for (var start = 0u; start < end; start += 4u * columns) {
         multiply_rows(lane, 0u, first, start, params.args.width);
-        var most = largest;
-        for (var c = 0u; c < 4u; c++) {
-            let is_seen = vec4<u32>(start + 4u * column + c) < ends;
-            product[c] = select(vec4<real>(unseen), product[c], is_seen);
-            most = select(most, product[c], product[c] > most);
-        }
+        let key = start + 4u * column;
+        product[0] = seen(product[0], key, ends);
+        product[1] = seen(product[1], key + 1u, ends);
+        product[2] = seen(product[2], key + 2u, ends);
+        product[3] = seen(product[3], key + 3u, ends);
+        var most = larger(larger(larger(larger(largest, product[0]), product[1]), product[2]), product[3]);
         weights[row * columns + column] = most;
         workgroupBarrier();
         for (var c = 0u; c < columns; c++) {
-            let other = weights[row * columns + c];
-            most = select(most, other, other > most);
+            most = larger(most, weights[row * columns + c]);
         }
         let scale = powers(largest - most);
         largest = most;
-        total *= scale;
-        for (var c = 0u; c < 4u; c++) {
-            product[c] = powers(product[c] - most);
-            total += product[c];
-        }
-        for (var w = 0u; w < wide; w++) {
-            for (var r = 0u; r < 4u; r++) {
-                sums[4u * w + r] *= scale[r];
-            }
+        product[0] = powers(product[0] - most);
+        product[1] = powers(product[1] - most);
+        product[2] = powers(product[2] - most);
+        product[3] = powers(product[3] - most);
+        total = total * scale + product[0] + product[1] + product[2] + product[3];
+        sums.near[0] *= scale.x;
+        sums.near[1] *= scale.y;
+        sums.near[2] *= scale.z;
+        sums.near[3] *= scale.w;
+        if (is_wide) {
+            sums.far[0] *= scale.x;
+            sums.far[1] *= scale.y;
+            sums.far[2] *= scale.z;
+            sums.far[3] *= scale.w;
         }
         add_weighted(lane, 0u, start, chunk);
     }
@@ -115,21 +136,15 @@ fn main(
     for (var c = 1u; c < columns; c++) {
         total += weights[row * columns + c];
     }
-    for (var r = 0u; r < 4u; r++) {
-        let query = first + 4u * row + r;
-        if (query < params.args.queries) {
-            let at = batch * params.args.queries + query;
-            for (var w = 0u; w < wide; w++) {
-                for (var c = 0u; c < 4u; c++) {
-                    let entry = sum_column(lane, chunk, w, c);
-                    if (entry < params.args.value_width) {
-                        results[at * params.args.value_width + entry] = sums[4u * w + r][c] / total[r];
-                    }
-                }
-            }
-            if (chunk == 0u && column == 0u) {
-                logarithms[at] = largest[r] + logarithm(total[r]);
-            }
-        }
+    let query = first + 4u * row;
+    store_row(lane, 0u, chunk, query, sums.near[0] / total.x, sums.far[0] / total.x);
+    store_row(lane, 0u, chunk, query + 1u, sums.near[1] / total.y, sums.far[1] / total.y);
+    store_row(lane, 0u, chunk, query + 2u, sums.near[2] / total.z, sums.far[2] / total.z);
+    store_row(lane, 0u, chunk, query + 3u, sums.near[3] / total.w, sums.far[3] / total.w);
+    if (chunk == 0u && column == 0u) {
+        store_logarithm(query, largest.x + logarithm(total.x));
+        store_logarithm(query + 1u, largest.y + logarithm(total.y));
+        store_logarithm(query + 2u, largest.z + logarithm(total.z));
+        store_logarithm(query + 3u, largest.w + logarithm(total.w));
     }
 }

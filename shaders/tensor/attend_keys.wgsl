@@ -61,6 +61,34 @@ fn entry_at(which: u32, query: u32, c: u32) -> real {
     return 0.0;
 }
 
+fn store(which: u32, key: u32, c: u32, sum: real) {
+    if (key < params.args.keys) {
+        let at = batch * params.args.keys + key;
+        if (which == of_scores) {
+            if (c < params.args.width) {
+                of_keys[at * params.args.width + c] = sum;
+            }
+        } else if (c < params.args.value_width) {
+            of_values[at * params.args.value_width + c] = sum;
+        }
+    }
+}
+
+// Weights of a query and their slopes, 0 in rows that it does not see; scores and slopes become them.
+fn weigh(query: u32, begins: vec4<u32>, score: vec4<real>, slope: vec4<real>) -> Weighed {
+    if (query < params.args.queries) {
+        let at = batch * params.args.queries + query;
+        let weight = powers(select(vec4<real>(-1000.0), score - statistics[at], begins <= vec4<u32>(query)));
+        return Weighed(weight, weight * (slope - statistics[params.args.batches * params.args.queries + at]));
+    }
+    return Weighed(vec4<real>(0.0), vec4<real>(0.0));
+}
+
+struct Weighed {
+    weight: vec4<real>,
+    slope: vec4<real>,
+}
+
 @compute @workgroup_size(group_size)
 fn main(
     @builtin(local_invocation_index) lane: u32,
@@ -84,50 +112,33 @@ fn main(
         begins = vec4<u32>(0u, 1u, 2u, 3u) + (first + 4u * row);
         begin = first / (4u * columns) * (4u * columns);
     }
-    var of_key: array<vec4<real>, 4u * wide>;
-    var of_value: array<vec4<real>, 4u * wide>;
-    for (var i = 0u; i < 4u * wide; i++) {
-        of_key[i] = vec4<real>(0.0);
-        of_value[i] = vec4<real>(0.0);
-    }
+    var of_key = Sums();
+    var of_value = Sums();
     for (var start = begin; start < params.args.queries; start += 4u * columns) {
         multiply_rows(lane, of_slopes, first, start, params.args.value_width);
-        var slope = product;
+        let slope = product;
         multiply_rows(lane, of_scores, first, start, params.args.width);
-        for (var c = 0u; c < 4u; c++) {
-            let query = start + 4u * column + c;
-            var weight = vec4<real>(0.0);
-            if (query < params.args.queries) {
-                let at = batch * params.args.queries + query;
-                let is_seen = begins <= vec4<u32>(query);
-                weight = powers(select(vec4<real>(-1000.0), product[c] - statistics[at], is_seen));
-                slope[c] = weight * (slope[c] - statistics[params.args.batches * params.args.queries + at]);
-            } else {
-                slope[c] = vec4<real>(0.0);
-            }
-            product[c] = weight;
-        }
+        let query = start + 4u * column;
+        let a = weigh(query, begins, product[0], slope[0]);
+        let b = weigh(query + 1u, begins, product[1], slope[1]);
+        let c = weigh(query + 2u, begins, product[2], slope[2]);
+        let d = weigh(query + 3u, begins, product[3], slope[3]);
+        product = array<vec4<real>, 4>(a.weight, b.weight, c.weight, d.weight);
         sums = of_value;
         add_weighted(lane, of_slopes, start, chunk);
         of_value = sums;
-        product = slope;
+        product = array<vec4<real>, 4>(a.slope, b.slope, c.slope, d.slope);
         sums = of_key;
         add_weighted(lane, of_scores, start, chunk);
         of_key = sums;
     }
-    for (var r = 0u; r < 4u; r++) {
-        let key = first + 4u * row + r;
-        let at = batch * params.args.keys + key;
-        for (var w = 0u; w < wide; w++) {
-            for (var c = 0u; c < 4u; c++) {
-                let entry = sum_column(lane, chunk, w, c);
-                if (key < params.args.keys && entry < params.args.width) {
-                    of_keys[at * params.args.width + entry] = of_key[4u * w + r][c];
-                }
-                if (key < params.args.keys && entry < params.args.value_width) {
-                    of_values[at * params.args.value_width + entry] = of_value[4u * w + r][c];
-                }
-            }
-        }
-    }
+    let key = first + 4u * row;
+    store_row(lane, of_scores, chunk, key, of_key.near[0], of_key.far[0]);
+    store_row(lane, of_scores, chunk, key + 1u, of_key.near[1], of_key.far[1]);
+    store_row(lane, of_scores, chunk, key + 2u, of_key.near[2], of_key.far[2]);
+    store_row(lane, of_scores, chunk, key + 3u, of_key.near[3], of_key.far[3]);
+    store_row(lane, of_slopes, chunk, key, of_value.near[0], of_value.far[0]);
+    store_row(lane, of_slopes, chunk, key + 1u, of_value.near[1], of_value.far[1]);
+    store_row(lane, of_slopes, chunk, key + 2u, of_value.near[2], of_value.far[2]);
+    store_row(lane, of_slopes, chunk, key + 3u, of_value.near[3], of_value.far[3]);
 }

@@ -60,6 +60,25 @@ fn entry_at(which: u32, key: u32, c: u32) -> real {
     return 0.0;
 }
 
+fn store(which: u32, query: u32, c: u32, sum: real) {
+    if (query < params.args.queries && c < params.args.width) {
+        results[(batch * params.args.queries + query) * params.args.width + c] = sum;
+    }
+}
+
+// Weights of a key, 0 in rows that do not see it.
+fn weighed(exponents: vec4<real>, key: u32, ends: vec4<u32>) -> vec4<real> {
+    return powers(select(vec4<real>(-1000.0), exponents, vec4<u32>(key) < ends));
+}
+
+// L of a query (`list` 0) or its D (1).
+fn statistic(list: u32, query: u32) -> real {
+    if (query < params.args.queries) {
+        return statistics[(list * params.args.batches + batch) * params.args.queries + query];
+    }
+    return 0.0;
+}
+
 @compute @workgroup_size(group_size)
 fn main(
     @builtin(local_invocation_index) lane: u32,
@@ -82,37 +101,22 @@ fn main(
         ends = min(ends, vec4<u32>(1u, 2u, 3u, 4u) + (first + 4u * row));
         end = min(end, first + 4u * rows);
     }
-    var logarithms = vec4<real>(0.0);
-    var means = vec4<real>(0.0);
-    for (var r = 0u; r < 4u; r++) {
-        let query = first + 4u * row + r;
-        if (query < params.args.queries) {
-            logarithms[r] = statistics[batch * params.args.queries + query];
-            means[r] = statistics[(params.args.batches + batch) * params.args.queries + query];
-        }
-    }
-    for (var i = 0u; i < 4u * wide; i++) {
-        sums[i] = vec4<real>(0.0);
-    }
+    let query = first + 4u * row;
+    let logarithms = vec4<real>(statistic(0u, query), statistic(0u, query + 1u), statistic(0u, query + 2u), statistic(0u, query + 3u));
+    let means = vec4<real>(statistic(1u, query), statistic(1u, query + 1u), statistic(1u, query + 2u), statistic(1u, query + 3u));
     for (var start = 0u; start < end; start += 4u * columns) {
         multiply_rows(lane, of_slopes, first, start, params.args.value_width);
-        var slope = product;
+        let slope = product;
         multiply_rows(lane, of_scores, first, start, params.args.width);
-        for (var c = 0u; c < 4u; c++) {
-            let is_seen = vec4<u32>(start + 4u * column + c) < ends;
-            product[c] = powers(select(vec4<real>(-1000.0), product[c] - logarithms, is_seen)) * (slope[c] - means);
-        }
+        let key = start + 4u * column;
+        product[0] = weighed(product[0] - logarithms, key, ends) * (slope[0] - means);
+        product[1] = weighed(product[1] - logarithms, key + 1u, ends) * (slope[1] - means);
+        product[2] = weighed(product[2] - logarithms, key + 2u, ends) * (slope[2] - means);
+        product[3] = weighed(product[3] - logarithms, key + 3u, ends) * (slope[3] - means);
         add_weighted(lane, of_scores, start, chunk);
     }
-    for (var r = 0u; r < 4u; r++) {
-        let query = first + 4u * row + r;
-        for (var w = 0u; w < wide; w++) {
-            for (var c = 0u; c < 4u; c++) {
-                let entry = sum_column(lane, chunk, w, c);
-                if (query < params.args.queries && entry < params.args.width) {
-                    results[(batch * params.args.queries + query) * params.args.width + entry] = sums[4u * w + r][c];
-                }
-            }
-        }
-    }
+    store_row(lane, 0u, chunk, query, sums.near[0], sums.far[0]);
+    store_row(lane, 0u, chunk, query + 1u, sums.near[1], sums.far[1]);
+    store_row(lane, 0u, chunk, query + 2u, sums.near[2], sums.far[2]);
+    store_row(lane, 0u, chunk, query + 3u, sums.near[3], sums.far[3]);
 }

@@ -1,7 +1,10 @@
 // What is common to the kernels of attention: products of a tile of rows with a tile of columns, Σ_k l(p, k)·r(a, k), and sums of the
 // columns' own rows of a matrix, weighted with what became of the products. A kernel says what `left_at(which, p, k)`,
-// `right_at(which, a, k)` and `entry_at(which, a, c)` are (0 outside). A lane has 4×4 of a tile, rows first + 4 row + r and columns
-// start + 4 column + c, and of a row's sums the entries `stretch`·chunk + 4(column + w·columns) + c.
+// `right_at(which, a, k)` and `entry_at(which, a, c)` are (0 outside), and where an entry goes: `store(which, p, c, sum)`. A lane has
+// 4×4 of a tile, rows first + 4 row + r and columns start + 4 column + c, and of a row's sums the entries `stretch`·chunk + 4 column + c
+// and, where a lane has two fours of them, the same 4·`columns` further.
+//
+// Private arrays are indexed with numbers only. Vulkan's compilers keep one in memory as soon as a loop counts an index of it.
 
 #import functions/exponential
 
@@ -12,11 +15,12 @@ const rows: u32 = group_size / columns;
 // uses: lanes that write side by side find different banks.
 const slab: u32 = 8u;
 const pitch: u32 = rows + columns + 1u;
-const fetches: u32 = (slab * (rows + columns) + group_size - 1u) / group_size;
+// A lane brings one or two fours of them.
+const has_second: bool = slab * (rows + columns) > group_size;
 
-// Entries of a sum that a workgroup makes, and how many fours of them a lane has.
+// Entries of a sum that a workgroup makes. Four or eight of them are a lane's.
 const stretch: u32 = 64u;
-const wide: u32 = stretch / 4u / columns;
+const is_wide: bool = stretch > 4u * columns;
 
 // Columns of which weights and rows are in workgroup memory at a time: with all of them, large tiles would not fit into 16 KiB.
 const parts: u32 = (group_size + 127u) / 128u;
@@ -25,42 +29,58 @@ const held: u32 = 4u * columns / parts;
 var<workgroup> weights: array<vec4<real>, held * rows>;
 var<workgroup> slabs: array<vec4<real>, held * stretch / 4u>;
 
-// Four rows of every column of a lane, and, entry by entry, four entries of every row.
+// Four rows of every column of a lane.
 var<private> product: array<vec4<real>, 4>;
-var<private> sums: array<vec4<real>, 4u * wide>;
-var<private> next: array<vec4<real>, fetches>;
+
+// Four entries of every row, and four more where a lane has eight.
+struct Sums {
+    near: array<vec4<real>, 4>,
+    far: array<vec4<real>, 4>,
+}
+var<private> sums: Sums;
+
+var<private> next: array<vec4<real>, 2>;
+
+fn fetched(place: u32, which: u32, first: u32, start: u32, k0: u32, end: u32) -> vec4<real> {
+    let k = k0 + place % slab;
+    if (k < end) {
+        if (place / slab < rows) {
+            let p = first + 4u * (place / slab);
+            return vec4<real>(left_at(which, p, k), left_at(which, p + 1u, k), left_at(which, p + 2u, k), left_at(which, p + 3u, k));
+        }
+        if (place / slab < rows + columns) {
+            let a = start + 4u * (place / slab - rows);
+            return vec4<real>(right_at(which, a, k), right_at(which, a + 1u, k), right_at(which, a + 2u, k), right_at(which, a + 3u, k));
+        }
+    }
+    return vec4<real>(0.0);
+}
 
 fn fetch_slab(lane: u32, which: u32, first: u32, start: u32, k0: u32, end: u32) {
-    for (var turn = 0u; turn < fetches; turn++) {
-        let place = lane + turn * group_size;
-        let k = k0 + place % slab;
-        var four = vec4<real>(0.0);
-        if (k < end) {
-            if (place / slab < rows) {
-                let p = first + 4u * (place / slab);
-                four = vec4<real>(left_at(which, p, k), left_at(which, p + 1u, k), left_at(which, p + 2u, k), left_at(which, p + 3u, k));
-            } else if (place / slab < rows + columns) {
-                let a = start + 4u * (place / slab - rows);
-                four = vec4<real>(right_at(which, a, k), right_at(which, a + 1u, k), right_at(which, a + 2u, k), right_at(which, a + 3u, k));
-            }
-        }
-        next[turn] = four;
+    next[0] = fetched(lane, which, first, start, k0, end);
+    if (has_second) {
+        next[1] = fetched(lane + group_size, which, first, start, k0, end);
+    }
+}
+
+fn hold(place: u32, four: vec4<real>) {
+    if (place < slab * (rows + columns)) {
+        slabs[place % slab * pitch + place / slab] = four;
     }
 }
 
 fn multiply_rows(lane: u32, which: u32, first: u32, start: u32, end: u32) {
-    for (var c = 0u; c < 4u; c++) {
-        product[c] = vec4<real>(0.0);
-    }
+    product[0] = vec4<real>(0.0);
+    product[1] = vec4<real>(0.0);
+    product[2] = vec4<real>(0.0);
+    product[3] = vec4<real>(0.0);
     // The next slab is on its way while this one is multiplied.
     fetch_slab(lane, which, first, start, 0u, end);
     for (var k0 = 0u; k0 < end; k0 += slab) {
         workgroupBarrier();
-        for (var turn = 0u; turn < fetches; turn++) {
-            let place = lane + turn * group_size;
-            if (place < slab * (rows + columns)) {
-                slabs[place % slab * pitch + place / slab] = next[turn];
-            }
+        hold(lane, next[0]);
+        if (has_second) {
+            hold(lane + group_size, next[1]);
         }
         workgroupBarrier();
         if (k0 + slab < end) {
@@ -69,9 +89,10 @@ fn multiply_rows(lane: u32, which: u32, first: u32, start: u32, end: u32) {
         for (var k = 0u; k < slab; k++) {
             let x = slabs[k * pitch + lane / columns];
             let a = slabs[k * pitch + rows + lane % columns];
-            for (var c = 0u; c < 4u; c++) {
-                product[c] += x * a[c];
-            }
+            product[0] += x * a.x;
+            product[1] += x * a.y;
+            product[2] += x * a.z;
+            product[3] += x * a.w;
         }
     }
 }
@@ -83,9 +104,11 @@ fn add_weighted(lane: u32, which: u32, start: u32, chunk: u32) {
     for (var part = 0u; part < parts; part++) {
         workgroupBarrier();
         if (4u * column / held == part) {
-            for (var c = 0u; c < 4u; c++) {
-                weights[(4u * column % held + c) * rows + row] = product[c];
-            }
+            let place = 4u * column % held * rows + row;
+            weights[place] = product[0];
+            weights[place + rows] = product[1];
+            weights[place + 2u * rows] = product[2];
+            weights[place + 3u * rows] = product[3];
         }
         for (var place = lane; place < held * stretch / 4u; place += group_size) {
             let a = start + part * held + place / (stretch / 4u);
@@ -96,19 +119,36 @@ fn add_weighted(lane: u32, which: u32, start: u32, chunk: u32) {
         workgroupBarrier();
         for (var a = 0u; a < held; a++) {
             let weight = weights[a * rows + row];
-            for (var w = 0u; w < wide; w++) {
-                let entries = slabs[a * (stretch / 4u) + column + w * columns];
-                for (var r = 0u; r < 4u; r++) {
-                    sums[4u * w + r] += weight[r] * entries;
-                }
+            let entries = slabs[a * (stretch / 4u) + column];
+            sums.near[0] += weight.x * entries;
+            sums.near[1] += weight.y * entries;
+            sums.near[2] += weight.z * entries;
+            sums.near[3] += weight.w * entries;
+            if (is_wide) {
+                let further = slabs[a * (stretch / 4u) + column + columns];
+                sums.far[0] += weight.x * further;
+                sums.far[1] += weight.y * further;
+                sums.far[2] += weight.z * further;
+                sums.far[3] += weight.w * further;
             }
         }
     }
 }
 
-// The entry that a lane's sum 4w + r has at c.
-fn sum_column(lane: u32, chunk: u32, w: u32, c: u32) -> u32 {
-    return chunk * stretch + 4u * (lane % columns + w * columns) + c;
+// Stores what a lane has of a row's sums.
+fn store_row(lane: u32, which: u32, chunk: u32, p: u32, near: vec4<real>, far: vec4<real>) {
+    let c = chunk * stretch + 4u * (lane % columns);
+    store_four(which, p, c, near);
+    if (is_wide) {
+        store_four(which, p, c + 4u * columns, far);
+    }
+}
+
+fn store_four(which: u32, p: u32, c: u32, four: vec4<real>) {
+    store(which, p, c, four.x);
+    store(which, p, c + 1u, four.y);
+    store(which, p, c + 2u, four.z);
+    store(which, p, c + 3u, four.w);
 }
 
 // eˣ for x ≤ 0, where −1000 and less is 0; what is no number stays none.
