@@ -37,7 +37,9 @@ fn auto_iterates_where_few_cameras_are_left() {
     let report = first_step(&mut session, &few, Options::default());
     // Lists of pairs cost more than inner iterations do.
     assert_eq!((report.linear, report.preconditioner), ("schur-pcg", Some("block-jacobi")), "{}", report.linear_reason);
-    assert!(report.linear_reason.starts_with("\"point\" (21000 of 21240 unknowns) can be eliminated"), "{}", report.linear_reason);
+    let why = &report.linear_reason;
+    assert!(why.starts_with("\"point\" (21000 of 21240 unknowns) can be eliminated"), "{why}");
+    assert!(why.contains("; S is not formed: ") && why.ends_with(" products would cost more than iterations"), "{why}");
     let report = first_step(&mut session, &Scene { is_shuffled: true, ..few.clone() }, Options::default());
     assert_eq!(report.linear, "pcg", "in no order, where a product takes two: {}", report.linear_reason);
     assert!(report.linear_reason.contains("21240 unknowns, more than 20000"), "{}", report.linear_reason);
@@ -78,6 +80,15 @@ fn auto_iterates_as_it_was_weighed_where_the_device_has_no_room_to_form() {
         assert_eq!(report.cost, iterated.cost);
         assert!(left == live && peak <= budget, "{left} bytes of {live} are left, {peak} of {budget} were taken");
     }
+    // What iterations on S take besides has none either.
+    let (plain, live, least) = within(u64::MAX, named("pcg", Some("block-jacobi")));
+    assert!(least < needed, "{least} bytes for iterations on the whole matrix, {needed} for those on S");
+    let budget = needed - (needed - least) / 16;
+    let (report, left, peak) = within(budget, Options::default());
+    assert_eq!((report.linear, report.preconditioner), ("pcg", Some("block-jacobi")), "{}", report.linear_reason);
+    assert!(report.linear_reason.contains("; S is not formed: ") && report.linear_reason.contains(", but "), "{}", report.linear_reason);
+    assert_eq!(report.cost, plain.cost);
+    assert!(left == live && peak <= budget, "{left} bytes of {live} are left, {peak} of {budget} were taken");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::assembly::{Structure, structure};
 use super::direct::{self, Direct, Found};
 use super::eliminable::{eliminable_of, may_eliminate, why_schur};
 use super::reduced::formed::{self, Room};
-use super::reduced::worth::Weighed;
+use super::reduced::worth::{Counts, Weighed};
 use super::thresholds::Thresholds;
 use super::two_level::{self, space::Space};
 use super::{Choice, DeviceSolver, Linear, Plan, Planning, Preconditioner, Wanted, merged, reduced, sizes};
@@ -145,8 +145,8 @@ pub fn on_host(
             choice.preconditioner = (choice.linear == Linear::AssembledPcg).then(|| asked.unwrap_or_else(usual));
             Ok(Ok(Made { choice, host: Some(Box::new(host)), on_device: None }))
         }
-        Err(Error::Limits(why)) if wanted.linear.is_none() && wanted.preconditioner.is_none() => {
-            Ok(Err(Choice { linear: Linear::Pcg, why, preconditioner: None }))
+        Err(why) if direct::is_of_room(&why) && wanted.linear.is_none() && wanted.preconditioner.is_none() => {
+            Ok(Err(Choice { linear: Linear::Pcg, why: why.to_string(), preconditioner: None }))
         }
         Err(error) => Err(error),
     }
@@ -165,12 +165,13 @@ pub fn on_device(
     let (preconditioner, why, on_device) = match made {
         Ok(solver) => (preconditioner, why, solver),
         // What products of batches stay apart for is nobody's concern.
-        Err(Error::Limits(_)) if is_by_blocks(choice.linear, preconditioner) => (preconditioner, why, None),
-        Err(Error::Limits(why) | Error::InvalidOption(why)) if !is_asked => {
+        Err(error) if is_by_blocks(choice.linear, preconditioner) && direct::is_of_room(&error) => (preconditioner, why, None),
+        Err(error) if !is_asked && (direct::is_of_room(&error) || matches!(error, Error::InvalidOption(_))) => {
+            let refused = error.to_string();
             if choice.linear == Linear::SchurPcg {
-                choice = Choice { linear: Linear::Pcg, why: why.clone(), preconditioner: None };
+                choice = Choice { linear: Linear::Pcg, why: format!("{}, but {refused}", choice.why), preconditioner: None };
             }
-            (Preconditioner::BlockJacobi, why, None)
+            (Preconditioner::BlockJacobi, refused, None)
         }
         Err(error) => return Err(error),
     };
@@ -378,30 +379,48 @@ async fn choose_of_many(
     pace: &Pace,
 ) -> Result<(Choice, Option<Found>), Stopped> {
     let gone = eliminable_of(links);
-    let Weighed { mut choice, named, most_work } =
+    let Weighed { mut choice, named, counts } =
         reduced::worth::weighed(instead, links, &gone, (sizes::of_jacobian(links), facts.profile), pace).await?;
-    let Some(most_work) = most_work else { return Ok((choice, None)) };
-    let Some(structure) = structure(links, pace).await? else { return Ok((choice, None)) };
-    let pattern = &structure.0;
-    let why = if pattern.values > facts.elements / 2 {
-        format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64)
-    } else {
-        let tables: Vec<u32> =
-            (0..).zip(&pattern.tables).filter(|(_, rows)| gone.contains(&rows.table)).map(|(number, _)| number).collect();
-        match formed::Plan::new(links, pattern, &tables, (room, most_work), pace).await? {
-            Ok(plan) => {
-                let pairs = plan.pairs;
-                let why = format!(
-                    "{named} can be eliminated, and {pairs:.1e} products and a factor cost less than iterations, S is formed on the device"
-                );
-                let found = Found { structure, formed: Some(plan), instead: Some(choice) };
-                return Ok((Choice { linear: Linear::Schur, why, preconditioner: None }, Some(found)));
+    let why = match counts.why_not_formed(facts.profile) {
+        Some(why) => why,
+        None => {
+            let Some(structure) = structure(links, pace).await? else { return Ok((choice, None)) };
+            match planned(links, &structure.0, (&gone, counts), (facts, room), pace).await? {
+                Ok(plan) => {
+                    let pairs = plan.pairs;
+                    let why = format!(
+                        "{named} can be eliminated, and {pairs:.1e} products and a factor cost less than iterations, S is formed on the device"
+                    );
+                    let found = Found { structure, formed: Some(plan), instead: Some(choice) };
+                    return Ok((Choice { linear: Linear::Schur, why, preconditioner: None }, Some(found)));
+                }
+                Err(why) => why,
             }
-            Err(why) => why,
         }
     };
     choice.why = format!("{}; S is not formed: {why}", choice.why);
     Ok((choice, None))
+}
+
+/// The plan of a Schur complement without these tables, where by the counts of this structure it costs less than iterations; or why not.
+async fn planned(
+    links: &Links,
+    pattern: &Pattern,
+    (gone, counts): (&[u32], Counts),
+    (facts, room): (Facts, Room),
+    pace: &Pace,
+) -> Result<Result<formed::Plan, String>, Stopped> {
+    if pattern.values > facts.elements / 2 {
+        return Ok(Err(format!("JᵀWJ has {:.1e} values off its diagonal", pattern.values as f64)));
+    }
+    let tables: Vec<u32> = (0..).zip(&pattern.tables).filter(|(_, rows)| gone.contains(&rows.table)).map(|(number, _)| number).collect();
+    let linking = pattern.parts.iter().filter(|part| tables.contains(&part.row) != tables.contains(&part.column));
+    let links_of_structure = linking.map(|part| f64::from(part.blocks())).sum();
+    let pairs = elimination::work(pattern, &tables);
+    match (Counts { links: links_of_structure, ..counts }).most_work(facts.profile, pairs) {
+        Ok(most_work) => formed::Plan::new(links, pattern, &tables, (room, pairs, most_work), pace).await,
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Decides where the Schur complement is formed: by the device, unless its lists are too large.
@@ -417,7 +436,8 @@ async fn choose_where_formed(
     let tables = eliminated(pattern, wanted).ok().filter(|tables| elimination::check(pattern, tables).is_ok());
     let mut formed = None;
     if let Some(tables) = tables {
-        match formed::Plan::new(links, pattern, &tables, (room, f64::INFINITY), pace).await? {
+        let pairs = elimination::work(pattern, &tables);
+        match formed::Plan::new(links, pattern, &tables, (room, pairs, f64::INFINITY), pace).await? {
             Ok(plan) => formed = Some(plan),
             Err(why) => choice.why = format!("{}, S is formed on the host: {why}", choice.why),
         }

@@ -204,7 +204,7 @@ impl Direct {
                 Linear::Schur => {
                     let tables = super::choose::eliminated(&pattern, wanted)?;
                     elimination::check(&pattern, &tables).map_err(|Linked(a, b)| linked(&pattern, a, b))?;
-                    sizes::schur(&pattern, &tables, wanted.eliminate.is_some())?;
+                    sizes::schur(&pattern, &tables, wanted.eliminate.is_some(), plan.as_ref().map(|plan| &plan.pattern))?;
                     formed = plan;
                     Factor::Planned(Plan::Schur(tables))
                 }
@@ -224,13 +224,18 @@ impl Direct {
             let assembly = Box::new(Assembly::new(device, registry, problem, (pattern, lists))?);
             match formed.map(|plan| Formed::new(device, problem, plan)) {
                 Some(Ok(formed)) => Source::Formed(assembly, Box::new(formed)),
-                Some(Err(error)) if is_of_room(&error) => {
-                    refused = Some(error.to_string());
-                    Source::Matrix(assembly, factor)
-                }
                 Some(Err(error)) => {
-                    assembly.buffers().iter().for_each(|buffer| device.free(*buffer));
-                    return Err(error);
+                    refused = Some(error.to_string());
+                    let instead = match &factor {
+                        // The host takes no plan: there is to be room for the most that S may have.
+                        Factor::Planned(Plan::Schur(tables)) if is_of_room(&error) => sizes::schur(&assembly.pattern, tables, true, None),
+                        _ => Err(error),
+                    };
+                    if let Err(error) = instead {
+                        assembly.buffers().iter().for_each(|buffer| device.free(*buffer));
+                        return Err(error);
+                    }
+                    Source::Matrix(assembly, factor)
                 }
                 None => Source::Matrix(assembly, factor),
             }

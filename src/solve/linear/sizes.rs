@@ -28,15 +28,17 @@ pub fn dense(unknowns: u64) -> Result<(), Error> {
 }
 
 /// Refuses to eliminate these tables where what is left is too large: of those that were only found, also where they are fewer
-/// unknowns than they leave. A hub, one variable that all others meet in residuals, leaves a matrix without a zero.
-pub fn schur(pattern: &Pattern, tables: &[u32], is_asked_for: bool) -> Result<(), Error> {
+/// unknowns than they leave. A hub, one variable that all others meet in residuals, leaves a matrix without a zero. `planned` is the structure
+/// of what is left, where that is known: without it, the most that it can be counts.
+pub fn schur(pattern: &Pattern, tables: &[u32], is_asked_for: bool, planned: Option<&Pattern>) -> Result<(), Error> {
     let of = |table: &u32| &pattern.tables[*table as usize];
     let unknowns = |rows: &BlockRows| u64::from(rows.count) * u64::from(rows.width);
     let eliminated: u64 = tables.iter().map(|table| unknowns(of(table))).sum();
     let left = u64::from(pattern.scalars) - eliminated;
     let variables = f64::from(pattern.variables()) - tables.iter().map(|table| f64::from(of(table).count)).sum::<f64>();
-    let blocks = elimination::work(pattern, tables).min(variables * (variables + 1.0) / 2.0);
-    let width = left as f64 / variables.max(1.0);
+    let most = || elimination::work(pattern, tables).min(variables * (variables + 1.0) / 2.0);
+    let known = |left: &Pattern| variables + left.parts.iter().map(|part| f64::from(part.blocks())).sum::<f64>();
+    let (blocks, width) = (planned.map_or_else(most, known), left as f64 / variables.max(1.0));
     // Twice its values: the matrix itself, and its factor.
     let bytes = blocks * (16.0 * width * width + BYTES_PER_BLOCK) + 8.0 * pattern.values as f64;
     let names: Vec<String> = tables.iter().map(|table| format!("\"{}\"", of(table).name)).collect();

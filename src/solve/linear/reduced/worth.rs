@@ -71,7 +71,8 @@ pub struct Counts {
     pub most: u32,
     /// True if a product reads J once: instances lie in the order of the eliminated variables.
     pub in_order: bool,
-    /// Kept variables that eliminated ones meet: of two tables as often as a term has instances, the one that has most of them.
+    /// Kept variables that eliminated ones meet. As long as no structure tells: of two tables as often as a term has instances, the one that
+    /// has most of them.
     pub links: f64,
     /// Variables that are kept, and those that are eliminated.
     pub variables: [u32; 2],
@@ -89,22 +90,34 @@ impl Counts {
         [whole, ITERATIONS * reduced]
     }
 
-    /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed; none where there is no S,
-    /// lists of it would be too long, or they and products alone cost more.
-    pub fn most_work(&self, profile: Profile) -> Option<f64> {
-        let [whole, reduced] = self.costs(profile);
-        let each = self.links / f64::from(self.variables[1].max(1));
-        let iterations = (OF_REACH * f64::from(self.variables[0]) / each.max(1.0)).clamp(SOLVED.0, SOLVED.1);
-        let iterated = iterations * GATHERED * whole.min(reduced) / ITERATIONS;
-        // There are the fewest pairs where all variables meet as many.
-        let pairs = self.links * (each + 1.0) / 2.0;
-        if self.links == 0.0 || pairs > MOST_PAIRS {
-            return None;
+    /// Kept variables that an eliminated one meets.
+    fn each(&self) -> f64 {
+        self.links / f64::from(self.variables[1].max(1))
+    }
+
+    /// Reason why S is not formed that counts tell without a structure, if there is one.
+    pub fn why_not_formed(&self, profile: Profile) -> Option<String> {
+        // There are the fewest pairs where all variables meet as many, and a quarter of them where two instances are one link.
+        let pairs = self.links * (self.each() + 1.0) / 2.0;
+        if pairs / 4.0 > MOST_PAIRS {
+            return Some(format!("about {pairs:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}"));
         }
+        self.most_work(profile, pairs.min(MOST_PAIRS)).err()
+    }
+
+    /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed of so many pairs of blocks; or
+    /// why there are none.
+    pub fn most_work(&self, profile: Profile, pairs: f64) -> Result<f64, String> {
+        if self.links == 0.0 {
+            return Err("nothing links what can be eliminated".into());
+        }
+        let [whole, reduced] = self.costs(profile);
+        let iterations = (OF_REACH * f64::from(self.variables[0]) / self.each().max(1.0)).clamp(SOLVED.0, SOLVED.1);
+        let iterated = iterations * GATHERED * whole.min(reduced) / ITERATIONS;
         let planned = PLANNED + LISTED * (self.links + pairs);
         let step = ROUND_TRIP + UNKNOWN * f64::from(self.kept) + PASSES * self.jacobian + PRODUCT * pairs;
         let left = (iterated - planned) / STEPS - step;
-        (left > 0.0).then_some(left / MULTIPLICATION)
+        if left > 0.0 { Ok(left / MULTIPLICATION) } else { Err(format!("{pairs:.1e} products would cost more than iterations")) }
     }
 
     /// Counts of a problem of which these tables go.
@@ -201,8 +214,8 @@ pub struct Weighed {
     pub choice: Choice,
     /// Tables that may be eliminated, and their unknowns of all.
     pub named: String,
-    /// Multiplications of a factor of S up to which forming it costs less, if it may.
-    pub most_work: Option<f64>,
+    /// Counts that it was made by.
+    pub counts: Counts,
 }
 
 /// Conjugate gradients on a Schur complement that eliminates these tables, where they cost less than those on the whole matrix, which are
@@ -226,7 +239,7 @@ pub async fn weighed(
     } else {
         Choice { why: format!("{}; eliminating {names} would cost about {passes:.2} of it", whole_matrix.why), ..whole_matrix }
     };
-    Ok(Weighed { choice, named, most_work: counts.most_work(profile) })
+    Ok(Weighed { choice, named, counts })
 }
 
 /// The same as a task.
@@ -278,7 +291,10 @@ mod tests {
 
     #[test]
     fn schur_complements_of_many_cameras_are_formed_unless_pairs_or_factors_are_large() {
-        let work = |counts: Counts| counts.most_work(Profile::Gpu).unwrap_or(0.0);
+        let work = |counts: Counts| match counts.why_not_formed(Profile::Gpu) {
+            None => counts.most_work(Profile::Gpu, 3.0 * counts.links).unwrap(),
+            Some(_) => 0.0,
+        };
         // 40 and more cameras from end to end: multiplications of sparse factors, and of a full one.
         for (cameras, points) in [(200, 50_000), (500, 150_000), (1000, 300_000), (1778, 993_923)] {
             let most = work(bundle(cameras, points));
@@ -292,7 +308,19 @@ mod tests {
         };
         assert_eq!(work(views(15.0, bundle(200, 50_000))), 0.0, "many pairs, and few iterations");
         assert!(work(views(5.0, bundle(10_000, 1_000_000))) > 0.0);
-        assert_eq!(work(views(6.0, bundle(10_000, 1_000_000))), 0.0, "more pairs than are listed");
-        assert_eq!(work(views(0.0, bundle(10_000, 1_000_000))), 0.0, "nothing is linked");
+        let why = |each: f64| views(each, bundle(10_000, 1_000_000)).why_not_formed(Profile::Gpu);
+        assert_eq!(why(10.0), None, "two instances for each of five links");
+        assert_eq!(why(12.0).as_deref(), Some("about 7.8e7 pairs of blocks, more than 1.7e7"));
+        assert_eq!(why(0.0).as_deref(), Some("nothing links what can be eliminated"));
+    }
+
+    #[test]
+    fn counts_of_a_structure_decide_however_terms_divide_their_instances() {
+        // 15 views of each point, in three terms of which each is five.
+        let of_term = bundle(200, 50_000);
+        let counts = Counts { jacobian: 3.0 * of_term.jacobian, most: 3 * of_term.most, ..of_term };
+        assert_eq!(counts.why_not_formed(Profile::Gpu), None);
+        let of_structure = Counts { links: 3.0 * of_term.links, ..counts };
+        assert!(of_structure.most_work(Profile::Gpu, 6e6).unwrap_err().starts_with("6.0e6 products"));
     }
 }

@@ -31,6 +31,7 @@ pub(in crate::linear) mod space;
 
 use super::super::workspace::evaluate;
 use super::super::{Workspace, state};
+use super::direct::is_of_room;
 use super::merged::{self, MergedProducts};
 use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
@@ -201,7 +202,7 @@ impl TwoLevel {
         let start = (0..u64::from(noise.len)).map(|i| ((i + 1) as f64 * 0.618_033_988_749_894_9).fract() - 0.5);
         making.uploads.push(Command::UploadReals { buffer: noise.buffer, offset: 0, data: start.collect() });
         let mut merged = match merged.map(|plan| plan.merge(making.device, problem)).transpose() {
-            Err(Error::Limits(_)) => None,
+            Err(error) if is_of_room(&error) => None,
             made => made?,
         };
         if let Some(merged) = &mut merged {

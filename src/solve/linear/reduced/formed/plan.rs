@@ -2,7 +2,7 @@
 
 use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
-use leastwise_linear::elimination::{self, Elimination, Neighbour};
+use leastwise_linear::elimination::{Elimination, Neighbour};
 use leastwise_linear::schur::{Reduced, Refused};
 use leastwise_problem::{BlockRows, Links, Pattern};
 use std::iter;
@@ -147,15 +147,15 @@ impl ProductWords {
 type Instead = String;
 
 impl Plan {
-    /// The plan for eliminating these tables of the pattern, where a factor of S takes so many multiplications at most.
+    /// The plan for eliminating these tables of the pattern, which join so many pairs of blocks ([`work`](leastwise_linear::elimination::work)), where a factor of S
+    /// takes so many multiplications at most.
     pub async fn new(
         links: &Links,
         pattern: &Pattern,
         tables: &[u32],
-        (room, most_work): (Room, f64),
+        (room, pairs, most_work): (Room, f64, f64),
         pace: &Pace,
     ) -> Result<Result<Self, Instead>, Stopped> {
-        let pairs = elimination::work(pattern, tables);
         if pairs > MOST_PAIRS {
             return Ok(Err(format!("{pairs:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}")));
         }
