@@ -111,6 +111,16 @@ pub fn extend<T: Send>(values: &mut Vec<T>, numbers: Range<u32>, value: impl Fn(
     values.extend(numbers.map(value));
 }
 
+/// A copy; threads share that of many.
+pub fn copy<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if values.len() >= MANY && threads() > 1 {
+        use rayon::prelude::*;
+        return values.par_iter().copied().collect();
+    }
+    values.to_vec()
+}
+
 /// Place of the first value for which something holds; threads share many.
 pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync + Send) -> Option<usize> {
     #[cfg(not(target_arch = "wasm32"))]
@@ -182,6 +192,7 @@ mod tests {
         for count in [0u32, 5, 300_000] {
             let mut values = vec![7];
             extend(&mut values, 3..3 + count, |number| number * 2);
+            assert_eq!(copy(&values), values);
             assert!(values[0] == 7 && values[1..].iter().copied().eq((3..3 + count).map(|number| number * 2)), "{count}");
             assert_eq!(position(&values, |value| *value % 2 == 0 && *value > 8), if count > 2 { Some(3) } else { None });
             assert_eq!(position(&values, |value| *value == 1), None);
