@@ -73,6 +73,7 @@ export interface PackedTerm {
   readonly loss: Packed | undefined;
   /** True if every instance has a weight of its own. */
   readonly weighted: boolean;
+  /** One for each instance, one that all share, or none where all weigh 1. */
   readonly weights: ArrayLike<number>;
   readonly slots: readonly PackedSlot[];
   readonly columns: readonly PackedColumn[];

@@ -38,7 +38,7 @@ export function writeTerm(words: Words, { layout: { count, indices, over, slots 
   words.room(room);
   words.over = over?.table;
   packTerm(words, {
-    count, kind, summed, loss, weighted, weights: weighted ? weight : [weight], slots,
+    count, kind, summed, loss, weighted, weights: weighted ? weight : weight === 1 && columns.length ? NONE : [weight], slots,
     columns: columns.length ? columns.map(packedColumn) : NONE,
     entries: entries.length ? entries.map(packedEntries) : NONE,
     indices, over: over ? over.columns : NONE, ragged: ragged.length ? ragged.map(packedRagged) : NONE, offsets: rows ? rows.offsets : NONE, traces,
@@ -64,7 +64,7 @@ export function addTerm(native: NativeEngine, problem: number, name: string, { n
   mustAllHaveMemory(what, reals);
   // The first of the longest, and only that: the engine knows it by its length.
   const longest = reals.reduce((longest, part) => (part.length > longest.length ? part : longest));
-  const [alone, others] = isLarge(longest) ? [longest, without(reals, longest)] : [undefined, reals];
+  const [alone, others] = isLarge(longest) ? [longest, othersOf(reals, longest)] : [undefined, reals];
   const rest = others.length === 1 && isLarge(others[0]) ? others[0] : joined(what, others);
   return native.term(problem, name, names.map((column) => `${column}\0`).join(""), all, rest, over, alone);
 }
@@ -75,8 +75,8 @@ const one = new Float64Array(1);
 /** True for what crosses as it is. */
 const isLarge = (part: ArrayLike<number> | undefined): part is Float64Array => part instanceof Float64Array && part.length >= LARGE && isUnshared(part);
 
-/** All parts but the first that is this one. */
-const without = <T>(parts: readonly T[], part: T): readonly T[] => parts.filter((_, k) => k !== parts.indexOf(part));
+/** All parts but this one that have reals. */
+const othersOf = (parts: readonly ArrayLike<number>[], part: ArrayLike<number>): readonly ArrayLike<number>[] => parts.filter((other) => other !== part && other.length > 0);
 
 /** The caller's functions ran since the parts were checked. */
 function mustAllHaveMemory(what: string, parts: readonly ArrayLike<number>[]): void {

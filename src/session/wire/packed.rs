@@ -153,6 +153,7 @@ pub struct Term<'a> {
     pub loss: Option<Loss<'a>>,
     /// True if every instance has a weight of its own.
     pub weighted: bool,
+    /// One for each instance, one that all share, or none where all weigh 1.
     pub weights: &'a [f64],
     pub slots: Vec<Slot>,
     pub columns: Vec<Column<'a>>,

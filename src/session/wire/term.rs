@@ -100,21 +100,19 @@ pub struct CrossedTerm<'a> {
 
 /// Index columns of all instances, among the words or taken from the table; none where they are not complete.
 fn index_columns(packed: &packed::Term, table: &[u32], count: usize) -> Option<Vec<Vec<u32>>> {
-    let mut over = packed.over.iter();
-    let column = |own: &&[u32]| {
-        let (from, first, stride) = match own.first() {
-            None if count > 0 => (table, *over.next()? as usize, table.len() / count),
-            _ => (*own, 0, 1),
-        };
+    let (mut over, width) = (packed.over.iter(), table.len() / count.max(1));
+    let mut columns = Vec::new();
+    for own in &packed.indices {
+        let next = if own.is_empty() { over.next() } else { None };
+        let (from, first, stride) = next.map_or((*own, 0, 1), |first| (table, *first as usize, width));
         if first >= stride || from.len() != count * stride {
             return None;
         }
-        let mut column = Vec::with_capacity(count);
+        let mut column = Vec::new();
         parallel::extend(&mut column, 0..packed.count, |instance| from[first + instance as usize * stride]);
-        Some(column)
-    };
-    let columns = packed.indices.iter().map(column).collect::<Option<_>>()?;
-    over.next().is_none().then_some(columns)
+        columns.push(column);
+    }
+    over.as_slice().is_empty().then_some(columns)
 }
 
 fn spec<'a>(name: &str, crossed: &CrossedTerm<'a>) -> Result<Spec<'a>, Error> {
@@ -123,6 +121,7 @@ fn spec<'a>(name: &str, crossed: &CrossedTerm<'a>) -> Result<Spec<'a>, Error> {
     from.finish()?;
     let weight = match packed.weights {
         each if packed.weighted => Weight::Each(Reals::F64(each)),
+        [] => Weight::Shared(1.0),
         &[shared] => Weight::Shared(shared),
         _ => return Err(from.incomplete()),
     };
@@ -274,6 +273,10 @@ mod tests {
             assert_eq!(code(CrossedTerm { longest, ..whole }), Err("invalid-option"), "{longest:?}");
         }
         assert_eq!(code(CrossedTerm { over: None, ..whole }), Err("invalid-option"));
+        // All weigh 1 where no weight is given.
+        let light = [&words[..6], &[0], &words[7..]].concat();
+        let light = CrossedTerm { words: &light, reals: &REALS[..1], ..whole };
+        assert!(matches!(spec("pull", &light), Ok(Spec::Plain(TermSpec { weight: Weight::Shared(1.0), .. }))));
         for indices in [&[0, 0][..], &[0, 2, 2, 2], &[2, 1, 0, 1, 2], &[0, 1, 3], &[0, 1, u32::MAX]] {
             assert_eq!(code(CrossedTerm { words: &packed_over(indices), ..whole }), Err("invalid-option"), "{indices:?}");
         }
