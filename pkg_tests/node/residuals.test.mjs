@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { column, cos, exp, mat3, perEntry, rotateXYZ, select, sin, sqrt, sum, sumOver, vec } from "leastwise";
 import { edges } from "leastwise/mesh";
-import { BACKENDS, closeTo, icosphere, open } from "./support.mjs";
+import { BACKENDS, closeTo, icosphere, open, refuses } from "./support.mjs";
 
 const { positions, cells } = icosphere(2);
 const rest = Float32Array.from(positions.flat());
@@ -272,4 +272,92 @@ test("an index table is the same as numbers, as rows, as a Uint32Array and as a 
   assert.deepEqual(await solved(table, (x) => [x, x]), expected, "a Uint32Array");
   assert.deepEqual(await solved(Array.from(columns[0], (i, e) => [i, columns[1][e]]), (x) => [x, x]), expected, "rows");
   assert.deepEqual(await solved(undefined, (x) => [x.at(columns[0]), x.at(columns[1])]), expected, "a column of each slot");
+});
+
+test("large arrays of a term: the same as small ones, whatever they are made of, and read within the call", async (t) => {
+  const lw = await open(t, { backend: "cpu", precision: "f64" });
+  const problem = lw.problem(), count = 5000, every = (length, value) => Float64Array.from({ length }, (_, k) => value(k));
+  const x = problem.variables("x", { shape: 1, values: every(100, (i) => i) }), s = problem.variables("s", { shape: 1, values: [3] });
+  const [first, second] = [(i) => (7 * i) % 100, (i) => (3 * i + 1) % 100];
+  const table = every(2 * count, (k) => (k % 2 ? second : first)(k >> 1)), d = every(2 * count, (k) => k % 17), e = every(count, (i) => i % 11), w = every(count, (i) => i % 5);
+  const shared = (array) => { const made = new array.constructor(new SharedArrayBuffer(array.byteLength)); made.set(array); return made; };
+  // Arrays are written to, and transferred where they can be, as soon as the call has returned.
+  const spoil = (array) => {
+    if (!ArrayBuffer.isView(array)) return;
+    array.fill(99);
+    if (array.buffer instanceof ArrayBuffer) structuredClone(array.buffer, { transfer: [array.buffer] });
+  };
+  const found = async ({ over, of = [x, x], weight, data, residual }) => {
+    const term = problem.residuals("t", { over, of, data: { ...data, ...(data.d && { d: column(data.d, 2) }) }, ...(weight !== undefined && { weight }) }, residual);
+    [over, weight, ...Object.values(data), ...of.map((slot) => slot.column)].forEach(spoil);
+    const [{ residuals }, cost] = [await term.evaluate(), await term.cost()];
+    assert.equal(term.count, count);
+    term.dispose();
+    return { residuals: [...residuals], cost };
+  };
+  const residuals = [...e].flatMap((e, i) => [first(i) - second(i) + d[2 * i], second(i) * d[2 * i + 1] + e]);
+  const cost = (weight) => residuals.reduce((sum, r, k) => sum + (weight(k >> 1) * r * r) / 2, 0);
+  const residual = ([a, b], { d, e }) => vec(a.sub(b).add(d.x), b.mul(d.y).add(e));
+  const columns = [0, 1].map((k) => Uint32Array.from({ length: count }, (_, i) => table[2 * i + k]));
+  const tables = {
+    "a Uint32Array": () => Uint32Array.from(table), "an Int32Array": () => Int32Array.from(table), "a Float64Array": () => table.slice(), "a Uint16Array": () => Uint16Array.from(table),
+    "numbers": () => [...table], "rows": () => Array.from(columns[0], (i, k) => [i, columns[1][k]]),
+    "shared memory": () => shared(Uint32Array.from(table)), "a part of an array": () => Uint32Array.of(7, ...table, 7, 7).subarray(1, -2),
+  };
+  for (const [name, over] of Object.entries(tables)) {
+    const all = await found({ over: over(), data: { d: d.slice(), e: e.slice() }, residual });
+    assert.deepEqual(all.residuals, residuals, name);
+    closeTo(all.cost, cost(() => 1), 1e-12, name);
+  }
+  const kinds = { "doubles": (array) => array.slice(), "shared memory": shared, "singles": (array) => Float32Array.from(array), "numbers": (array) => [...array] };
+  for (const [kind, make] of Object.entries(kinds)) {
+    // Numbers in a list are one vector that all instances share, unless they are a column.
+    const data = () => ({ d: make(d), e: kind === "numbers" ? e.slice() : make(e) });
+    for (const [weights, weight, of] of [["one weight", () => 2, () => 2], ...Object.entries(kinds).map(([name, make]) => [name, () => make(w), (i) => w[i]])]) {
+      const all = await found({ over: Uint32Array.from(table), weight: weight(), data: data(), residual }), name = `data: ${kind}, weight: ${weights}`;
+      assert.deepEqual(all.residuals, residuals, name);
+      closeTo(all.cost, cost(of), 1e-12, name);
+    }
+  }
+  // Of lists of one length each has its own values, and a slot takes any column.
+  const plain = ([a, b], { e, f }) => vec(a.sub(b).add(f), b.mul(e)), other = every(count, (i) => i % 3);
+  const expected = [...e].flatMap((e, i) => [first(i) - second(i) + other[i], second(i) * e]);
+  const own = (k) => x.at(columns[k].slice()), wide = (width) => Uint32Array.from({ length: width * count }, (_, k) => [first, second][width - 1 - (k % width)]?.(Math.floor(k / width)) ?? 1e9);
+  for (const options of [
+    { over: Uint32Array.from(table), of: [x.at(0), x.at(1)] }, { over: wide(3), of: [x.at(2), x.at(1)] }, { over: wide(5), of: [x.at(4), own(1)] }, { over: columns[0].slice(), of: [x, own(1)] }, { of: [own(0), own(1)] },
+  ]) {
+    assert.deepEqual((await found({ ...options, weight: w.slice(), data: { e: e.slice(), f: other.slice() }, residual: plain })).residuals, expected);
+  }
+  const scaled = await found({ over: columns[0].slice(), of: [x, s], data: { e: e.slice() }, residual: ([a, s], { e }) => a.mul(s).sub(e) });
+  assert.deepEqual(scaled.residuals, Array.from(e, (e, i) => 3 * first(i) - e), "a table of one instance that has no column");
+});
+
+test("large arrays of a term: what is refused", async (t) => {
+  const lw = await open(t, { backend: "cpu" });
+  const problem = lw.problem(), count = 5000;
+  const x = problem.variables("x", { shape: 1, values: [1, 2, 3] }), s = problem.variables("s", { shape: 1, values: [3] });
+  const refused = (options, code, message, place, residual = ([a, b]) => a.sub(b)) => refuses(() => problem.residuals("t", { of: [x, x], ...options }, residual), code, message, { term: "t", ...place });
+  const table = (Kind, at, index) => { const made = new Kind(2 * count); made[at] = index; return made; };
+  for (const Kind of [Uint32Array, Int32Array, Float64Array]) {
+    refused({ over: table(Kind, 9001, 3) }, "index-out-of-range", 'term "t": slot 1 of instance 4500 has index 3, but "x" has 3 instances (0 to 2)', { slot: 1, instance: 4500 });
+    refused({ over: table(Kind, 9000, 1), of: [s, x] }, "index-out-of-range",
+      'term "t": slot 0 of instance 4500 has index 1, but "s" has one instance. It is shared if `over` has no column for it: put it behind the slots that have one', { slot: 0, instance: 4500 });
+  }
+  for (const [Kind, index] of [[Int32Array, -1], [Float64Array, -1], [Float64Array, 0.5], [Float64Array, NaN], [Float64Array, 2 ** 32]]) {
+    refused({ over: table(Kind, 9001, index) }, "index-out-of-range", `term "t": slot 1 of instance 4500 has index ${index}, which is no index (0, 1, 2, …)`, { slot: 1, instance: 4500 });
+  }
+  const over = () => new Uint32Array(2 * count), given = (at, value) => new Float64Array(count).fill(value, at, at + 1);
+  const shifted = ([a, b], { d }) => a.sub(b).sub(d);
+  refused({ over: over(), data: { d: given(4321, NaN) } }, "non-finite", /term "t": data column "d"/, { instance: 4321 }, shifted);
+  refused({ over: over(), weight: given(4321, Infinity), data: { d: given(0, 0) } }, "non-finite", /term "t": weight/, { instance: 4321 }, shifted);
+  refuses(() => problem.residuals("t", { over: over(), of: [x, x], weight: given(4321, -1) }, ([a, b]) => a.sub(b)), "invalid-option", 'term "t": weight must not be negative, but value 4321 is');
+  refused({ over: over(), data: { d: new Float64Array(count + 1) } }, "data-length", /term "t": data column "d"/, {}, shifted);
+  // The function runs before the arrays cross.
+  const gone = /its buffer was transferred/, transferring = (array, of) => (...args) => { structuredClone(array.buffer, { transfer: [array.buffer] }); return of(...args); };
+  const [lost, values, weights] = [over(), given(0, 1), given(0, 1)];
+  refused({ over: lost }, "data-length", gone, {}, transferring(lost, ([a, b]) => a.sub(b)));
+  for (const [array, options] of [[values, { data: { d: values } }], [weights, { weight: weights, data: { d: given(0, 1) } }]]) {
+    refuses(() => problem.residuals("t", { over: over(), of: [x, x], ...options }, transferring(array, shifted)), "data-length", gone);
+  }
+  assert.equal(problem.residuals("t", { over: over(), of: [x, x] }, ([a, b]) => a.sub(b)).count, count);
 });

@@ -15,6 +15,10 @@ const SMALL: usize = 4 * UNIT;
 #[cfg(not(target_arch = "wasm32"))]
 const MANY: usize = 1 << 17;
 
+/// Values of which a thread looks at all before it looks at others.
+#[cfg(not(target_arch = "wasm32"))]
+const PIECE: usize = 1 << 14;
+
 /// The results of all items, in their order. `operations` says how many an item takes; there are as many states as threads at most.
 pub async fn map<I: Send, S: Send, T: Send>(
     items: Vec<I>,
@@ -111,12 +115,27 @@ pub fn extend<T: Send>(values: &mut Vec<T>, numbers: Range<u32>, value: impl Fn(
     values.extend(numbers.map(value));
 }
 
+/// A copy; threads share that of many.
+pub fn copy<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if values.len() >= MANY && threads() > 1 {
+        use rayon::prelude::*;
+        return values.par_iter().copied().collect();
+    }
+    values.to_vec()
+}
+
 /// Place of the first value for which something holds; threads share many.
 pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync + Send) -> Option<usize> {
     #[cfg(not(target_arch = "wasm32"))]
     if values.len() >= MANY && threads() > 1 {
         use rayon::prelude::*;
-        return values.par_iter().position_first(is);
+        // A loop over all of a piece has vector instructions, and rayon's own search looks at what others have found after every value.
+        let first = |(number, piece): (usize, &[T])| {
+            let is_here = piece.iter().fold(false, |found, value| found | is(value));
+            is_here.then(|| piece.iter().position(&is).map(|place| number * PIECE + place))?
+        };
+        return values.par_chunks(PIECE).enumerate().find_map_first(first);
     }
     values.iter().position(is)
 }
@@ -182,9 +201,12 @@ mod tests {
         for count in [0u32, 5, 300_000] {
             let mut values = vec![7];
             extend(&mut values, 3..3 + count, |number| number * 2);
+            assert_eq!(copy(&values), values);
             assert!(values[0] == 7 && values[1..].iter().copied().eq((3..3 + count).map(|number| number * 2)), "{count}");
             assert_eq!(position(&values, |value| *value % 2 == 0 && *value > 8), if count > 2 { Some(3) } else { None });
             assert_eq!(position(&values, |value| *value == 1), None);
+            let last = values.len() - 1;
+            assert_eq!(position(&values, |value| *value == values[last]), Some(last));
         }
         let few = few_shares(100, usize::MAX, 1);
         assert!(few.len() == 1 && few[0] == (0..100));

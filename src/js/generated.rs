@@ -111,8 +111,20 @@ impl Engine {
     }
 
     /// Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
-    pub fn term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, JsValue> {
-        self.call(|session| session.packed_term(problem, name, columns, words, reals))
+    /// Large arrays cross by themselves, uncopied where the host allows it: the index table `over`, row by row, and the first of the longest lists of reals.
+    pub fn term(
+        &mut self,
+        problem: u32,
+        name: &str,
+        columns: &str,
+        words: &[u32],
+        reals: &[f64],
+        over: Option<Vec<u32>>,
+        longest: Option<Vec<f64>>,
+    ) -> Result<u32, JsValue> {
+        let over = over.as_deref();
+        let longest = longest.as_deref();
+        self.call(|session| session.packed_term(problem, name, &wire::CrossedTerm { columns, words, reals, over, longest }))
     }
 
     /// Replaces one column's values (same length), recompiling nothing.

@@ -39,3 +39,11 @@ impl<'a> Reals<'a> {
         }
     }
 }
+
+/// Values of the engine's own; threads share the copy of many.
+pub(super) fn owned(values: Cow<[f64]>) -> Vec<f64> {
+    match values {
+        Cow::Borrowed(values) => parallel::copy(values),
+        Cow::Owned(values) => values,
+    }
+}

@@ -1,6 +1,7 @@
 //! What a caller says of a term. Nothing of it is believed.
 
 use super::{Loss, Reals, Table};
+use leastwise_base::parallel;
 use leastwise_error::Error;
 use leastwise_expr::tape;
 use leastwise_program::Objective;
@@ -162,7 +163,7 @@ impl TermSpec<'_> {
                 .indices
                 .get(slot.column as usize)
                 .ok_or_else(|| shape(format!("slot {number} uses index column {}, which is not there", slot.column)))?;
-            if let Some(instance) = column.iter().position(|index| *index >= table.count) {
+            if let Some(instance) = parallel::position(column, |index| *index >= table.count) {
                 return Err(Error::IndexOutOfRange {
                     term: self.name.clone(),
                     slot: number as u32,

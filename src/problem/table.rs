@@ -2,6 +2,7 @@
 
 use super::Reals;
 use super::bounds::TableBounds;
+use super::reals;
 use super::retraction::Trials;
 use leastwise_base::memory;
 use leastwise_error::Error;
@@ -156,7 +157,7 @@ impl Table {
             let instance = Some((position / self.width as usize) as u32);
             Error::not_finite(None, instance, format!("\"{}\"", self.name), (position, value))
         })?;
-        let mut values = values.into_owned();
+        let mut values = reals::owned(values);
         if let Some(manifold) = &self.manifold {
             let named = |place: usize| at.map_or(place, |at| at[place] as usize);
             manifold.settle(&mut values, named).map_err(|error| Error::Manifold { name: self.name.clone(), error })?;

@@ -1,6 +1,7 @@
 //! Terms: one residual over many instances, as its user sees it. Where its instances lie is their batch's affair.
 
 use super::ragged::PRESENT;
+use super::reals;
 use super::registry::{Datum, Reading, Registry};
 use super::segment_sums::Entries;
 use super::spec::{EntryColumn, RaggedSpec, TermSpec, Weight};
@@ -139,7 +140,7 @@ impl Term {
         let values = term.given(&spec, &[])?;
         let weight = term.weight_values(spec.weight)?;
         let literals = |_: usize| literals;
-        let part = term.part(&mut spec, reading, None, &literals, &values, &weight);
+        let part = term.part(&mut spec, reading, None, &literals, &values, weight);
         term.parts.push(part);
         Ok(term)
     }
@@ -164,7 +165,8 @@ impl Term {
                 let place = bucket.lengths.iter().position(|known| *known == length).unwrap_or(0);
                 &bucket.literals[place][..]
             };
-            let part = term.part(&mut plain, reading, Some(&instances), &literals, &values, &weight);
+            let weight = term.weight_of(Some(&instances), &weight);
+            let part = term.part(&mut plain, reading, Some(&instances), &literals, &values, weight);
             term.parts.push(part);
         }
         Ok(term)
@@ -214,7 +216,7 @@ impl Term {
         instances: Option<&[u32]>,
         literals: &impl Fn(usize) -> &'a [f64],
         values: &[Cow<[f64]>],
-        weight: &Values,
+        weight: Values,
     ) -> Part {
         let structure = &reading.structure;
         let mut columns: Vec<u32> = vec![0; structure.columns() as usize];
@@ -236,7 +238,6 @@ impl Term {
             Origin::Present(_) | Origin::Loss(_) => self.scalar(instances, datum, &[]),
         });
         let data = data.collect();
-        let weight = self.weight_of(instances, weight);
         let tables = reading.slots.iter().map(|&slot| spec.slots[slot as usize].table).collect();
         let contents = Contents { indices: Arc::new(indices), data, weight };
         Part { tables, count: spec.count, instances: instances.map(<[u32]>::to_vec), contents, place: None, reading }
@@ -521,14 +522,14 @@ impl Term {
         };
         let negative = match values {
             Reals::F32(values) => values.iter().position(|value| *value < 0.0),
-            Reals::F64(values) => values.iter().position(|value| *value < 0.0),
+            Reals::F64(values) => parallel::position(values, |value| *value < 0.0),
         };
         if let Some(position) = negative {
             return Err(Error::InvalidOption(format!("{} must not be negative, but value {position} is", what())));
         }
         let per = if matches!(weight, Weight::Shared(_)) { Per::Term } else { Per::Instance };
         let values = self.checked(what, 1, per, values)?;
-        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(values.into_owned()) })
+        Ok(if per == Per::Term { Values::Shared(values[0]) } else { Values::Each(reals::owned(values)) })
     }
 
     /// The values of a column or weight, which `what` names if they are refused.

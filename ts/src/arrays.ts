@@ -136,6 +136,12 @@ export function mustHaveMemory(what: string, given: unknown, place: Place): void
   }
 }
 
+/** Numbers of an array from which on it's worth crossing by itself, without a copy in JavaScript. @internal */
+export const LARGE = 1 << 12;
+
+/** True for memory that no other thread writes to: what is checked stays as it is until the call returns. @internal */
+export const isUnshared = (array: Typed): boolean => bufferOf(array) instanceof ArrayBuffer;
+
 /** True for an array, a typed array or an object with a length. Nothing is thrown: what can't be read is told when it is taken. @internal */
 export function isArrayLike(value: unknown): value is ArrayLike<number> {
   if (typeof value !== "object" || value === null) return false;

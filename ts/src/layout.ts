@@ -1,5 +1,5 @@
 /** Where each slot's instances are: the distinct index columns of a term. */
-import { firstNonIndex, taken, type IndexTable, type Rows, type Taken } from "./arrays.js";
+import { firstNonIndex, isUnshared, LARGE, taken, type IndexTable, type Rows, type Taken, type Typed } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { SlotOf } from "./slots.js";
 import type { PackedSlot } from "./packed.js";
@@ -7,8 +7,11 @@ import type { PackedSlot } from "./packed.js";
 /** Indices are 32 bits wide. */
 const MOST_INSTANCES = 4294967295;
 
-/** The columns of a term's plain slots, and how many instances it has. @internal */
-export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly slots: readonly PackedSlot[] }
+/** Columns of an index table that crosses by itself. */
+interface TableColumns { readonly table: Uint32Array; readonly columns: readonly number[] }
+
+/** The columns of a term's plain slots, and how many instances it has. Those of `over` are empty lists among `indices`. @internal */
+export interface Layout { readonly count: number; readonly indices: readonly IndexTable[]; readonly over: TableColumns | undefined; readonly slots: readonly PackedSlot[] }
 
 /** Numbers of instances that a term's other parts give: its ragged slots' rows, and the first column or weight with a value an instance. @internal */
 export interface Counts { readonly rows: number | undefined; readonly data: number | undefined }
@@ -49,6 +52,8 @@ export function indexColumns(name: string, given: readonly SlotOf<unknown>[], po
   // Before anything of that length is made.
   for (let k = 0; k < slots.length; k++) if (columnOf[k] === undefined) checkIdentity(name, slots[k]!, positions[k]!, count, typeof over === "number");
   const [indices, keys, placed]: [IndexTable[], Column[], PackedSlot[]] = [[], [], []];
+  // A table of which little is taken would be copied in vain by hosts that copy.
+  const columns: number[] | undefined = table && table.length >= LARGE && widest <= 2 * new Set(columnOf.filter(isNumber)).size ? [] : undefined;
   for (let k = 0; k < slots.length; k++) {
     const column = columnOf[k];
     let number = keys.indexOf(column);
@@ -58,11 +63,22 @@ export function indexColumns(name: string, given: readonly SlotOf<unknown>[], po
         column === SHARED ? new Uint32Array(count)
         : column === undefined ? identity(count)
         : typeof column === "object" ? ownColumn(name, column, slots[k]!, positions[k]!, count)
-        : tableColumn(name, table!, column, widest, slots[k]!, positions[k]!, count));
+        : tableColumn(name, table!, column, widest, slots[k]!, positions[k]!, count, columns));
     }
     placed.push({ table: slots[k]!.table.handle, column: number });
   }
-  return { count, indices, slots: placed };
+  return { count, indices, over: columns?.length ? { table: wholeTable(table!), columns } : undefined, slots: placed };
+}
+
+const isNumber = (column: Column): column is number => typeof column === "number";
+
+/** A table as it crosses: indices as they lie in the caller's memory, where no other thread may change them, otherwise copied. */
+function wholeTable(table: Typed): Uint32Array {
+  if (isUnshared(table)) {
+    if (table instanceof Uint32Array) return table;
+    if (table instanceof Int32Array) return new Uint32Array(table.buffer, table.byteOffset, table.length);
+  }
+  return new Uint32Array(table);
 }
 
 /** A term's index table, flat or with a row for each instance. */
@@ -167,23 +183,31 @@ function identity(count: number): Uint32Array {
   return column;
 }
 
-/** A column of the term's table. */
-function tableColumn(name: string, table: IndexTable, column: number, widest: number, { column: asked, table: of }: SlotOf<unknown>, slot: number, count: number): IndexTable {
-  const indices = new Uint32Array(count);
-  if (table instanceof Uint32Array && (of.count !== 1 || asked !== undefined)) {
-    // They are indices, and any is right as far as is known here.
-    for (let i = 0, from = column; i < count; i++, from += widest) indices[i] = table[from]!;
-    return indices;
+/** No indices: a column of a table that crosses by itself. */
+const NONE = new Uint32Array(0);
+
+/** A column of the term's table; its number goes to `whole` instead if all of the table crosses. */
+function tableColumn(name: string, table: Typed, column: number, widest: number, of: SlotOf<unknown>, slot: number, count: number, whole: number[] | undefined): IndexTable {
+  const isShared = of.table.count === 1 && of.column === undefined;
+  // Those of a Uint32Array are indices, and any is right as far as is known here.
+  if (isShared || !(table instanceof Uint32Array)) checkColumn(name, table, column, widest, of, slot, count, isShared);
+  if (whole) {
+    whole.push(column);
+    return NONE;
   }
-  for (let i = 0; i < count; i++) {
-    const value = table[i * widest + column]!;
-    if (!(Number.isInteger(value) && value >= 0 && value < 4294967296)) throw noIndex(name, slot, i, value);
-    if (value > 0 && of.count === 1 && asked === undefined) {
+  const indices = new Uint32Array(count);
+  for (let i = 0, from = column; i < count; i++, from += widest) indices[i] = table[from]!;
+  return indices;
+}
+
+function checkColumn(name: string, table: Typed, column: number, widest: number, { table: of }: SlotOf<unknown>, slot: number, count: number, isShared: boolean): void {
+  for (let i = 0, from = column; i < count; i++, from += widest) {
+    const value = table[from]!;
+    if (value >>> 0 !== value) throw noIndex(name, slot, i, value);
+    if (isShared && value > 0) {
       throw new LeastwiseError("index-out-of-range", `term "${name}": slot ${slot} of instance ${i} has index ${value}, but "${of.name}" has one instance. It is shared if \`over\` has no column for it: put it behind the slots that have one`, { term: name, slot, instance: i });
     }
-    indices[i] = value;
   }
-  return indices;
 }
 
 function noIndex(name: string, slot: number, instance: number, value: unknown): LeastwiseError {

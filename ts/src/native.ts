@@ -501,8 +501,11 @@ export interface NativeEngine {
   /** Undefined on the CPU and on CUDA. */
   viewNormals(normals: number): NativeView | null | undefined;
   freeNormals(normals: number): void;
-  /** Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each. */
-  term(problem: number, name: string, columns: string, words: Uint32Array, reals: Float64Array): number;
+  /**
+   * Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
+   * Large arrays cross by themselves, uncopied where the host allows it: the index table `over`, row by row, and the first of the longest lists of reals.
+   */
+  term(problem: number, name: string, columns: string, words: Uint32Array, reals: Float64Array, over: Uint32Array | undefined, longest: Float64Array | undefined): number;
   /** Replaces one column's values (same length), recompiling nothing. */
   setColumn(problem: number, term: number, column: number, values: Float64Array | Float32Array): void;
   setWeight(problem: number, term: number, weight: number | Float64Array | Float32Array): void;

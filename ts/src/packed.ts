@@ -73,12 +73,15 @@ export interface PackedTerm {
   readonly loss: Packed | undefined;
   /** True if every instance has a weight of its own. */
   readonly weighted: boolean;
+  /** One for each instance, one that all share, or none where all weigh 1. */
   readonly weights: ArrayLike<number>;
   readonly slots: readonly PackedSlot[];
   readonly columns: readonly PackedColumn[];
   readonly entries: readonly PackedEntryColumn[];
-  /** Columns of the index table, each with an index for each instance. */
+  /** Index columns, each with an index for each instance; empty where it is a column of an index table that crosses by itself. */
   readonly indices: readonly ArrayLike<number>[];
+  /** Columns of that table, one for each empty list. */
+  readonly over: ArrayLike<number>;
   readonly ragged: readonly PackedRaggedSlot[];
   /** Where the rows begin, and where the last one ends; empty where there are none. */
   readonly offsets: ArrayLike<number>;
@@ -103,6 +106,8 @@ export function packTerm(words: Words, given: PackedTerm): void {
     words.push(list.length);
     words.append(list);
   }
+  words.push(given.over.length);
+  words.append(given.over);
   words.push(given.ragged.length);
   for (const item of given.ragged) packRaggedSlot(words, item);
   words.push(given.offsets.length);

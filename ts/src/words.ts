@@ -11,6 +11,8 @@ export class Words {
   /** Reals and names that the words speak of, in their order. */
   readonly reals: ArrayLike<number>[] = [];
   readonly names: string[] = [];
+  /** Index table of which the words speak, if it crosses by itself. */
+  over: Uint32Array | undefined;
 
   push(word: number): void {
     if (this.length === this.array.length) this.reserve(1);
@@ -73,6 +75,7 @@ export class Words {
 
   private clear(): void {
     this.length = this.reals.length = this.names.length = 0;
+    this.over = undefined;
     if (this.array.length > KEPT) this.array = new Uint32Array(KEPT);
   }
 

@@ -128,11 +128,24 @@ impl Engine {
     }
 
     /// Validates, reads, differentiates what is new. `wire.ts` says how a term is packed; `columns` are names, with a NUL after each.
+    /// Large arrays cross by themselves, uncopied where the host allows it: the index table `over`, row by row, and the first of the longest lists of reals.
     #[napi]
-    pub fn term(&self, env: &Env, problem: u32, name: String, columns: String, words: &[u32], reals: &[f64]) -> Result<u32> {
+    pub fn term(
+        &self,
+        env: &Env,
+        problem: u32,
+        name: String,
+        columns: String,
+        words: &[u32],
+        reals: &[f64],
+        over: Option<Uint32ArraySlice>,
+        longest: Option<Float64ArraySlice>,
+    ) -> Result<u32> {
         let name = name.as_str();
         let columns = columns.as_str();
-        self.call(env, |session| session.packed_term(problem, name, columns, words, reals))
+        let over = over.as_deref();
+        let longest = longest.as_deref();
+        self.call(env, |session| session.packed_term(problem, name, &wire::CrossedTerm { columns, words, reals, over, longest }))
     }
 
     /// Replaces one column's values (same length), recompiling nothing.

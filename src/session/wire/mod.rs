@@ -8,7 +8,7 @@ mod term;
 
 pub use packed::{hessian, measured, meeting, mode, precision, reals};
 pub use progress::{Host, State, progress, with};
-pub use term::{fit, loss, shapes};
+pub use term::{CrossedTerm, fit, loss, shapes};
 
 use leastwise_device::Limits;
 use leastwise_error::Error;

@@ -153,12 +153,15 @@ pub struct Term<'a> {
     pub loss: Option<Loss<'a>>,
     /// True if every instance has a weight of its own.
     pub weighted: bool,
+    /// One for each instance, one that all share, or none where all weigh 1.
     pub weights: &'a [f64],
     pub slots: Vec<Slot>,
     pub columns: Vec<Column<'a>>,
     pub entries: Vec<EntryColumn<'a>>,
-    /// Columns of the index table, each with an index for each instance.
+    /// Index columns, each with an index for each instance; empty where it is a column of an index table that crosses by itself.
     pub indices: Vec<&'a [u32]>,
+    /// Columns of that table, one for each empty list.
+    pub over: &'a [u32],
     pub ragged: Vec<RaggedSlot<'a>>,
     /// Where the rows begin, and where the last one ends; empty where there are none.
     pub offsets: &'a [u32],
@@ -178,6 +181,7 @@ impl<'a> Read<'a> for Term<'a> {
             columns: from.read()?,
             entries: from.read()?,
             indices: from.read()?,
+            over: from.read()?,
             ragged: from.read()?,
             offsets: from.read()?,
             traces: from.read()?,

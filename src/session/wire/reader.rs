@@ -16,6 +16,8 @@ pub struct Reader<'a> {
     what: &'static str,
     words: &'a [u32],
     reals: &'a [f64],
+    /// The first of the longest lists of reals, if it is not among them.
+    longest: Option<&'a [f64]>,
     names: std::str::SplitTerminator<'a, char>,
     depth: u32,
 }
@@ -23,7 +25,12 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// `names` have a NUL after each.
     pub fn new(what: &'static str, words: &'a [u32], reals: &'a [f64], names: &'a str) -> Self {
-        Self { what, words, reals, names: names.split_terminator('\0'), depth: 0 }
+        Self { what, words, reals, longest: None, names: names.split_terminator('\0'), depth: 0 }
+    }
+
+    /// The same with a list of reals that crossed by itself: the first of its length.
+    pub fn with_longest(self, longest: Option<&'a [f64]>) -> Self {
+        Self { longest, ..self }
     }
 
     pub fn read<T: Read<'a>>(&mut self) -> Result<T, Error> {
@@ -37,13 +44,16 @@ impl<'a> Reader<'a> {
     }
 
     pub fn reals(&mut self, count: u32) -> Result<&'a [f64], Error> {
+        if let Some(longest) = self.longest.take_if(|longest| longest.len() == count as usize) {
+            return Ok(longest);
+        }
         let (reals, rest) = self.reals.split_at_checked(count as usize).ok_or_else(|| self.incomplete())?;
         self.reals = rest;
         Ok(reals)
     }
 
     pub fn is_over(&self) -> bool {
-        self.words.is_empty() && self.reals.is_empty()
+        self.words.is_empty() && self.reals.is_empty() && self.longest.is_none()
     }
 
     /// Refuses what is left.

@@ -4,6 +4,7 @@
 use super::packed::{self, TermKind};
 use super::reader::Reader;
 use crate::{FitSpec, Session};
+use leastwise_base::parallel;
 use leastwise_error::Error;
 use leastwise_problem::{
     Column, EntryColumn, Loss, RaggedSlot, RaggedSpec, Reals, Relation, Shape, Slot, SummedSpec, TermSpec, Trace, Weight,
@@ -82,20 +83,54 @@ enum Spec<'a> {
     Summed(SummedSpec<'a>),
 }
 
-fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) -> Result<Spec<'a>, Error> {
-    let mut from = Reader::new("a term", words, reals, columns);
+/// Term as it crosses (`ts/src/wire.ts`).
+#[derive(Clone, Copy)]
+pub struct CrossedTerm<'a> {
+    /// Names of its columns, those of entries last, with a NUL after each.
+    pub columns: &'a str,
+    /// Words of `packTerm`, and of its traces.
+    pub words: &'a [u32],
+    /// Reals that the words speak of.
+    pub reals: &'a [f64],
+    /// Index table of which columns are taken, row by row; none where all columns are among the words.
+    pub over: Option<&'a [u32]>,
+    /// The first of the longest lists of reals, if it is not among them.
+    pub longest: Option<&'a [f64]>,
+}
+
+/// Index columns of all instances, among the words or taken from the table; none where they are not complete.
+fn index_columns(packed: &packed::Term, table: &[u32], count: usize) -> Option<Vec<Vec<u32>>> {
+    let (mut over, width) = (packed.over.iter(), table.len() / count.max(1));
+    let mut columns = Vec::new();
+    for own in &packed.indices {
+        let next = if own.is_empty() { over.next() } else { None };
+        let (from, first, stride) = next.map_or((*own, 0, 1), |first| (table, *first as usize, width));
+        if first >= stride || from.len() != count * stride {
+            return None;
+        }
+        let mut column = Vec::new();
+        parallel::extend(&mut column, 0..packed.count, |instance| from[first + instance as usize * stride]);
+        columns.push(column);
+    }
+    over.as_slice().is_empty().then_some(columns)
+}
+
+fn spec<'a>(name: &str, crossed: &CrossedTerm<'a>) -> Result<Spec<'a>, Error> {
+    let mut from = Reader::new("a term", crossed.words, crossed.reals, crossed.columns).with_longest(crossed.longest);
     let packed: packed::Term = from.read()?;
     from.finish()?;
     let weight = match packed.weights {
         each if packed.weighted => Weight::Each(Reals::F64(each)),
+        [] => Weight::Shared(1.0),
         &[shared] => Weight::Shared(shared),
         _ => return Err(from.incomplete()),
     };
     let count = packed.count as usize;
     let has_rows = !packed.ragged.is_empty();
-    if packed.indices.iter().any(|column| column.len() != count) || (has_rows && packed.offsets.len() != count + 1) {
+    if has_rows && packed.offsets.len() != count + 1 {
         return Err(from.incomplete());
     }
+    let indices = index_columns(&packed, crossed.over.unwrap_or_default(), count).ok_or_else(|| from.incomplete())?;
     // A wrong number of values is the term's to refuse.
     let column = |column: &packed::Column<'a>| Column {
         name: column.name.into(),
@@ -107,7 +142,7 @@ fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) ->
     let plain = TermSpec {
         name: name.into(),
         count: packed.count,
-        indices: packed.indices.iter().map(|column| column.to_vec()).collect(),
+        indices,
         slots: packed.slots.iter().map(|slot| Slot { table: slot.table, column: slot.column }).collect(),
         columns: packed.columns.iter().map(column).collect(),
         weight,
@@ -146,9 +181,9 @@ fn spec<'a>(name: &str, columns: &'a str, words: &'a [u32], reals: &'a [f64]) ->
 }
 
 impl Session {
-    /// Adds a term as `packTerm` of `ts/src/packed.ts` packs it. `columns` are the columns' names, those of entries last, with a NUL after each.
-    pub fn packed_term(&mut self, problem: u32, name: &str, columns: &str, words: &[u32], reals: &[f64]) -> Result<u32, Error> {
-        let term = match spec(name, columns, words, reals)? {
+    /// Adds a term as `packTerm` of `ts/src/packed.ts` packs it.
+    pub fn packed_term(&mut self, problem: u32, name: &str, crossed: &CrossedTerm) -> Result<u32, Error> {
+        let term = match spec(name, crossed)? {
             Spec::Plain(spec) => self.term(problem, spec),
             Spec::Constraint(spec, relation) => self.constraint(problem, spec, relation),
             Spec::Summed(spec) => self.summed_term(problem, spec),
@@ -186,12 +221,20 @@ mod tests {
     const COLUMNS: &str = "k\0";
     const REALS: [f64; 4] = [1.5, 0.5, 3.0, 4.0];
 
-    /// Two instances of x − k with Huber's loss, as `ts/src/packed.ts` packs them.
-    fn packed() -> Vec<u32> {
+    /// Two instances of x − k with Huber's loss, as `ts/src/packed.ts` packs them. Their index column is given, then those of a table.
+    fn packed_over(indices: &[u32]) -> Vec<u32> {
         let input = |number| [Opcode::Input as u32 | 1 << 16, number];
         let tape = [&input(0)[..], &input(1), &[Opcode::Sub as u32 | 2 << 16, 0, 1]].concat();
-        let head = [2, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 2, 0, 1, 2, 1, 0, 0, 0, 1, 0, tape.len() as u32];
-        [&head[..], &tape, &[1, 2]].concat()
+        let head = [2, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 2, 0, 1];
+        [&head[..], indices, &[0, 0, 1, 0, tape.len() as u32], &tape, &[1, 2]].concat()
+    }
+
+    fn packed() -> Vec<u32> {
+        packed_over(&[2, 1, 0, 0])
+    }
+
+    fn crossing<'a>(words: &'a [u32], reals: &'a [f64]) -> CrossedTerm<'a> {
+        CrossedTerm { columns: COLUMNS, words, reals, over: None, longest: None }
     }
 
     fn session() -> (Session, u32) {
@@ -204,12 +247,40 @@ mod tests {
     #[test]
     fn a_term_is_read_as_it_was_packed() {
         let words = packed();
-        let Ok(Spec::Plain(term)) = spec("pull", COLUMNS, &words, &REALS) else { panic!("it is no plain term") };
+        let Ok(Spec::Plain(term)) = spec("pull", &crossing(&words, &REALS)) else { panic!("it is no plain term") };
         assert_eq!((term.count, &term.indices[..], term.columns[0].name.as_str()), (2, &[vec![1, 0]][..], "k"));
         assert_eq!(term.loss, Some(Loss::huber(1.5).unwrap()));
         assert_eq!((term.tape.len(), term.outputs), (7, &[2][..]));
         let (mut session, problem) = session();
-        session.packed_term(problem, "pull", COLUMNS, &words, &REALS).unwrap();
+        session.packed_term(problem, "pull", &crossing(&words, &REALS)).unwrap();
+    }
+
+    #[test]
+    fn a_column_of_a_table_and_the_longest_list_cross_by_themselves() {
+        let (words, given) = (packed_over(&[0, 1, 2]), [3.0, 4.0]);
+        let whole = CrossedTerm { over: Some(&[7, 8, 1, 7, 8, 0]), longest: Some(&given), ..crossing(&words, &REALS[..2]) };
+        let Ok(Spec::Plain(term)) = spec("pull", &whole) else { panic!("it is no plain term") };
+        assert_eq!(term.indices, [[1, 0]]);
+        assert!(matches!(term.columns[0].values, Reals::F64(values) if values == given) && matches!(term.weight, Weight::Shared(0.5)));
+        let (mut session, problem) = session();
+        session.packed_term(problem, "pull", &whole).unwrap();
+        let mut code = |crossed: CrossedTerm| session.packed_term(problem, "again", &crossed).map_err(|error| error.code());
+        let lists: [&[u32]; 6] = [&[], &[1, 0], &[1, 0, 1], &[1, 0, 7, 8], &[7, 8, 1, 7, 8], &[7, 8, 1, 7, 8, 0, 0]];
+        for over in lists {
+            assert_eq!(code(CrossedTerm { over: Some(over), ..whole }), Err("invalid-option"), "{over:?}");
+        }
+        for longest in [None, Some(&given[..1]), Some(&[]), Some(&REALS[..])] {
+            assert_eq!(code(CrossedTerm { longest, ..whole }), Err("invalid-option"), "{longest:?}");
+        }
+        assert_eq!(code(CrossedTerm { over: None, ..whole }), Err("invalid-option"));
+        // All weigh 1 where no weight is given.
+        let light = [&words[..6], &[0], &words[7..]].concat();
+        let light = CrossedTerm { words: &light, reals: &REALS[..1], ..whole };
+        assert!(matches!(spec("pull", &light), Ok(Spec::Plain(TermSpec { weight: Weight::Shared(1.0), .. }))));
+        for indices in [&[0, 0][..], &[0, 2, 2, 2], &[2, 1, 0, 1, 2], &[0, 1, 3], &[0, 1, u32::MAX]] {
+            assert_eq!(code(CrossedTerm { words: &packed_over(indices), ..whole }), Err("invalid-option"), "{indices:?}");
+        }
+        assert_eq!(code(CrossedTerm { over: Some(&[7, 8, 1, 7, 8, 2]), ..whole }), Err("index-out-of-range"));
     }
 
     #[test]
@@ -217,7 +288,7 @@ mod tests {
         let (mut session, problem) = session();
         let words = packed();
         let mut code =
-            |words: &[u32], reals: &[f64]| session.packed_term(problem, "pull", COLUMNS, words, reals).map_err(|error| error.code());
+            |words: &[u32], reals: &[f64]| session.packed_term(problem, "pull", &crossing(words, reals)).map_err(|error| error.code());
         for end in 0..words.len() {
             assert_eq!(code(&words[..end], &REALS), Err("invalid-option"), "{end} words");
         }
@@ -235,7 +306,7 @@ mod tests {
             for word in [0, 1, 3, 1 << 16, u32::MAX] {
                 let mut words = words.clone();
                 words[place] = word;
-                if let Ok(term) = session.packed_term(problem, "pull", COLUMNS, &words, &REALS) {
+                if let Ok(term) = session.packed_term(problem, "pull", &crossing(&words, &REALS)) {
                     session.free_term(problem, term).unwrap();
                 }
             }
