@@ -3,12 +3,17 @@
 //! Items come in runs. Each thread divides the items of its runs among ranges of keys; then each thread sorts the items of a range. So every
 //! item is looked at a constant number of times, and there are as many counters as keys, besides one for each pair of threads.
 
+#[cfg(not(target_arch = "wasm32"))]
 use crate::parallel;
 use crate::task::{Pace, Stopped};
 use std::ops::Range;
 
 /// Operations that an item takes.
 const EACH: usize = 8;
+
+/// Keys of which every thread may have counters of its own: those stay in its cache.
+#[cfg(not(target_arch = "wasm32"))]
+const FEW: u32 = 1 << 13;
 
 /// Items with keys, in runs that are not interrupted.
 pub trait Runs: Sync {
@@ -35,6 +40,16 @@ pub struct Sorted<T> {
     pub items: Vec<T>,
 }
 
+impl<T> Sorted<T> {
+    /// Items of a key, if it is one of these.
+    pub fn of(&self, key: u32) -> Option<&[T]> {
+        let place = key.checked_sub(self.keys.start)? as usize;
+        let end = *self.ends.get(place)?;
+        let first = if place == 0 { 0 } else { self.ends[place - 1] };
+        Some(&self.items[first as usize..end as usize])
+    }
+}
+
 /// Items of all runs, with keys below `keys`, in ranges of keys that follow each other.
 ///
 /// # Errors
@@ -42,20 +57,41 @@ pub struct Sorted<T> {
 pub async fn sort<R: Runs>(runs: &R, keys: u32, pace: &Pace) -> Result<Vec<Sorted<R::Item>>, Stopped> {
     #[cfg(not(target_arch = "wasm32"))]
     {
-        let operations = EACH * (0..runs.count()).map(|run| runs.len(run)).sum::<usize>();
+        let operations = operations(runs);
         let ranges = parallel::shares(keys, operations).len();
         if ranges > 1 {
             let pieces = divided::divide(runs, divided::Ranges::new(keys, ranges as u32), operations, pace).await?;
-            let work = |keys, pieces, pace| async move { sort_range(&pieces, keys, &pace).await };
+            let work =
+                |keys, pieces: divided::Pieces<R::Item>, pace| async move { sort_runs(&pieces, 0..pieces.count(), keys, &pace).await };
             return parallel::ranges(pieces, work, pace).await;
         }
     }
-    Ok(vec![sort_range(runs, 0..keys, pace).await?])
+    Ok(vec![sort_runs(runs, 0..runs.count(), 0..keys, pace).await?])
 }
 
-async fn sort_range<R: Runs>(runs: &R, keys: Range<u32>, pace: &Pace) -> Result<Sorted<R::Item>, Stopped> {
+/// The same in parts that may share keys: few keys are sorted by each thread for its own runs, so that one with many items is not the
+/// work of a single thread. Of each key, items of earlier parts come first.
+///
+/// # Errors
+/// [`Stopped`] where the work is to end.
+pub async fn sort_parts<R: Runs>(runs: &R, keys: u32, pace: &Pace) -> Result<Vec<Sorted<R::Item>>, Stopped> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if keys <= FEW {
+        let shares = parallel::shares(runs.count(), operations(runs)).into_iter().map(|range| (range, ())).collect();
+        return parallel::ranges(shares, |mine, (), pace| async move { sort_runs(runs, mine, 0..keys, &pace).await }, pace).await;
+    }
+    sort(runs, keys, pace).await
+}
+
+/// Operations that all items take.
+#[cfg(not(target_arch = "wasm32"))]
+fn operations(runs: &impl Runs) -> usize {
+    EACH * (0..runs.count()).map(|run| runs.len(run)).sum::<usize>()
+}
+
+async fn sort_runs<R: Runs>(runs: &R, mine: Range<u32>, keys: Range<u32>, pace: &Pace) -> Result<Sorted<R::Item>, Stopped> {
     let mut ends = vec![0u32; keys.len()];
-    for run in 0..runs.count() {
+    for run in mine.clone() {
         pace.spend(EACH * runs.len(run)).await?;
         runs.visit(run, |key, _| ends[(key - keys.start) as usize] += 1);
     }
@@ -65,7 +101,7 @@ async fn sort_range<R: Runs>(runs: &R, keys: Range<u32>, pace: &Pace) -> Result<
         (*end, total) = (total, total + *end);
     }
     let mut items = vec![R::Item::default(); total as usize];
-    for run in 0..runs.count() {
+    for run in mine {
         pace.spend(EACH * runs.len(run)).await?;
         runs.visit(run, |key, item| {
             let end = &mut ends[(key - keys.start) as usize];

@@ -329,12 +329,8 @@ async fn blocks_of(
     let made = parallel::ranges(
         items,
         |range, Sorted { ends, items: mut touches, .. }, pace| async move {
-            sort_rows(&mut touches, &ends, columns, &pace).await?;
             let mut of_chunks = vec![0usize; chunks];
-            for run in runs(touches.len()) {
-                pace.spend(run.len()).await?;
-                touches[run].iter().for_each(|touch| of_chunks[touch.chunk as usize] += 1);
-            }
+            sort_rows(&mut touches, &ends, columns, &mut of_chunks, &pace).await?;
             let of_chunk = |count: usize| ChunkBlocks {
                 ids: Vec::with_capacity(count),
                 starts: Vec::with_capacity(count),

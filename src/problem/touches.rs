@@ -109,13 +109,14 @@ impl Runs for Touches<'_> {
     }
 }
 
-/// Sorts each row's touches by column; those of equal ones stay in their order.
-pub async fn sort_rows(touches: &mut [Touch], ends: &[u32], columns: u32, pace: &Pace) -> Result<(), Stopped> {
+/// Sorts each row's touches by column; those of equal ones stay in their order. Counts those of every chunk on the way.
+pub async fn sort_rows(touches: &mut [Touch], ends: &[u32], columns: u32, of_chunks: &mut [usize], pace: &Pace) -> Result<(), Stopped> {
     let (mut first, mut spent) = (0, 0);
     for &end in ends {
         let of_row = &mut touches[first as usize..end as usize];
         first = end;
         spent += EACH * of_row.len() + 1;
+        of_row.iter().for_each(|touch| of_chunks[touch.chunk as usize] += 1);
         if !of_row.is_sorted_by_key(|touch| touch.column) {
             if of_row.len() <= SORTED_AT_ONCE.max(columns as usize / 4).min(MOST_AT_ONCE) {
                 of_row.sort_by_key(|touch| touch.column);
