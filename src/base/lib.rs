@@ -15,6 +15,7 @@
 
 pub mod clock;
 pub mod container;
+pub mod counting_sort;
 mod file;
 pub mod memory;
 pub mod parallel;

@@ -36,6 +36,7 @@ pub mod matrix;
 mod minimum_degree;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod multifrontal;
+mod neighbours;
 pub mod panels;
 #[cfg(not(target_arch = "wasm32"))]
 mod products;

@@ -9,6 +9,7 @@
 
 use super::segment_tree::{Leaves, SegmentTree};
 use super::table::Site;
+use leastwise_base::counting_sort::{Runs, sort_parts};
 use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_device::BufferId;
@@ -49,9 +50,6 @@ pub struct Incidence {
 const RUN: usize = 1 << 14;
 const EACH: usize = 8;
 
-/// Variables of all threads together that are counted, for each entry at most.
-const MOST_COUNTERS: usize = 4;
-
 /// Entries that one lane adds up at most.
 const LONGEST: u32 = 64;
 
@@ -83,64 +81,42 @@ pub fn slot_bits(slots: usize) -> u32 {
     usize::BITS - slots.saturating_sub(1).leading_zeros()
 }
 
-/// Entries of some instances, variable by variable.
-struct Sorted {
-    /// First variable that they name.
-    first: u32,
-    /// Entries of each variable from the first on, to the last.
-    lens: Vec<u32>,
-    /// One past the last entry of each.
-    ends: Vec<u32>,
-    entries: Vec<u32>,
+/// Entries of all instances by their variables.
+struct Entries<'a> {
+    slots: &'a [IncidentSlot<'a>],
+    instances: u32,
+    /// Bits of the slot.
+    bits: u32,
+    /// Places of an instance's contributions behind those of the one before.
+    distance: u32,
 }
 
-impl Sorted {
-    /// Sorts by counting; entries have so many `bits` of the slot, behind places so far from each other.
-    async fn new(slots: &[IncidentSlot<'_>], instances: Range<u32>, [bits, distance]: [u32; 2], pace: &Pace) -> Result<Self, Stopped> {
-        let runs = || (instances.start..instances.end).step_by(RUN).map(|start| start..instances.end.min(start + RUN as u32));
-        let (mut first, mut last) = (u32::MAX, 0);
-        for slot in slots {
-            for run in runs() {
-                pace.spend(run.len()).await?;
-                for id in run.filter_map(|instance| slot.variable(instance as usize)) {
-                    (first, last) = (first.min(id), last.max(id));
-                }
-            }
-        }
-        let mut lens = vec![0u32; if first <= last { (last - first + 1) as usize } else { 0 }];
-        for slot in slots {
-            for run in runs() {
-                pace.spend(EACH * run.len()).await?;
-                run.filter_map(|instance| slot.variable(instance as usize)).for_each(|id| lens[(id - first) as usize] += 1);
-            }
-        }
-        let mut total = 0;
-        let starts = lens.iter().map(|len| {
-            total += len;
-            total - len
-        });
-        // Beginnings, which become ends.
-        let mut ends: Vec<u32> = starts.collect();
-        let mut entries = vec![0; total as usize];
-        for run in runs() {
-            pace.spend(EACH * slots.len() * run.len()).await?;
-            for instance in run {
-                for (number, slot) in slots.iter().enumerate() {
-                    let Some(id) = slot.variable(instance as usize) else { continue };
-                    let place = &mut ends[(id - first) as usize];
-                    entries[*place as usize] = (instance * distance) << bits | number as u32;
-                    *place += 1;
-                }
-            }
-        }
-        Ok(Self { first: first.min(last), lens, ends, entries })
+impl Entries<'_> {
+    fn run(&self, run: u32) -> Range<u32> {
+        let start = run * RUN as u32;
+        start..self.instances.min(start + RUN as u32)
+    }
+}
+
+impl Runs for Entries<'_> {
+    type Item = u32;
+
+    fn count(&self) -> u32 {
+        self.instances.div_ceil(RUN as u32)
     }
 
-    /// Entries of a variable.
-    fn of(&self, id: u32) -> Option<&[u32]> {
-        let place = id.checked_sub(self.first)? as usize;
-        let (end, len) = (*self.ends.get(place)? as usize, self.lens[place] as usize);
-        Some(&self.entries[end - len..end])
+    fn len(&self, run: u32) -> usize {
+        self.slots.len() * self.run(run).len()
+    }
+
+    fn visit(&self, run: u32, mut visit: impl FnMut(u32, u32)) {
+        for instance in self.run(run) {
+            for (number, slot) in (0..).zip(self.slots) {
+                if let Some(id) = slot.variable(instance as usize) {
+                    visit(id, (instance * self.distance) << self.bits | number);
+                }
+            }
+        }
     }
 }
 
@@ -155,21 +131,13 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     let diagonal_map = maps[0].len() as u32;
 
     let instances = slots.first().map_or(0, |slot| slot.indices.len());
-    // Each thread sorts a run of instances; then each joins what all have of its variables.
-    let most = MOST_COUNTERS * slots.len() * instances / count.max(1) as usize;
-    let shares = parallel::few_shares(instances as u32, EACH * slots.len() * instances, most);
-    let sorted = parallel::ranges(
-        shares.into_iter().map(|range| (range, ())).collect(),
-        |range, (), pace| async move { Sorted::new(slots, range, [bits, distance], &pace).await },
-        pace,
-    );
-    let sorted = sorted.await?;
+    let sorted = sort_parts(&Entries { slots, instances: instances as u32, bits, distance }, count, pace).await?;
     let mut lens = vec![0u32; count as usize];
     for part in &sorted {
-        let lens = &mut lens[part.first as usize..][..part.lens.len()];
-        for run in runs(lens.len()) {
-            pace.spend(run.len()).await?;
-            lens[run.clone()].iter_mut().zip(&part.lens[run]).for_each(|(len, own)| *len += own);
+        for run in runs(part.keys.len()) {
+            pace.spend(EACH * run.len()).await?;
+            let ids = part.keys.start + run.start as u32..part.keys.start + run.end as u32;
+            ids.for_each(|id| lens[id as usize] += part.of(id).map_or(0, |own| own.len() as u32));
         }
     }
     let is_hub = |id: &u32| lens[*id as usize] > LONGEST;
@@ -207,15 +175,16 @@ pub async fn build(site: Site, slots: &[IncidentSlot<'_>], distance: u32, pace: 
     let fill = parallel::ranges(
         items.collect(),
         |range, (mut rows, mut hub_rows), pace| async move {
+            let of_range: Vec<_> = sorted.iter().filter(|part| part.keys.start < range.end && range.start < part.keys.end).collect();
             let mut spent = 0;
             for id in range {
                 let len = lens[id as usize];
                 let to = if is_hub(&id) { &mut hub_rows } else { &mut rows };
                 let mut own = to.split_off_mut(..len as usize).unwrap_or_default();
-                for of_id in sorted.iter().filter_map(|part| part.of(id)) {
+                for of_id in of_range.iter().filter_map(|part| part.of(id)) {
                     own.split_off_mut(..of_id.len()).unwrap_or_default().copy_from_slice(of_id);
                 }
-                spent += sorted.len() + len as usize;
+                spent += of_range.len() + len as usize;
                 if spent >= RUN {
                     pace.spend(std::mem::take(&mut spent)).await?;
                 }

@@ -59,6 +59,7 @@ mod snapshot;
 mod spec;
 mod table;
 mod term;
+mod touches;
 
 pub use batch::{Batch, Member};
 pub use bounds::Bounds;

@@ -10,7 +10,9 @@
 
 use super::incidence::runs;
 use super::table::Site;
+use super::touches::{EACH, RUN, Tables, Touches, sort_rows};
 use super::{LinkedTable, Links, Table};
+use leastwise_base::counting_sort::{Sorted, sort};
 use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 
@@ -142,7 +144,7 @@ pub struct PatternBatch<'a> {
 
 impl PatternBatch<'_> {
     /// Tables and variables of the pairs' slots, with the pairs' numbers.
-    fn pairs(&self) -> impl Iterator<Item = (u32, [(u32, &[u32]); 2])> {
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, [(u32, &[u32]); 2])> {
         let slot = |number: u32| self.slots[number as usize];
         (0..).zip(&self.pairs).filter_map(move |(number, &(a, b))| Some((number, [slot(a)?, slot(b)?])))
     }
@@ -151,24 +153,6 @@ impl PatternBatch<'_> {
 /// Bits that number the entries of an instance in a [`BlockList`]: every pair, either way.
 pub fn pair_bits(pairs: usize) -> u32 {
     super::incidence::slot_bits(2 * pairs)
-}
-
-/// Instances between two counts of what was done, and operations that one takes.
-const RUN: u32 = 1 << 14;
-const EACH: usize = 8;
-
-/// Touches of a row that are sorted by comparison, in one go: as many, or a quarter of the columns where that is more, and never more than
-/// [`MOST_AT_ONCE`]. Longer rows are sorted by counting.
-const SORTED_AT_ONCE: usize = 1 << 14;
-const MOST_AT_ONCE: usize = 1 << 17;
-
-/// A block that an instance adds to, of the row that it is in.
-#[derive(Clone, Copy, Default)]
-struct Touch {
-    column: u32,
-    /// Chunk (counted over all batches) and entry.
-    chunk: u32,
-    entry: u32,
 }
 
 impl Pattern {
@@ -296,8 +280,8 @@ impl Pattern {
     }
 
     /// What there are blocks of: two tables, or (without the second) the diagonal of one.
-    async fn targets(&self, batches: &[PatternBatch<'_>], pace: &Pace) -> Result<Vec<(u32, Option<u32>)>, Stopped> {
-        let mut targets: Vec<(u32, Option<u32>)> = Vec::new();
+    async fn targets(&self, batches: &[PatternBatch<'_>], pace: &Pace) -> Result<Vec<Tables>, Stopped> {
+        let mut targets: Vec<Tables> = Vec::new();
         for (_, [a, b]) in batches.iter().flat_map(PatternBatch::pairs) {
             targets.push((a.0.max(b.0), Some(a.0.min(b.0))));
             for run in runs(if a.0 == b.0 { a.1.len().min(b.1.len()) } else { 0 }) {
@@ -332,45 +316,21 @@ struct ChunkBlocks {
     entries: Vec<u32>,
 }
 
-/// The blocks of a target, which has so many rows and columns, in ranges of rows: every thread looks at all instances, and keeps its rows.
+/// The blocks of a target, which has so many rows and columns, in ranges of rows.
 async fn blocks_of(
     batches: &[PatternBatch<'_>],
-    target: (u32, Option<u32>),
+    target: Tables,
     [rows, columns]: [u32; 2],
     chunks: usize,
     pace: &Pace,
 ) -> Result<Vec<RowBlocks>, Stopped> {
-    let instances = |batch: &PatternBatch| batch.chunks.iter().map(|(_, count)| *count as usize).sum::<usize>();
-    let of_target = |batch: &PatternBatch| batch.pairs().filter(|(_, pair)| is_of(target, pair)).count() * instances(batch);
-    let ranges = parallel::shares(rows, EACH * batches.iter().map(of_target).sum::<usize>());
-    let items = ranges.into_iter().map(|range| (range, ())).collect();
+    let sorted = sort(&Touches::new(batches, target), rows, pace).await?;
+    let items = sorted.into_iter().map(|of_range| (of_range.keys.clone(), of_range)).collect();
     let made = parallel::ranges(
         items,
-        |range, (), pace| async move {
-            let mut next = vec![0u32; range.len() + 1];
+        |range, Sorted { ends, items: mut touches, .. }, pace| async move {
             let mut of_chunks = vec![0usize; chunks];
-            let count = |row: u32, touch: Touch| {
-                if range.contains(&row) {
-                    next[(row - range.start) as usize + 1] += 1;
-                    of_chunks[touch.chunk as usize] += 1;
-                }
-            };
-            each_touch(batches, target, &pace, count).await?;
-            for row in 0..range.len() {
-                next[row + 1] += next[row];
-            }
-            let mut touches = vec![Touch::default(); next[range.len()] as usize];
-            let place = |row: u32, touch: Touch| {
-                if range.contains(&row) {
-                    let at = &mut next[(row - range.start) as usize];
-                    touches[*at as usize] = touch;
-                    *at += 1;
-                }
-            };
-            each_touch(batches, target, &pace, place).await?;
-            // Each row's place has come to its end.
-            next.truncate(range.len());
-            sort(&mut touches, &next, columns, &pace).await?;
+            sort_rows(&mut touches, &ends, columns, &mut of_chunks, &pace).await?;
             let of_chunk = |count: usize| ChunkBlocks {
                 ids: Vec::with_capacity(count),
                 starts: Vec::with_capacity(count),
@@ -380,7 +340,7 @@ async fn blocks_of(
             let mut blocks = RowBlocks { starts: Vec::with_capacity(range.len() + 1), columns: Vec::with_capacity(touches.len()), chunks };
             blocks.starts.extend((range.start == 0).then_some(0));
             let (mut first, mut spent) = (0, 0);
-            for (row, end) in range.zip(next) {
+            for (row, end) in range.zip(ends) {
                 let mut last = None;
                 let of_row = &touches[first as usize..end as usize];
                 for run in runs(of_row.len()) {
@@ -414,94 +374,4 @@ async fn blocks_of(
         pace,
     );
     made.await
-}
-
-/// Sorts each row's touches by column; those of equal ones stay in their order.
-async fn sort(touches: &mut [Touch], ends: &[u32], columns: u32, pace: &Pace) -> Result<(), Stopped> {
-    let (mut first, mut spent) = (0, 0);
-    for &end in ends {
-        let of_row = &mut touches[first as usize..end as usize];
-        first = end;
-        spent += EACH * of_row.len() + 1;
-        if !of_row.is_sorted_by_key(|touch| touch.column) {
-            if of_row.len() <= SORTED_AT_ONCE.max(columns as usize / 4).min(MOST_AT_ONCE) {
-                of_row.sort_by_key(|touch| touch.column);
-                spent += EACH * of_row.len() * of_row.len().ilog2() as usize;
-            } else {
-                of_row.copy_from_slice(&counted(of_row, columns, pace).await?);
-            }
-        }
-        if spent >= EACH * RUN as usize {
-            pace.spend(std::mem::take(&mut spent)).await?;
-        }
-    }
-    Ok(())
-}
-
-/// True for pairs of slots of a target's tables.
-fn is_of(target: (u32, Option<u32>), [a, b]: &[(u32, &[u32]); 2]) -> bool {
-    (a.0.max(b.0), a.0.min(b.0)) == (target.0, target.1.unwrap_or(target.0))
-}
-
-/// Visits the touches of a target's blocks, with their rows, in the order of batches, pairs of slots and instances.
-async fn each_touch(
-    batches: &[PatternBatch<'_>],
-    target: (u32, Option<u32>),
-    pace: &Pace,
-    mut visit: impl FnMut(u32, Touch),
-) -> Result<(), Stopped> {
-    let mut before = 0;
-    for batch in batches {
-        let bits = pair_bits(batch.pairs.len());
-        for (number, [a, b]) in batch.pairs().filter(|(_, pair)| is_of(target, pair)) {
-            for (chunk, &(first, count)) in (before..).zip(&batch.chunks) {
-                for instance in 0..count {
-                    if instance.is_multiple_of(RUN) {
-                        pace.spend(EACH * RUN as usize).await?;
-                    }
-                    let place = (first + instance) as usize;
-                    let (i, j) = (a.1[place], b.1[place]);
-                    let same = a.0 == b.0 && i == j;
-                    if same != target.1.is_none() {
-                        continue;
-                    }
-                    let mut touch = |row: u32, column: u32, turned: u32| {
-                        visit(row, Touch { column, chunk, entry: (instance << bits) | (2 * number) | turned });
-                    };
-                    if same {
-                        touch(i, i, 0);
-                        touch(i, i, 1);
-                    } else if (a.0, i) > (b.0, j) {
-                        touch(i, j, 0);
-                    } else {
-                        touch(j, i, 1);
-                    }
-                }
-            }
-        }
-        before += batch.chunks.len() as u32;
-    }
-    Ok(())
-}
-
-/// Sorted by column, by counting; those of equal ones stay in their order.
-async fn counted(touches: &[Touch], columns: u32, pace: &Pace) -> Result<Vec<Touch>, Stopped> {
-    let mut next = vec![0u32; columns as usize + 1];
-    for run in runs(touches.len()) {
-        pace.spend(EACH * run.len()).await?;
-        touches[run].iter().for_each(|touch| next[touch.column as usize + 1] += 1);
-    }
-    for column in 0..columns as usize {
-        next[column + 1] += next[column];
-    }
-    let mut sorted = vec![Touch::default(); touches.len()];
-    for run in runs(touches.len()) {
-        pace.spend(2 * EACH * run.len()).await?;
-        for touch in &touches[run] {
-            let place = &mut next[touch.column as usize];
-            sorted[*place as usize] = *touch;
-            *place += 1;
-        }
-    }
-    Ok(sorted)
 }
