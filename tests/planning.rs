@@ -101,8 +101,8 @@ impl Scene {
             let of = &pattern;
             let elimination = at_once(|pace| async move { Elimination::new(of, tables, &pace).await.map_err(|_| Stopped) });
             let room = Room { binding: 1 << 32, real: 4 };
-            let plan =
-                at_once(|pace| async move { Plan::new(links, of, tables, (room, f64::INFINITY), &pace).await }).expect("there is room");
+            let limits = (room, elimination::work(of, tables), f64::INFINITY);
+            let plan = at_once(|pace| async move { Plan::new(links, of, tables, limits, &pace).await }).expect("there is room");
             let Elimination { reduced, neighbours, incident, origins, .. } = elimination;
             let products = plan.products.into_iter().map(|list| list.words().0.concat()).collect();
             let solved = plan.solved.into_iter().map(|list| list.words.concat()).collect();
