@@ -90,12 +90,13 @@ fn every_kernel_is_valid_cpp_in_both_precisions() {
     std::fs::create_dir_all(&folder).unwrap();
     let host = format!("{ROOT}/native_cuda/writer/tests/host/cuda.h");
     for (real, precision) in PRECISIONS {
-        let mut text = format!("#include \"{host}\"\n{}\n", wgsl_cuda::PREAMBLE);
+        let mut text = format!("#include \"{host}\"\n");
         for (name, wgsl) in fixed().into_iter().chain(generated()) {
             // C linkage is what gives a kernel its name; here many of that name stand beside each other.
-            let source = cuda(&name, &wgsl, precision).source.replace("extern \"C\"", "");
-            assert!(precision == Precision::F32 || !source.contains("float"), "{name} computes something in f32");
-            text.push_str(&format!("namespace {name} {{\n{source}\n}}\n"));
+            let kernel = cuda(&name, &wgsl, precision);
+            assert!(precision == Precision::F32 || !kernel.source.contains("float"), "{name} computes something in f32");
+            // With its own part of what stands in front of kernels.
+            text.push_str(&format!("namespace {name} {{\n{}\n}}\n", kernel.text().replace("extern \"C\"", "")));
         }
         let file = folder.join(format!("{real}.cpp"));
         std::fs::write(&file, text).unwrap();

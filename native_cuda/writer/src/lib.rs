@@ -3,7 +3,7 @@
 //! A compute entry point becomes an `extern "C" __global__` function. Storage buffers are a pointer and a number of
 //! elements each, in the order of their bindings; uniform buffers are passed by value, as WGSL lays them out. What WGSL
 //! defines and C++ leaves open (division by 0, shifts, conversions, overflow, access out of range, memory that nobody
-//! wrote) is defined by `wgsl.cuh`, which stands in front, or written out.
+//! wrote) is defined by `wgsl.cuh`, of which what a kernel needs stands in front, or written out.
 //!
 //! ```
 //! use wgsl_cuda::{Options, translate};
@@ -20,6 +20,7 @@
 //! ```
 
 mod expressions;
+mod preamble;
 mod statements;
 mod types;
 
@@ -28,9 +29,6 @@ use naga::valid::{Capabilities, GlobalUse, ModuleInfo, ValidationFlags, Validato
 use naga::{AddressSpace, Binding, BuiltIn, EntryPoint, Function, GlobalVariable, Handle, Module, ShaderStage, StorageAccess, TypeInner};
 use std::fmt::Write;
 use types::Types;
-
-/// What stands in front of every kernel: the parts of WGSL that C++ lacks.
-pub const PREAMBLE: &str = include_str!("wgsl.cuh");
 
 /// What the writer can't write, and where it met it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -86,7 +84,7 @@ pub enum Parameter {
 /// A kernel as CUDA C++.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernel {
-    /// Without [`PREAMBLE`].
+    /// Without the parts of WGSL that C++ lacks.
     pub source: String,
     /// What the `__global__` function is called.
     pub name: String,
@@ -97,9 +95,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// What NVRTC compiles.
+    /// What NVRTC compiles: the source, behind what it names of `wgsl.cuh`.
     pub fn text(&self) -> String {
-        format!("{PREAMBLE}\n{}", self.source)
+        format!("{}\n{}", preamble::preamble(&self.source), self.source)
     }
 
     /// The same under another name, which profilers show; what is no letter, digit or underscore becomes one.

@@ -1,4 +1,5 @@
-// What WGSL defines and C++ does not, for NVRTC. Put in front of every kernel that the writer emits.
+// WGSL's own operations and functions, which C++ lacks, for NVRTC. `preamble.rs` puts what a kernel names of them in front of it: a
+// declaration begins in the first column, and has the name that stands before its first parenthesis.
 
 typedef unsigned int u32;
 typedef int i32;
