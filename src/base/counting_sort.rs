@@ -1,7 +1,8 @@
 //! Sorting by counting, which threads share. It is stable, so results do not depend on the number of threads.
 //!
 //! Items come in runs. Each thread divides the items of its runs among ranges of keys; then each thread sorts the items of a range. So every
-//! item is looked at a constant number of times, and there are as many counters as keys, besides one for each pair of threads.
+//! item is looked at a constant number of times, and there are as many counters as keys, besides one for each pair of threads. Two threads
+//! look at all items instead, and keep those of a range, which takes less.
 
 #[cfg(not(target_arch = "wasm32"))]
 use crate::parallel;
@@ -58,9 +59,17 @@ pub async fn sort<R: Runs>(runs: &R, keys: u32, pace: &Pace) -> Result<Vec<Sorte
     #[cfg(not(target_arch = "wasm32"))]
     {
         let operations = operations(runs);
-        let ranges = parallel::shares(keys, operations).len();
-        if ranges > 1 {
-            let pieces = divided::divide(runs, divided::Ranges::new(keys, ranges as u32), operations, pace).await?;
+        let ranges = parallel::shares(keys, operations);
+        if ranges.len() == 2 {
+            let items = ranges.into_iter().map(|keys| (keys, ())).collect();
+            let work = |keys: Range<u32>, (), pace| async move {
+                let within = divided::Within { runs, keys: keys.clone() };
+                sort_runs(&within, 0..runs.count(), keys, &pace).await
+            };
+            return parallel::ranges(items, work, pace).await;
+        }
+        if ranges.len() > 1 {
+            let pieces = divided::divide(runs, divided::Ranges::new(keys, ranges.len() as u32), operations, pace).await?;
             let work =
                 |keys, pieces: divided::Pieces<R::Item>, pace| async move { sort_runs(&pieces, 0..pieces.count(), keys, &pace).await };
             return parallel::ranges(pieces, work, pace).await;
@@ -146,6 +155,32 @@ mod divided {
         }
     }
 
+    /// Items of a range of keys, among all.
+    pub struct Within<'a, R> {
+        pub runs: &'a R,
+        pub keys: Range<u32>,
+    }
+
+    impl<R: Runs> Runs for Within<'_, R> {
+        type Item = R::Item;
+
+        fn count(&self) -> u32 {
+            self.runs.count()
+        }
+
+        fn len(&self, run: u32) -> usize {
+            self.runs.len(run)
+        }
+
+        fn visit(&self, run: u32, mut visit: impl FnMut(u32, R::Item)) {
+            self.runs.visit(run, |key, item| {
+                if self.keys.contains(&key) {
+                    visit(key, item);
+                }
+            });
+        }
+    }
+
     /// Items of a range of keys: a piece for each thread that found some, in the order of runs.
     pub struct Pieces<T>(Vec<Vec<(u32, T)>>);
 
@@ -187,5 +222,86 @@ mod divided {
         );
         let mut found: Vec<_> = found.await?.into_iter().map(Vec::into_iter).collect();
         Ok(ranges.all().map(|keys| (keys, Pieces(found.iter_mut().filter_map(Iterator::next).collect()))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix64;
+    use crate::task::Task;
+
+    /// Items numbered in order, in runs of several lengths.
+    struct Numbered {
+        keys: Vec<u32>,
+        ends: Vec<usize>,
+    }
+
+    impl Runs for Numbered {
+        type Item = u32;
+
+        fn count(&self) -> u32 {
+            self.ends.len() as u32
+        }
+
+        fn len(&self, run: u32) -> usize {
+            let first = if run == 0 { 0 } else { self.ends[run as usize - 1] };
+            self.ends[run as usize] - first
+        }
+
+        fn visit(&self, run: u32, mut visit: impl FnMut(u32, u32)) {
+            let end = self.ends[run as usize];
+            (end - self.len(run)..end).for_each(|item| visit(self.keys[item], item as u32));
+        }
+    }
+
+    /// So many items, with random keys below `keys`.
+    fn numbered(count: usize, keys: u32) -> Numbered {
+        let mut random = SplitMix64(7);
+        let keys = (0..count).map(|_| (random.next_u64() % u64::from(keys)) as u32).collect();
+        let mut ends: Vec<usize> = (0..20).map(|_| (random.unit() * count as f64) as usize).chain([count]).collect();
+        ends.sort_unstable();
+        Numbered { keys, ends }
+    }
+
+    fn with_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads").install(work)
+    }
+
+    /// Items behind each other, of each key those of all parts.
+    fn by_keys(parts: &[Sorted<u32>], keys: u32) -> Vec<u32> {
+        (0..keys).flat_map(|key| parts.iter().filter_map(move |part| part.of(key))).flatten().copied().collect()
+    }
+
+    #[test]
+    fn items_of_a_key_stay_in_order_for_every_number_of_threads() {
+        for (count, keys) in [(0, 1), (9, 4), (600_000, 1), (600_000, 3), (600_000, 1000), (600_000, 1_000_000)] {
+            let runs = &numbered(count, keys);
+            let mut expected: Vec<u32> = (0..count as u32).collect();
+            expected.sort_by_key(|item| runs.keys[*item as usize]);
+            for threads in [1, 2, 5, 16] {
+                let ranges = with_threads(threads, || Task::new(|pace| async move { sort(runs, keys, &pace).await }).finish()).unwrap();
+                assert!(ranges.iter().flat_map(|range| &range.items).eq(&expected), "{count} {keys} {threads}");
+                assert!(by_keys(&ranges, keys) == expected, "{count} {keys} {threads}");
+                assert!(ranges[0].keys.start == 0 && ranges[ranges.len() - 1].keys.end == keys);
+                assert!(ranges.windows(2).all(|pair| pair[0].keys.end == pair[1].keys.start));
+                let parts =
+                    with_threads(threads, || Task::new(|pace| async move { sort_parts(runs, keys, &pace).await }).finish()).unwrap();
+                assert!(by_keys(&parts, keys) == expected, "{count} {keys} {threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_is_in_its_range() {
+        for (keys, count) in [(2, 2), (61, 61), (62, 61), (1000, 7), (65_536, 3), (u32::MAX, 61), (u32::MAX, 65_535)] {
+            let ranges = divided::Ranges::new(keys, count);
+            let all: Vec<Range<u32>> = ranges.all().collect();
+            assert!(all.len() == count as usize && all[0].start == 0 && all[all.len() - 1].end == keys);
+            assert!(all.windows(2).all(|pair| pair[0].end == pair[1].start));
+            for (number, range) in all.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
+                assert_eq!([ranges.of(range.start), ranges.of(range.end - 1)], [number; 2], "{keys} {count}");
+            }
+        }
     }
 }
