@@ -139,8 +139,21 @@ export function mustHaveMemory(what: string, given: unknown, place: Place): void
 /** Numbers of an array from which on it's worth crossing by itself, without a copy in JavaScript. @internal */
 export const LARGE = 1 << 12;
 
+const bytesOfUnshared = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, "byteLength")!.get!;
+
 /** True for memory that no other thread writes to: what is checked stays as it is until the call returns. @internal */
-export const isUnshared = (array: Typed): boolean => bufferOf(array) instanceof ArrayBuffer;
+export function isUnshared(array: Typed): boolean {
+  try {
+    // A SharedArrayBuffer has none, whatever its prototype.
+    Reflect.apply(bytesOfUnshared, bufferOf(array), []);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The array, or a copy of what other threads may write to. @internal */
+export const settled = (array: Typed): Typed => (isUnshared(array) ? array : array.slice());
 
 /** True for an array, a typed array or an object with a length. Nothing is thrown: what can't be read is told when it is taken. @internal */
 export function isArrayLike(value: unknown): value is ArrayLike<number> {

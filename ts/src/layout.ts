@@ -1,5 +1,5 @@
 /** Where each slot's instances are: the distinct index columns of a term. */
-import { firstNonIndex, isUnshared, LARGE, taken, type IndexTable, type Rows, type Taken, type Typed } from "./arrays.js";
+import { firstNonIndex, LARGE, settled, taken, type IndexTable, type Rows, type Taken, type Typed } from "./arrays.js";
 import { LeastwiseError } from "./errors.js";
 import { SlotOf } from "./slots.js";
 import type { PackedSlot } from "./packed.js";
@@ -72,12 +72,10 @@ export function indexColumns(name: string, given: readonly SlotOf<unknown>[], po
 
 const isNumber = (column: Column): column is number => typeof column === "number";
 
-/** A table as it crosses: indices as they lie in the caller's memory, where no other thread may change them, otherwise copied. */
+/** A table as it crosses: its indices as they lie in memory, or converted. */
 function wholeTable(table: Typed): Uint32Array {
-  if (isUnshared(table)) {
-    if (table instanceof Uint32Array) return table;
-    if (table instanceof Int32Array) return new Uint32Array(table.buffer, table.byteOffset, table.length);
-  }
+  if (table instanceof Uint32Array) return table;
+  if (table instanceof Int32Array) return new Uint32Array(table.buffer, table.byteOffset, table.length);
   return new Uint32Array(table);
 }
 
@@ -85,7 +83,8 @@ function wholeTable(table: Typed): Uint32Array {
 function tableOf(name: string, over: IndexTable | Rows): Taken {
   const { length } = over;
   if (length > MOST_INSTANCES) throw new LeastwiseError("limits", `term "${name}": ${length} instances are more than a term can have (${MOST_INSTANCES})`, { term: name });
-  return taken(`term "${name}": \`over\``, over, { term: name, width: 0 });
+  const { values, stride } = taken(`term "${name}": \`over\``, over, { term: name, width: 0 });
+  return { values: settled(values), stride };
 }
 
 /** The slots, with index columns of their own as they are now: what was given once is one column. */
@@ -95,7 +94,7 @@ function ownColumns(name: string, slots: readonly SlotOf<unknown>[], positions: 
     const { table, column: given } = slot;
     if (typeof given !== "object") return slot;
     known ??= new Map();
-    const column = known.get(given) ?? taken(`term "${name}": the index column of slot ${positions[k]}`, given, { term: name, slot: positions[k]! }).values;
+    const column = known.get(given) ?? settled(taken(`term "${name}": the index column of slot ${positions[k]}`, given, { term: name, slot: positions[k]! }).values);
     known.set(given, column);
     return new SlotOf<unknown>(table, column);
   });

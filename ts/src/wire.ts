@@ -1,4 +1,4 @@
-/** Terms on their way to the engine: what `packed.ts` makes of them crosses as two arrays and two strings, whatever they contain. */
+/** Terms on their way to the engine: what `packed.ts` makes of them crosses as arrays and two strings, whatever they contain. */
 import { isUnshared, LARGE, mustHaveMemory, type Floats } from "./arrays.js";
 import type { Layout } from "./layout.js";
 import type { NativeEngine } from "./native.js";

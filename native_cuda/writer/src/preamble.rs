@@ -118,8 +118,20 @@ mod tests {
         let whole: String = WHOLE.lines().filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join("\n");
         assert_eq!(kept, words(&whole).map(str::len).sum::<usize>());
         assert!(all.len() > 200, "{} items", all.len());
-        for name in ["op_add", "m_cos", "m_dot", "Convert", "whole_warp", "warp_scan", "over_one_plus", "within", "LW_MAP1", "Mat", "splat"]
-        {
+        for name in [
+            "op_add",
+            "m_cos",
+            "m_dot",
+            "Convert",
+            "whole_warp",
+            "warp_scan",
+            "over_one_plus",
+            "within",
+            "LW_MAP1",
+            "Mat",
+            "splat",
+            "vec_of",
+        ] {
             assert!(ITEMS.of_name.contains_key(name), "{name}");
         }
         let always: Vec<&str> = all.iter().filter(|item| item.name.is_none()).map(|item| item.text.lines().next().unwrap()).collect();

@@ -13,7 +13,7 @@ template <class T, int N> struct alignas(N == 3 ? sizeof(T) : N * sizeof(T)) Vec
 template <class T, int C, int R> struct Mat { Vec<T, R> c[C]; };
 template <class T, u32 N> struct Array { T e[N]; };
 
-template <class T, class... U> __device__ __forceinline__ Vec<T, sizeof...(U)> vec_of(U... x) { return {{T(x)...}}; }
+template <class T, class... U> __device__ __forceinline__ auto vec_of(U... x) { return Vec<T, sizeof...(U)>{{T(x)...}}; }
 template <class T, int N> __device__ __forceinline__ Vec<T, N> splat(T x) {
     Vec<T, N> r;
 #pragma unroll

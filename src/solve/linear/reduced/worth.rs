@@ -102,7 +102,8 @@ impl Counts {
         if pairs / 4.0 > MOST_PAIRS {
             return Some(format!("about {pairs:.1e} pairs of blocks, more than {MOST_PAIRS:.1e}"));
         }
-        self.most_work(profile, pairs.min(MOST_PAIRS)).err()
+        let refused = self.most_work(profile, pairs.min(MOST_PAIRS)).err()?;
+        Some(if self.links > 0.0 { format!("about {refused}") } else { refused })
     }
 
     /// Multiplications up to which a factor of S costs less than the iterations of a solve, where S is formed of so many pairs of blocks; or
