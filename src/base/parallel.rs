@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 /// Operations that are not worth sharing among threads.
-const SMALL: usize = 4 * UNIT;
+const SMALL: usize = UNIT;
 
 /// Values of which copies are worth sharing.
 #[cfg(not(target_arch = "wasm32"))]
