@@ -169,26 +169,30 @@ fn solvers_are_set_up_in_slices() {
         (options(Some("pcg"), Some("block-jacobi"), "newton"), 1),
         (options(None, None, "lbfgs"), 1),
     ];
-    for (options, least) in ways {
-        let mut session = cpu(Precision::F64);
-        let (problem, x, solver) = self::solver(&mut session, &options);
-        let task = session.solve(solver, SolveMode::Solve).unwrap();
-        let (buffers, mut slices) = (session.counters().buffers_created, 0);
-        // Buffers are made at the end of the set-up, all at once.
-        while session.counters().buffers_created == buffers {
-            assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
-            slices += 1;
-        }
-        assert!(slices >= least, "{options:?}: {slices} slices");
-        while !matches!(session.resume(task, 0.0).unwrap(), Progress::Report(_)) {}
-        let found = read(&mut session, problem, x);
+    // A page has one thread, and slices for all of its work.
+    let page = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    page.install(|| {
+        for (options, least) in ways {
+            let mut session = cpu(Precision::F64);
+            let (problem, x, solver) = self::solver(&mut session, &options);
+            let task = session.solve(solver, SolveMode::Solve).unwrap();
+            let (buffers, mut slices) = (session.counters().buffers_created, 0);
+            // Buffers are made at the end of the set-up, all at once.
+            while session.counters().buffers_created == buffers {
+                assert!(matches!(session.resume(task, 0.0).unwrap(), Progress::Yielded));
+                slices += 1;
+            }
+            assert!(slices >= least, "{options:?}: {slices} slices");
+            while !matches!(session.resume(task, 0.0).unwrap(), Progress::Report(_)) {}
+            let found = read(&mut session, problem, x);
 
-        let mut whole = cpu(Precision::F64);
-        let (problem, x, solver) = self::solver(&mut whole, &options);
-        let task = whole.solve(solver, SolveMode::Solve).unwrap();
-        finish(&mut whole, task, |_| {});
-        assert_eq!(found, read(&mut whole, problem, x), "{options:?}");
-    }
+            let mut whole = cpu(Precision::F64);
+            let (problem, x, solver) = self::solver(&mut whole, &options);
+            let task = whole.solve(solver, SolveMode::Solve).unwrap();
+            finish(&mut whole, task, |_| {});
+            assert_eq!(found, read(&mut whole, problem, x), "{options:?}");
+        }
+    });
 }
 
 #[test]
