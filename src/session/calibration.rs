@@ -12,7 +12,7 @@ use leastwise_tensor::routing::{Mode, Place};
 use std::sync::Arc;
 
 /// Runs of an experiment; the first one makes kernels.
-const RUNS: usize = 3;
+const RUNS: usize = 4;
 
 /// Kind of experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +78,7 @@ impl Experiment {
     }
 }
 
-/// Amount of work of an experiment: on a GPU about a millisecond, of operands that are brought and read back in a few.
+/// Amount of work of an experiment.
 #[derive(Clone, Copy, Debug)]
 struct Effort {
     /// Elements that are moved, and how often.
@@ -95,9 +95,9 @@ struct Effort {
 impl Effort {
     const fn of(profile: Profile) -> Self {
         match profile {
-            Profile::Gpu => Self { long: 1 << 20, passes: 128, waving: 1 << 21, waves: 8, edge: 1024, products: 8 },
+            Profile::Gpu => Self { long: 1 << 21, passes: 64, waving: 1 << 22, waves: 4, edge: 1024, products: 8 },
             Profile::Software => Self { long: 1 << 20, passes: 2, waving: 1 << 18, waves: 4, edge: 256, products: 1 },
-            Profile::Cpu => Self { long: 1 << 17, passes: 2, waving: 1 << 14, waves: 4, edge: 256, products: 1 },
+            Profile::Cpu => Self { long: 1 << 18, passes: 2, waving: 1 << 16, waves: 4, edge: 256, products: 1 },
         }
     }
 }
