@@ -200,5 +200,6 @@ test("a solve on the CPU leaves the event loop free", async (t) => {
   const { iterations, time: { solveMs } } = await problem.solve({ maxIterations: 5, linear: "pcg", forcing: 1e-12, maxInnerIterations: 2000 });
   running = false;
   t.diagnostic(`${turns} turns of the event loop in ${iterations.length} iterations, the longest ${longest.toFixed(1)} of ${solveMs.toFixed(0)} ms`);
-  assert.ok(turns > 2 * iterations.length, `only ${turns} turns of the event loop in ${iterations.length} iterations`);
+  // In 60 ms there are thousands.
+  assert.ok(turns > 50 * iterations.length, `only ${turns} turns of the event loop in ${iterations.length} iterations`);
 });

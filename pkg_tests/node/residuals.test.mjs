@@ -361,3 +361,21 @@ test("large arrays of a term: what is refused", async (t) => {
   }
   assert.equal(problem.residuals("t", { over: over(), of: [x, x] }, ([a, b]) => a.sub(b)).count, count);
 });
+
+test("indices in memory that other threads may write to are taken before the function runs, whatever it says that it is", async (t) => {
+  const lw = await open(t, { backend: "cpu", precision: "f64" });
+  const problem = lw.problem(), x = problem.variables("x", { shape: 1, values: [1, 2, 4] }), length = 10_000;
+  const shared = (Kind) => new Kind(new SharedArrayBuffer(length * Kind.BYTES_PER_ELEMENT)).fill(1).fill(2, 0, 1);
+  const disguised = (Kind) => { const array = shared(Kind); Object.setPrototypeOf(array.buffer, ArrayBuffer.prototype); return array; };
+  for (const make of [shared, disguised]) {
+    for (const Kind of [Uint32Array, Int32Array, Float64Array]) {
+      const over = make(Kind);
+      const term = problem.residuals("t", { over, of: [x, x] }, ([a, b]) => { over.fill(99); return a.sub(b); });
+      const { residuals } = await term.evaluate();
+      assert.deepEqual([term.count, ...residuals], [length / 2, 2, ...new Array(length / 2 - 1).fill(0)], `${make.name} ${Kind.name}`);
+      term.dispose();
+    }
+  }
+  const own = new Uint32Array(length);
+  refuses(() => problem.residuals("t", { over: own, of: [x, x] }, ([a, b]) => { own.fill(99); return a.sub(b); }), "index-out-of-range", /has index 99, but "x" has 3 instances/, { term: "t", slot: 0, instance: 0 });
+});

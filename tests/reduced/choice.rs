@@ -80,7 +80,7 @@ fn auto_iterates_as_it_was_weighed_where_the_device_has_no_room_to_form() {
         assert_eq!(report.cost, iterated.cost);
         assert!(left == live && peak <= budget, "{left} bytes of {live} are left, {peak} of {budget} were taken");
     }
-    // What iterations on S take besides has none either.
+    // Tiles and lists of iterations on S have none either.
     let (plain, live, least) = within(u64::MAX, named("pcg", Some("block-jacobi")));
     assert!(least < needed, "{least} bytes for iterations on the whole matrix, {needed} for those on S");
     let budget = needed - (needed - least) / 16;

@@ -95,7 +95,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// What NVRTC compiles: the source, behind what it names of `wgsl.cuh`.
+    /// Text for NVRTC: the source, behind the part of `wgsl.cuh` that it names.
     pub fn text(&self) -> String {
         format!("{}\n{}", preamble::preamble(&self.source), self.source)
     }

@@ -147,8 +147,8 @@ impl ProductWords {
 type Instead = String;
 
 impl Plan {
-    /// The plan for eliminating these tables of the pattern, which join so many pairs of blocks ([`work`](leastwise_linear::elimination::work)), where a factor of S
-    /// takes so many multiplications at most.
+    /// The plan for eliminating these tables of the pattern, where a factor of S takes so many multiplications at most. `pairs` is how many
+    /// pairs of blocks they join ([`work`](leastwise_linear::elimination::work)).
     pub async fn new(
         links: &Links,
         pattern: &Pattern,
