@@ -1,8 +1,10 @@
-// `npm run addon`: the engine for CUDA → an addon of Node → the packed tarball of leastwise-cuda. On Linux on x64. A quick `npm test`
-// packs one of the profile of the Rust tests, with which it shares all but the last crate: the engine is not compiled once more.
+// `npm run addon`: the engine for CUDA → an addon of Node → the packed tarball of leastwise-cuda, with its static kernels compiled. On Linux
+// on x64. A quick `npm test` packs one of the profile of the Rust tests, with which it shares all but the last crate, and without those
+// kernels: the engine is not compiled once more.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { nvrtcFolder } from "./lib/nvrtc.mjs";
 import { capture, entry, root, run, seconds, StepError } from "./lib/run.mjs";
 import { sysroot } from "./lib/rust.mjs";
 import { hashOf, stage } from "./lib/stamps.mjs";
@@ -11,9 +13,9 @@ import { setup } from "./setup.mjs";
 const source = join(root, "native_cuda/package");
 const target = "x86_64-unknown-linux-gnu";
 /** What is published, and what quick tests take. */
-const PUBLISHED = { name: "addon", folder: "target/pack-cuda", built: `target/${target}/addon/libleastwise_addon.so`, compile: compilePublished };
+const PUBLISHED = { name: "addon", folder: "target/pack-cuda", built: `target/${target}/addon/libleastwise_addon.so`, compile: compilePublished, images: "target/cuda-kernels.bin" };
 const OF_TESTS = { name: "addon of the tests' profile", folder: "target/pack-cuda-tests", built: "target/debug/libleastwise_addon.so", compile: compileWithTests };
-const binary = "leastwise-cuda.linux-x64.node";
+const binary = "leastwise-cuda.linux-x64.node", kernels = "kernels.bin";
 
 const megabytes = (path) => `${(statSync(path).size / 2 ** 20).toFixed(1)} MB`;
 const published = () => JSON.parse(readFileSync(join(source, "package.json"), "utf8"));
@@ -45,13 +47,23 @@ async function compilePublished() {
   return `${megabytes(join(root, PUBLISHED.built))}, for glibc ${glibcOf(join(root, PUBLISHED.built))} or newer`;
 }
 
-async function pack({ folder, built }) {
+/** Compiles the static kernels for each generation of GPUs. What a file has that is there is taken from it: only new texts take time. */
+async function compileKernels(images) {
+  const libraries = await nvrtcFolder();
+  await run("cargo build (pack-kernels)", "cargo", ["build", "--workspace", "--features", "cuda", "--bin", "pack-kernels"]);
+  const made = await run("pack-kernels", join(root, "target/debug/pack-kernels"), [join(root, images)],
+    { env: { LD_LIBRARY_PATH: [libraries, process.env.LD_LIBRARY_PATH].filter(Boolean).join(":") } });
+  return `${made.trim()}, ${megabytes(join(root, images))}`;
+}
+
+async function pack({ folder, built, images }) {
   const staged = join(root, folder, "package");
   rmSync(join(root, folder), { recursive: true, force: true });
   mkdirSync(join(root, folder), { recursive: true });
   cpSync(source, staged, { recursive: true });
   for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) copyFileSync(join(root, name), join(staged, name));
   copyFileSync(join(root, built), join(staged, binary));
+  if (images) copyFileSync(join(root, images), join(staged, kernels));
   await run("strip", "strip", [join(staged, binary)]);
   // The package says what its binary needs, which depends on the system that it was built on.
   const entrance = join(staged, "index.js"), text = readFileSync(entrance, "utf8"), said = /needs glibc [\d.]+ or newer/;
@@ -66,13 +78,15 @@ async function pack({ folder, built }) {
 export async function buildAddon(variant = PUBLISHED) {
   if (!canBuildAddon()) throw new StepError(`The addon is built on Linux on x64; this is ${process.platform} on ${process.arch}.`);
   const started = performance.now();
-  const { name, folder, built, compile } = variant;
+  const { name, folder, built, compile, images } = variant;
   await stage(`${name}: binary`, {
     key: hashOf(["Cargo.toml", "Cargo.lock", "src", "shaders", "native_cuda/addon", "native_cuda/device", "native_cuda/writer/Cargo.toml", "native_cuda/writer/src", "xtask/addon.mjs"], capture("rustc", ["--version"])),
     outputs: [built],
   }, compile);
+  // Texts of kernels come from the same sources as the binary.
+  if (images) await stage(`${name}: kernels`, { key: hashOf([built, "xtask/lib/nvrtc.mjs"]), outputs: [images] }, () => compileKernels(images));
   await stage(`${name}: package`, {
-    key: hashOf([built, "native_cuda/package", "LICENSE-MIT", "LICENSE-APACHE", "xtask/addon.mjs"]),
+    key: hashOf([built, ...(images ? [images] : []), "native_cuda/package", "LICENSE-MIT", "LICENSE-APACHE", "xtask/addon.mjs"]),
     outputs: [tarballIn(folder)],
   }, () => pack(variant));
   console.log(`The addon was built in ${seconds(started)}.`);

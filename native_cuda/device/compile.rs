@@ -3,13 +3,15 @@
 //! Whoever asks for kernels gets their numbers at once. Those that a recording names are compiled in the background, all at the same time,
 //! before it is played, and loaded by the first one who asks for them afterwards.
 //!
-//! What NVRTC made is kept on disk under the hash of the whole text, the architecture and NVRTC's version; the text lies
-//! beside it and decides, not its hash. A cache that can't be written or read costs time, nothing else.
+//! Static kernels have `images` that come with the package. What NVRTC made is kept on disk under the hash of the whole text, the
+//! architecture and NVRTC's version; the text lies beside it and decides, not its hash. A cache that can't be written or read costs time,
+//! nothing else.
 
 use super::background::Jobs;
+use super::images::{self, Architecture, Images, Manner};
+use super::nvrtc;
 use super::tensor::{self, Variant};
 use cudarc::driver::{result, sys};
-use cudarc::nvrtc::{result as nvrtc, sys as nvrtc_sys};
 use leastwise_kernels::Real;
 use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal};
 use std::collections::{BTreeSet, HashMap};
@@ -66,22 +68,32 @@ struct Begun {
 }
 
 /// What is to be compiled.
-struct Job {
+pub(super) struct Job {
     name: String,
     text: KernelText,
     /// CUDA C++ that takes what the text takes, in its place.
     tensor: Option<Variant>,
 }
 
+/// A job's CUDA C++.
+pub(super) struct Text {
+    pub text: String,
+    pub manner: Manner,
+    parameters: Vec<Parameter>,
+    entry: String,
+}
+
 /// From WGSL to machine code. Knows no GPU, only its architecture.
 struct Compiler {
     precision: Precision,
     group_size: u32,
-    architecture: (i32, i32),
+    architecture: Architecture,
     /// Shared memory that a workgroup can have.
     shared_bytes: u32,
     /// NVRTC's version.
-    version: String,
+    version: nvrtc::Version,
+    /// Images that came with the package, and for which architectures the GPU takes them.
+    images: Option<(&'static Images, Vec<Architecture>)>,
     cache: Option<PathBuf>,
 }
 
@@ -116,9 +128,10 @@ struct Compiled {
 }
 
 impl Kernels {
-    pub fn new(precision: Precision, group_size: u32, architecture: (i32, i32), version: &str, shared_bytes: u32) -> Self {
-        let cache = cache_folder();
-        let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version: version.into(), cache });
+    /// The context is bound to this thread.
+    pub fn new(precision: Precision, group_size: u32, architecture: Architecture, shared_bytes: u32) -> Self {
+        let (version, images, cache) = (nvrtc::version(), images_for(architecture), cache_folder());
+        let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version, images, cache });
         Self { compiler, list: Vec::new(), interfaces: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
     }
 
@@ -161,11 +174,9 @@ impl Kernels {
                         continue;
                     }
                 };
-                let variants = self.compiler.variants(&source);
-                let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor };
-                jobs.extend(texts.iter().map(|text| job(text, source.name.clone(), None)));
-                // What may stand in for it has the bindings of its text.
-                jobs.extend(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone()))));
+                let Compiler { precision, group_size, architecture, .. } = *self.compiler;
+                let variants = tensor::variants(&source.name, precision, group_size, architecture);
+                jobs.extend(jobs_of(&source, &texts, &variants));
                 begun.push(Begun { id, source, texts: texts.len(), variants });
             }
         }
@@ -219,7 +230,7 @@ impl Kernels {
     /// Loads CUDA C++ that is no kernel of a recording: a module, and its functions. Whoever asks for it unloads it.
     pub fn load_text<const N: usize>(&self, text: &str, entries: [&CStr; N]) -> Result<(sys::CUmodule, [sys::CUfunction; N]), DeviceError> {
         let refused = |message: String| DeviceError::Kernel { kernel: entries[0].to_string_lossy().into_owned(), message };
-        let options = self.compiler.options(false, false);
+        let options = self.compiler.options(Manner::default());
         let source = format!("// {}\n{text}", options.join(" "));
         let cached = self.compiler.cached(&source);
         let kept = cached.is_some();
@@ -254,28 +265,25 @@ impl Kernels {
 }
 
 impl Compiler {
-    /// What may stand in for a kernel.
-    fn variants(&self, source: &KernelSource) -> Vec<Variant> {
-        tensor::variants(&source.name, self.precision, self.group_size, self.architecture)
+    /// Options of NVRTC.
+    fn options(&self, manner: Manner) -> Vec<String> {
+        nvrtc::options(self.architecture, manner, self.version)
     }
 
     fn compile(&self, job: &Job) -> Result<Compiled, String> {
-        let written = written(&job.text, self.precision, self.group_size).map_err(|error| error.to_string())?;
-        let kernel = written.named(&job.name);
-        let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
-        // In f32 the text itself holds contraction back.
-        let is_exact = self.precision == Precision::F64 && text.contains("_opaque(");
-        let options = self.options(job.tensor.as_ref().is_some_and(|variant| variant.is_specific), is_exact);
+        let Text { text, manner, parameters, entry } = text_of(job, self.precision, self.group_size)?;
+        let options = self.options(manner);
+        let packed = self.images.as_ref().and_then(|(images, architectures)| images.find(architectures, &text, manner));
         let source = format!("// {}\n{text}", options.join(" "));
-        let cached = self.cached(&source);
-        let kept = cached.is_some();
-        let image = cached.map_or_else(|| self.made(&source, &options), Ok)?;
-        Ok(Compiled { source, options, image, kept, parameters: kernel.parameters, entry: kernel.name, is_tensor: job.tensor.is_some() })
+        let kept = packed.or_else(|| self.cached(&source));
+        let is_kept = kept.is_some();
+        let image = kept.map_or_else(|| self.made(&source, &options), Ok)?;
+        Ok(Compiled { source, options, image, kept: is_kept, parameters, entry, is_tensor: job.tensor.is_some() })
     }
 
     /// A new image, which is kept.
     fn made(&self, source: &str, options: &[String]) -> Result<Vec<u8>, String> {
-        let image = compiled(source, options)?;
+        let image = nvrtc::compiled(source, options)?;
         self.keep(source, &image);
         Ok(image)
     }
@@ -297,20 +305,9 @@ impl Compiler {
         Ok(Part { module, function, parameters })
     }
 
-    /// Options of NVRTC. Code that is `specific` to an architecture runs on no later one. In `exact` code no product and sum become one
-    /// operation, as they do by default: that is what the text asks for by its function `opaque`. Declarations of textures and of CUDA's
-    /// runtime, which no kernel names, take a third of the time of reading a small text: they are left out where NVRTC can.
-    fn options(&self, specific: bool, exact: bool) -> Vec<String> {
-        let ((major, minor), suffix) = (self.architecture, if specific { "a" } else { "" });
-        let mut options = vec![format!("--gpu-architecture=sm_{major}{minor}{suffix}"), "--std=c++20".into(), "--diag-suppress=177".into()];
-        options.extend(exact.then(|| "--fmad=false".into()));
-        options.extend(knows_minimal(&self.version).then(|| "--minimal".into()));
-        options
-    }
-
     fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
-        let (major, minor) = self.architecture;
-        let stem = format!("{:016x}-sm_{major}{minor}-nvrtc{}", fnv1a(source.as_bytes()), self.version);
+        let ((major, minor), (of, version)) = (self.architecture, self.version);
+        let stem = format!("{:016x}-sm_{major}{minor}-nvrtc{of}.{version}", fnv1a(source.as_bytes()));
         let folder = self.cache.as_ref()?;
         Some([folder.join(format!("{stem}.cu")), folder.join(format!("{stem}.cubin"))])
     }
@@ -334,11 +331,35 @@ impl Compiler {
     }
 }
 
-/// True if this version of NVRTC, say "12.4", has the option `--minimal`.
-fn knows_minimal(version: &str) -> bool {
-    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    let parsed = |part: &str| part.parse::<u32>().unwrap_or(0);
-    (parsed(major), parsed(minor)) >= (12, 4)
+/// Jobs for a kernel's texts, and for what may stand in for it, which has the bindings of the first.
+pub(super) fn jobs_of(source: &KernelSource, texts: &[KernelText], variants: &[Variant]) -> Vec<Job> {
+    let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor };
+    let own = texts.iter().map(|text| job(text, source.name.clone(), None));
+    own.chain(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone())))).collect()
+}
+
+/// What NVRTC compiles for a job, whatever the architecture.
+pub(super) fn text_of(job: &Job, precision: Precision, group_size: u32) -> Result<Text, String> {
+    let kernel = written(&job.text, precision, group_size).map_err(|error| error.to_string())?.named(&job.name);
+    let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
+    // In f32 the text itself holds contraction back.
+    let exact = precision == Precision::F64 && text.contains("_opaque(");
+    let manner = Manner { specific: job.tensor.as_ref().is_some_and(|variant| variant.is_specific), exact };
+    Ok(Text { text, manner, parameters: kernel.parameters, entry: kernel.name })
+}
+
+/// The images that come with the package and the architectures of which the driver takes them: one that is older than the NVRTC that made
+/// them may refuse all.
+fn images_for(architecture: Architecture) -> Option<(&'static Images, Vec<Architecture>)> {
+    let images = images::opened()?.ok()?;
+    let mut architectures = images.running_on(architecture);
+    architectures.retain(|of| images.any(*of).is_some_and(|image| is_taken(&image)));
+    (!architectures.is_empty()).then_some((images, architectures))
+}
+
+fn is_taken(image: &[u8]) -> bool {
+    // SAFETY: the image outlives the call; the driver checks what is in it. Nothing uses the module.
+    unsafe { result::module::load_data(image.as_ptr().cast()).and_then(|module| result::module::unload(module)).is_ok() }
 }
 
 /// A module as CUDA C++.
@@ -364,38 +385,6 @@ fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction)
     }
 }
 
-/// Machine code for one architecture.
-fn compiled(source: &str, options: &[String]) -> Result<Vec<u8>, String> {
-    let text = CString::new(source).map_err(|_| "the text has a NUL".to_string())?;
-    let program = nvrtc::create_program(&text, Some(c"kernel.cu")).map_err(|error| format!("NVRTC: {error:?}"))?;
-    // SAFETY: the program was just made; it is destroyed once, at the end.
-    unsafe {
-        let outcome = nvrtc::compile_program(program, options);
-        let made = match outcome {
-            Ok(()) => image(program),
-            Err(error) => {
-                let log = nvrtc::get_program_log(program)
-                    .map_or_else(|_| String::new(), |log| CStr::from_ptr(log.as_ptr()).to_string_lossy().into_owned());
-                Err(format!("NVRTC: {error:?}\n{}", log.trim()))
-            }
-        };
-        let _ = nvrtc::destroy_program(program);
-        made
-    }
-}
-
-/// SAFETY: `program` was compiled for a real architecture.
-unsafe fn image(program: nvrtc_sys::nvrtcProgram) -> Result<Vec<u8>, String> {
-    let mut size = 0;
-    // SAFETY: the buffer is as long as NVRTC says.
-    unsafe {
-        nvrtc_sys::nvrtcGetCUBINSize(program, &mut size).result().map_err(|error| format!("NVRTC: {error:?}"))?;
-        let mut image = vec![0u8; size];
-        nvrtc_sys::nvrtcGetCUBIN(program, image.as_mut_ptr().cast()).result().map_err(|error| format!("NVRTC: {error:?}"))?;
-        Ok(image)
-    }
-}
-
 /// `LEASTWISE_CACHE`, or a folder of the user's caches; none where neither can be made.
 fn cache_folder() -> Option<PathBuf> {
     let given = std::env::var_os("LEASTWISE_CACHE").filter(|folder| !folder.is_empty()).map(PathBuf::from);
@@ -410,15 +399,4 @@ fn cache_folder() -> Option<PathBuf> {
 /// Fowler, Noll & Vo's hash.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::knows_minimal;
-
-    #[test]
-    fn minimal_is_asked_of_versions_that_have_it() {
-        let having = ["12.3", "12.4", "12.9", "13.0", "11.8", "", "13"].map(knows_minimal);
-        assert_eq!(having, [false, true, true, true, false, false, true]);
-    }
 }

@@ -5,7 +5,8 @@
 //! the line `alias real = f32;` says f64, and what is made for f32's bits and digits is replaced (`shaders/f64/`).
 //!
 //! * `open`: the driver, NVRTC, a GPU and its limits.
-//! * `compile`: WGSL to a loaded function, by way of a cache on disk, in the `background`.
+//! * `compile`: WGSL to a loaded function, by way of `nvrtc` and a cache on disk, in the `background`.
+//! * `images`: static kernels that come compiled with the package, by `packing`.
 //! * `tensor`: what stands in for a kernel on tensor cores.
 //! * `play`: a recording's way through the stream; what is played again becomes a CUDA graph.
 //! * `products`: products of matrices by cuBLASLt, where it is there.
@@ -32,8 +33,11 @@ mod background;
 mod compile;
 mod glances;
 mod graphs;
+mod images;
 mod nccl;
+mod nvrtc;
 mod open;
+mod packing;
 mod places;
 mod play;
 mod products;
@@ -44,8 +48,10 @@ mod waits;
 
 pub use compile::written;
 pub use glances::Glance;
+pub use images::use_images;
 pub use nccl::{NcclCommunicator, WorldId, nccl_version};
 pub use open::{Found, Gpu, found};
+pub use packing::pack_images;
 pub use play::Play;
 
 use compile::Kernels;

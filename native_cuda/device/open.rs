@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, glances, graphs, nccl_version, play, staging, waits};
+use super::{CudaDevice, compile::Kernels, glances, graphs, images, nccl_version, nvrtc, play, staging, waits};
 use cudarc::driver::{CudaContext, result, sys};
 use leastwise_recording::{Counters, DeviceError, Limits, Precision};
 use serde::Serialize;
@@ -17,6 +17,8 @@ pub struct Found {
     pub driver: Option<String>,
     /// The version of NVRTC, which compiles kernels, if its library is there.
     pub nvrtc: Option<String>,
+    /// The kernels that came compiled with the package: for which compute capabilities, and by which NVRTC. None where none came.
+    pub images: Option<String>,
     /// cuBLAS, which nothing depends on.
     pub cublas: Option<String>,
     /// The version of NCCL, which several GPUs exchange numbers by, if its library is there.
@@ -45,6 +47,8 @@ pub struct Gpu {
 pub fn found() -> Found {
     let mut found = Found::default();
     found.missing = look(&mut found).err();
+    found.images =
+        images::opened().map(|opened| opened.map_or_else(|reason| format!("can't be read: {reason}"), images::Images::description));
     found.cublas = cublas();
     found.nccl = nccl_version().ok().map(String::from);
     found
@@ -81,13 +85,10 @@ fn look(found: &mut Found) -> Result<(), String> {
     if found.gpus.is_empty() {
         return Err("the NVIDIA driver finds no GPU".into());
     }
-    // SAFETY: it only tries to open a library.
-    if !unsafe { cudarc::nvrtc::sys::is_culib_present() } {
+    if !nvrtc::is_present() {
         return Err("no NVRTC, which compiles the kernels: the library libnvrtc was not found; install the CUDA toolkit, or put its folder into LD_LIBRARY_PATH".into());
     }
-    let (mut major, mut minor) = (0, 0);
-    // SAFETY: it writes two numbers.
-    unsafe { cudarc::nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
+    let (major, minor) = nvrtc::version();
     found.nvrtc = Some(format!("{major}.{minor}"));
     Ok(())
 }
@@ -164,7 +165,7 @@ impl CudaDevice {
         let shared_bytes = context.attribute(shared).map_err(refused)?.max(0) as u32;
         Ok(Self {
             name: gpu.name.clone(),
-            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, found.nvrtc.as_deref().unwrap_or_default(), shared_bytes),
+            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, shared_bytes),
             shared_bytes,
             landing: play::Landing::new(&context).map_err(refused)?,
             glances: glances::Glances::default(),

@@ -4,6 +4,8 @@ export interface Found {
   readonly driver: string | null;
   /** The compiler of kernels. */
   readonly nvrtc: string | null;
+  /** The kernels that came compiled with this package: by which NVRTC, for which compute capabilities; null where there are none. */
+  readonly images: string | null;
   /** Nothing depends on it. */
   readonly cublas: string | null;
   /** Several GPUs exchange numbers by it; one needs none. */

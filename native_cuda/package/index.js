@@ -1,5 +1,7 @@
 // Loads the addon. `leastwise` imports this; so can whoever wants to know what is there.
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 
 const host = `${process.platform}-${process.arch}`;
 if (host !== "linux-x64") {
@@ -16,7 +18,12 @@ function load() {
   }
 }
 
-export const { openCpu, openCuda, probe, worldId } = load();
+const addon = load();
+// Static kernels, compiled for each generation of GPUs. They save time at a first solve; NVRTC makes what is not among them.
+const kernels = fileURLToPath(new URL("./kernels.bin", import.meta.url));
+if (existsSync(kernels)) addon.useImages(kernels);
+
+export const { openCpu, openCuda, probe, worldId } = addon;
 
 /** The world that `leastwise-cuda run` has started this process in, for `init({ world })`; undefined in any other process. */
 export function world() {

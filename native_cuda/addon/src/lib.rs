@@ -232,6 +232,12 @@ pub fn open_cuda(
     Opening::new(env, on, &precision, limits, (world, timeout_ms))
 }
 
+/// Names the file of compiled kernels that lies beside this addon.
+#[napi]
+pub fn use_images(path: String) {
+    cuda::use_images(path.into());
+}
+
 /// Bytes that all ranks of a group have in common. The process that makes them lives until all ranks are there.
 #[napi]
 pub fn world_id(env: &Env) -> Result<Uint8Array> {

@@ -1,0 +1,30 @@
+// NVRTC, for the kernels that leastwise-cuda carries compiled: NVIDIA's package for Python, which is a folder of libraries. Of CUDA 12, so
+// that drivers of CUDA 12 take what it makes, and new enough for all generations of GPUs that are packed for.
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { aptInstall } from "./apt.mjs";
+import { capture, missing, root, run } from "./run.mjs";
+
+const PACKAGE = "nvidia-cuda-nvrtc-cu12==12.9.86";
+const HASH = "sha256:210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4";
+
+const folder = join(root, "target/nvrtc", PACKAGE);
+const libraries = join(folder, "nvidia/cuda_nvrtc/lib");
+
+/** The folder of its libraries: that which `LEASTWISE_NVRTC` names, or one that pip fills. */
+export async function nvrtcFolder() {
+  const given = process.env.LEASTWISE_NVRTC;
+  if (given) {
+    if (!existsSync(given)) throw missing(`LEASTWISE_NVRTC names ${given}, which is not there.`);
+    return given;
+  }
+  if (existsSync(libraries)) return libraries;
+  if (capture("python3", ["-m", "pip", "--version"]) === undefined) await aptInstall(["python3-pip"]);
+  mkdirSync(folder, { recursive: true });
+  const list = join(folder, "requirements.txt");
+  writeFileSync(list, `${PACKAGE} --hash=${HASH}\n`);
+  await run(`pip install ${PACKAGE}`, "python3",
+    ["-m", "pip", "install", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", folder, "--requirement", list],
+    { env: { PIP_ROOT_USER_ACTION: "ignore" } });
+  return libraries;
+}
