@@ -38,7 +38,7 @@ impl Bench {
         let mut evaluation = self.tensors.evaluate(&mut devices, outputs, read).expect("a plan");
         let mut readback = Vec::new();
         loop {
-            match self.tensors.advance(&mut devices, &mut evaluation, &readback).expect("a recording") {
+            match self.tensors.advance(&mut devices, &mut evaluation, std::mem::take(&mut readback)).expect("a recording") {
                 Next::Run(place, recording) => readback = devices.at(place).run(recording).expect("kernels"),
                 Next::Done(values) => return values,
             }

@@ -158,7 +158,7 @@ impl RankedEvaluation {
             let (tensors, mut devices) = session.tensor_devices(self.double)?;
             let Some(evaluation) = run.evaluation() else { return Err(Error::Internal("an evaluation was not made")) };
             self.within = tensors.exchange_within(&mut devices, evaluation, &self.tensors)?;
-            match tensors.advance(&mut devices, evaluation, &[])? {
+            match tensors.advance(&mut devices, evaluation, Vec::new())? {
                 Next::Run(place, recording) => self.recording = Some((place, recording)),
                 Next::Done(values) => run.end(values),
             }

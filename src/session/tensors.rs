@@ -532,7 +532,7 @@ impl Session {
                 run.play = None;
             }
             let Some(evaluation) = &mut run.evaluation else { return Err(Error::Internal("an evaluation is gone")) };
-            match tensors.advance(&mut devices, evaluation, &std::mem::take(&mut run.readback))? {
+            match tensors.advance(&mut devices, evaluation, std::mem::take(&mut run.readback))? {
                 Next::Run(place, recording) => run.play = Some((place, devices.at(place).start(recording))),
                 Next::Done(values) => {
                     run.evaluation = None;

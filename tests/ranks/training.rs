@@ -136,7 +136,9 @@ fn exchanges_stand_between_the_kernels_of_a_recording() {
     let mut devices = Devices { main: &mut device, cpu: None };
     let mut evaluation = tensors.evaluate(&mut devices, &made, &[]).unwrap();
     let (sums, _) = tensors.exchange_within(&mut devices, &mut evaluation, &made).unwrap().expect("all of them are computed on the device");
-    let Next::Run(_, mut recording) = tensors.advance(&mut devices, &mut evaluation, &[]).unwrap() else { panic!("nothing to play") };
+    let Next::Run(_, mut recording) = tensors.advance(&mut devices, &mut evaluation, Vec::new()).unwrap() else {
+        panic!("nothing to play")
+    };
     let places = |is: &dyn Fn(&Command) -> bool| -> Vec<usize> {
         recording.commands.iter().enumerate().filter(|(_, command)| is(command)).map(|(place, _)| place).collect()
     };

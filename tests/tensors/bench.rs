@@ -79,7 +79,7 @@ impl Bench {
         let mut evaluation = tensors.evaluate(&mut devices, outputs, read).expect("a plan");
         let mut readback = Vec::new();
         let mut values = loop {
-            match tensors.advance(&mut devices, &mut evaluation, &readback).expect("a recording") {
+            match tensors.advance(&mut devices, &mut evaluation, std::mem::take(&mut readback)).expect("a recording") {
                 Next::Run(place, recording) => readback = devices.at(place).run(recording).expect("kernels that run"),
                 Next::Done(values) => break values,
             }

@@ -8,6 +8,7 @@ use leastwise_cpu::half;
 use leastwise_device::{Command, Dispatch, Kind, Multiply, Precision, Recording, Slice, binding};
 use leastwise_error::Error;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// An evaluation on its way: pieces that one device plays after the other.
 pub struct Evaluation {
@@ -73,6 +74,15 @@ fn halves(words: impl Iterator<Item = u32>, count: u32) -> Vec<f64> {
     both.map(|half| f64::from(half::value(half))).take(count as usize).collect()
 }
 
+/// Elements of a readback, which is given itself where they are all of it.
+fn taken(readback: &mut Vec<f64>, range: Range<usize>) -> Vec<f64> {
+    match range.len() {
+        0 => Vec::new(),
+        all if all == readback.len() => std::mem::take(readback),
+        _ => readback[range].to_vec(),
+    }
+}
+
 struct Moving {
     to: Vec<(Block, u32)>,
 }
@@ -87,7 +97,7 @@ pub enum Next {
 
 impl Tensors {
     /// What to play next; `readback` is what the last recording read.
-    pub fn advance(&mut self, devices: &mut Devices, evaluation: &mut Evaluation, readback: &[f64]) -> Result<Next, Error> {
+    pub fn advance(&mut self, devices: &mut Devices, evaluation: &mut Evaluation, mut readback: Vec<f64>) -> Result<Next, Error> {
         if !std::mem::replace(&mut evaluation.begun, true) {
             self.pools.iter_mut().for_each(Pool::begin);
         }
@@ -95,12 +105,12 @@ impl Tensors {
         for index in std::mem::take(&mut evaluation.reading) {
             let node = evaluation.read[index];
             let len = self.graph.stored_size(node) as usize;
-            let read = &readback[first..first + len];
+            let range = first..first + len;
             let entry = self.graph.entry(node);
             evaluation.values[index] = Some(match entry.values {
-                Values::Integers => read.iter().map(|&word| f64::from(word as u32 as i32)).collect(),
-                _ if entry.half => halves(read.iter().map(|&word| word as u32), self.graph.size(node)),
-                _ => read.to_vec(),
+                Values::Integers => readback[range].iter().map(|&word| f64::from(word as u32 as i32)).collect(),
+                _ if entry.half => halves(readback[range].iter().map(|&word| word as u32), self.graph.size(node)),
+                _ => taken(&mut readback, range),
             });
             first += len;
         }
@@ -125,7 +135,8 @@ impl Tensors {
             }
         }
         self.let_go(devices, evaluation);
-        Ok(Next::Done(evaluation.values.iter_mut().filter_map(Option::take).flatten().collect()))
+        let mut values: Vec<Vec<f64>> = evaluation.values.iter_mut().filter_map(Option::take).collect();
+        Ok(Next::Done(if values.len() == 1 { values.remove(0) } else { values.concat() }))
     }
 
     fn unstage(&mut self, evaluation: &mut Evaluation) {
@@ -140,20 +151,20 @@ impl Tensors {
         devices: &mut Devices,
         evaluation: &mut Evaluation,
         compiled: &mut Compiled,
-        readback: &[f64],
+        mut readback: Vec<f64>,
     ) -> Result<Option<Next>, Error> {
         let mut recording = Recording::new();
         if let Some(Moving { to }) = evaluation.moving.take() {
             let mut from = 0;
             for (block, len) in to {
-                let data = &readback[from..from + len as usize];
-                from += len as usize;
+                let range = from..from + len as usize;
+                from = range.end;
                 recording.push(match block.kind {
                     Kind::Real | Kind::Inner | Kind::Single | Kind::Double => {
-                        Command::UploadReals { buffer: block.buffer, offset: 0, data: data.to_vec() }
+                        Command::UploadReals { buffer: block.buffer, offset: 0, data: taken(&mut readback, range) }
                     }
                     Kind::Index => {
-                        let data = data.iter().map(|&word| word as u32).collect();
+                        let data = readback[range].iter().map(|&word| word as u32).collect();
                         Command::UploadIndices { buffer: block.buffer, offset: 0, data }
                     }
                 });
