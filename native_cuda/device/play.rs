@@ -8,6 +8,7 @@ use super::ranks::{self, Ranked};
 use super::{CudaDevice, background, failed, graphs, waits};
 use cudarc::driver::{CudaContext, DriverError, result, sys};
 use leastwise_base::clock::now_ms;
+use leastwise_base::parallel;
 use leastwise_recording::repeat_pacing::RepeatPacing;
 use leastwise_recording::{BufferId, Command, DeviceError, Dispatch, Grid, Kind, Multiply, Params, Playing, Recording, Slice};
 use std::collections::VecDeque;
@@ -481,9 +482,9 @@ impl CudaDevice {
         // SAFETY: as above; pinned memory is aligned to pages.
         Ok(unsafe {
             match (kind, each) {
-                (Kind::Index, _) => std::slice::from_raw_parts(landing.cast::<u32>(), len).iter().map(|value| f64::from(*value)).collect(),
-                (_, 8) => std::slice::from_raw_parts(landing.cast::<f64>(), len).to_vec(),
-                _ => std::slice::from_raw_parts(landing.cast::<f32>(), len).iter().map(|value| f64::from(*value)).collect(),
+                (Kind::Index, _) => parallel::converted(std::slice::from_raw_parts(landing.cast::<u32>(), len), |value| f64::from(*value)),
+                (_, 8) => parallel::copy(std::slice::from_raw_parts(landing.cast::<f64>(), len)),
+                _ => parallel::converted(std::slice::from_raw_parts(landing.cast::<f32>(), len), |value| f64::from(*value)),
             }
         })
     }

@@ -19,6 +19,10 @@ const MANY: usize = 1 << 17;
 #[cfg(not(target_arch = "wasm32"))]
 const PIECE: usize = 1 << 14;
 
+/// Values that a thread converts at a time.
+#[cfg(not(target_arch = "wasm32"))]
+const STRETCH: usize = 1 << 16;
+
 /// The results of all items, in their order. `operations` says how many an item takes; there are as many states as threads at most.
 pub async fn map<I: Send, S: Send, T: Send>(
     items: Vec<I>,
@@ -125,6 +129,19 @@ pub fn copy<T: Copy + Send + Sync>(values: &[T]) -> Vec<T> {
     values.to_vec()
 }
 
+/// Values that are made of others, one of each; threads share many.
+pub fn converted<T: Sync, U: Copy + Default + Send>(values: &[T], to: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if values.len() >= MANY && threads() > 1 {
+        use rayon::prelude::*;
+        let mut all = vec![U::default(); values.len()];
+        let convert = |(all, values): (&mut [U], &[T])| all.iter_mut().zip(values).for_each(|(made, value)| *made = to(value));
+        all.par_chunks_mut(STRETCH).zip(values.par_chunks(STRETCH)).for_each(convert);
+        return all;
+    }
+    values.iter().map(to).collect()
+}
+
 /// Place of the first value for which something holds; threads share many.
 pub fn position<T: Sync>(values: &[T], is: impl Fn(&T) -> bool + Sync + Send) -> Option<usize> {
     #[cfg(not(target_arch = "wasm32"))]
@@ -202,6 +219,8 @@ mod tests {
             let mut values = vec![7];
             extend(&mut values, 3..3 + count, |number| number * 2);
             assert_eq!(copy(&values), values);
+            let halves = converted(&values, |value| f64::from(*value) / 2.0);
+            assert!(halves.len() == values.len() && halves.iter().zip(&values).all(|(half, value)| 2.0 * half == f64::from(*value)));
             assert!(values[0] == 7 && values[1..].iter().copied().eq((3..3 + count).map(|number| number * 2)), "{count}");
             assert_eq!(position(&values, |value| *value % 2 == 0 && *value > 8), if count > 2 { Some(3) } else { None });
             assert_eq!(position(&values, |value| *value == 1), None);
