@@ -8,6 +8,7 @@ use cudarc::cublas::sys::cublasOperation_t;
 use cudarc::cublaslt::{result, sys};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use leastwise_recording::{After, DeviceError, Form, Precision, Strided};
+use libloading::Library;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::OnceLock;
@@ -45,11 +46,12 @@ pub(super) struct Places {
     pub bias: Option<CUdeviceptr>,
 }
 
-/// Whether the library is there.
+/// Whether the library is there. It stays open, so that cudarc, which tries the same names, finds it loaded.
 pub(super) fn is_present() -> bool {
-    static PRESENT: OnceLock<bool> = OnceLock::new();
-    // SAFETY: it only tries to open a library.
-    *PRESENT.get_or_init(|| unsafe { sys::is_culib_present() })
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    // SAFETY: initialisers of NVIDIA's library ask nothing of those who load it.
+    let open = |name: String| unsafe { Library::new(name) }.ok();
+    LIBRARY.get_or_init(|| cudarc::get_lib_name_candidates("cublasLt").into_iter().find_map(open)).is_some()
 }
 
 fn failed(error: result::CublasError) -> DeviceError {
