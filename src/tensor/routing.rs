@@ -136,6 +136,11 @@ impl Router {
         }
     }
 
+    /// True if routes depend on the places of leaves: if there is a CPU beside the device, and a model decides.
+    pub fn has_choice(&self, beside: bool) -> bool {
+        beside && self.mode == Mode::Auto && self.model.is_some()
+    }
+
     /// Where a plan runs whose leaves are in these places (a bit each) and have so many elements.
     pub fn route(&self, plan: &Plan, leaves: &[u8], sizes: &[f64], beside: bool) -> Route {
         let all = |place: Place, reason: &str| Route { steps: vec![(place, reason.to_string()); plan.steps.len()] };

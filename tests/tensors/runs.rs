@@ -2,7 +2,7 @@
 
 use super::bench::DIVIDED;
 use super::support::Random;
-use super::{Bench, benches, compare};
+use super::{Bench, benches, beside_the_cpu, compare};
 use leastwise::program::fused::Fold;
 use leastwise::tensor::graph::{Data, Node};
 use leastwise::tensor::routing::{Mode, Place};
@@ -55,7 +55,7 @@ fn a_step_is_one_submission_and_a_plan_is_made_once() {
                 assert_eq!(live[step as usize], live[1], "{}: what is left grows", bench.name);
             }
         }
-        assert_eq!((bench.tensors.statistics.plans_made, bench.tensors.statistics.plans_reused), (2, 28), "{}", bench.name);
+        assert_eq!((bench.tensors.statistics.plans_made, bench.tensors.statistics.plans_reused), (1, 29), "{}", bench.name);
         assert!(losses[29] < 0.8 * losses[0], "{losses:?}");
         // The product with its bias and what follows, the loss in one or two, and the way back.
         assert!(bench.tensors.statistics.kernels <= 8, "{:?}", bench.tensors.trace);
@@ -135,6 +135,42 @@ fn routes_change_places_and_no_values() {
         let doubled = bench.graph().hold(doubled);
         let values = bench.read(&[doubled, soft]);
         assert!(values[0].iter().zip(&values[1]).all(|(a, b)| *a == 2.0 * b));
+    }
+}
+
+#[test]
+fn plans_depend_on_places_where_a_model_decides() {
+    for (mode, model, plans) in [
+        (Mode::Device, None, 1),
+        (Mode::Cpu, None, 1),
+        (Mode::Auto, None, 1),
+        (Mode::Device, Some(DIVIDED), 1),
+        // The host has the operand first, and a device afterwards.
+        (Mode::Auto, Some(DIVIDED), 2),
+    ] {
+        let mut bench = beside_the_cpu();
+        bench.tensors.router.set(mode, model);
+        let x = bench.random(&mut Random::new(9), &[40, 30]);
+        let run = |bench: &mut Bench| {
+            let waves = bench.graph().apply("sin", &[x]).unwrap();
+            bench.graph().hold(waves);
+            let values = bench.read(&[waves]).remove(0);
+            bench.graph().release(waves);
+            values
+        };
+        let first = run(&mut bench);
+        (1..4).for_each(|_| assert_eq!(run(&mut bench), first));
+        let found = bench.tensors.statistics;
+        assert_eq!((found.plans_made, found.plans_reused), (plans, 4 - plans), "{mode:?}");
+        // A plan of one rule is not another's.
+        let others = if mode == Mode::Cpu { [Mode::Device, Mode::Cpu] } else { [Mode::Cpu, Mode::Device] };
+        for (made, other) in (plans + 1..).zip(others) {
+            bench.tensors.router.set(other, model);
+            compare("waves", &run(&mut bench), &first, 1e-5);
+            assert_eq!(bench.tensors.statistics.plans_made, made, "{mode:?}, then {other:?}");
+            let place = if other == Mode::Cpu { "cpu" } else { bench.device.backend() };
+            assert!(bench.tensors.trace.iter().all(|step| step.place == place), "{other:?}: {:?}", bench.tensors.trace);
+        }
     }
 }
 
