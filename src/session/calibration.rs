@@ -12,7 +12,7 @@ use leastwise_tensor::routing::{Mode, Place};
 use std::sync::Arc;
 
 /// Runs of an experiment; the first one makes kernels.
-const RUNS: usize = 4;
+const RUNS: usize = 3;
 
 /// Kind of experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,18 +41,21 @@ impl Experiment {
         place == Place::Device || self != Self::Reading
     }
 
-    /// Operands, which are held.
-    fn operands(self, graph: &mut Graph, effort: &Effort) -> Vec<Node> {
+    /// Operands, which are held. Their elements are the ones given, or others where more or fewer are needed.
+    fn operands(self, graph: &mut Graph, effort: &Effort, elements: &mut Arc<Vec<f32>>) -> Vec<Node> {
         let rows = effort.long / Self::WIDTH;
         let shape = match self {
             Self::Idle | Self::Launches => vec![4, 4],
             Self::Moving => vec![rows, Self::WIDTH],
-            Self::Reading => vec![effort.long],
+            Self::Reading => vec![effort.read],
             Self::Computing => vec![effort.waving],
             Self::Multiplying => vec![effort.edge, effort.edge],
         };
         let count = shape.iter().product::<u32>() as usize;
-        let mut all = vec![graph.stored(Data::Singles(Arc::new(vec![0.01; count])), shape)];
+        if elements.len() != count {
+            *elements = Arc::new(vec![0.01; count]);
+        }
+        let mut all = vec![graph.stored(Data::Singles(elements.clone()), shape)];
         if self == Self::Moving {
             all.push(graph.numbers((0..rows).collect(), vec![rows]));
         }
@@ -84,6 +87,8 @@ struct Effort {
     /// Elements that are moved, and how often.
     long: u32,
     passes: u32,
+    /// Elements that are read back.
+    read: u32,
     /// Elements of which sines are taken, and how often.
     waving: u32,
     waves: u32,
@@ -95,9 +100,9 @@ struct Effort {
 impl Effort {
     const fn of(profile: Profile) -> Self {
         match profile {
-            Profile::Gpu => Self { long: 1 << 21, passes: 64, waving: 1 << 22, waves: 4, edge: 1024, products: 8 },
-            Profile::Software => Self { long: 1 << 20, passes: 2, waving: 1 << 18, waves: 4, edge: 256, products: 1 },
-            Profile::Cpu => Self { long: 1 << 18, passes: 2, waving: 1 << 16, waves: 4, edge: 256, products: 1 },
+            Profile::Gpu => Self { long: 1 << 21, passes: 64, read: 1 << 20, waving: 1 << 21, waves: 8, edge: 1024, products: 8 },
+            Profile::Software => Self { long: 1 << 20, passes: 2, read: 1 << 20, waving: 1 << 18, waves: 4, edge: 256, products: 1 },
+            Profile::Cpu => Self { long: 1 << 18, passes: 2, read: 1 << 18, waving: 1 << 16, waves: 4, edge: 256, products: 1 },
         }
     }
 }
@@ -109,6 +114,8 @@ struct Calibration {
     efforts: [Effort; 2],
     /// The running experiment's, from its first run on.
     operands: Vec<Node>,
+    /// Elements of the last operands.
+    elements: Arc<Vec<f32>>,
     ms: Vec<f64>,
     /// Operations of what was computed last.
     operations: Vec<f64>,
@@ -143,6 +150,7 @@ impl Session {
             series,
             efforts: [profile, Profile::Cpu].map(Effort::of),
             operands: Vec::new(),
+            elements: Arc::default(),
             ms: vec![f64::INFINITY; count],
             operations: vec![0.0; count],
             run: 0,
@@ -166,7 +174,7 @@ impl Session {
                 let (tensors, _) = self.tensor_devices(false)?;
                 if task.run.is_multiple_of(RUNS) {
                     std::mem::take(&mut task.operands).into_iter().for_each(|node| tensors.graph.release(node));
-                    task.operands = experiment.operands(&mut tensors.graph, &effort);
+                    task.operands = experiment.operands(&mut tensors.graph, &effort, &mut task.elements);
                 }
                 let operands = &task.operands;
                 let made =
@@ -244,7 +252,7 @@ impl Calibration {
         }
         let read = above(Place::Device, Experiment::Reading);
         // The CPU copies what is brought over, so that this is not faster than its memory.
-        let transfer = (4.0 * f64::from(self.efforts[Place::Device as usize].long) / read / 1e6).min(numbers[Self::CPU_GIGABYTES]);
+        let transfer = (4.0 * f64::from(self.efforts[Place::Device as usize].read) / read / 1e6).min(numbers[Self::CPU_GIGABYTES]);
         numbers.extend([1e3 * self.ms[of(Place::Device, Experiment::Idle)], transfer]);
         numbers
     }

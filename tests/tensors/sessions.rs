@@ -127,7 +127,8 @@ fn halves_are_of_f32_alone() {
 
 #[test]
 fn models_are_measured_and_kept() {
-    for mut session in [cpu(Precision::F64), gpu(Some(Limits::WEBGPU))] {
+    // Transfers are the device's alone.
+    for (mut session, graphs) in [(cpu(Precision::F64), 6), (gpu(Some(Limits::WEBGPU)), 11)] {
         let task = session.measure_tensors().unwrap();
         let model = loop {
             if let Some(values) = slice(&mut session, task) {
@@ -135,6 +136,8 @@ fn models_are_measured_and_kept() {
             }
         };
         assert!(model.len() == 10 && model.iter().all(|number| number.is_finite() && *number > 0.0), "{model:?}");
+        let runs = session.tensor_statistics().runs;
+        assert_eq!((runs.plans_made, runs.plans_reused), (graphs, 2 * graphs), "each graph is planned once");
         let bad = TensorSettings { routing: Some("gpu".into()), ..TensorSettings::default() };
         assert!(session.set_tensors(&bad).unwrap_err().to_string().contains("\"auto\", \"device\" or \"cpu\""));
         session.trim_tensors().unwrap();
