@@ -2,7 +2,8 @@
 // the tests of ../node on it; here `LEASTWISE_ADDON=cpu` has its engine on the CPU, unless a test is about finding CUDA.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -12,6 +13,8 @@ import { probe } from "leastwise-cuda";
 import { arap, arapMesh, asUsers, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
+/** Whether the addon is that of a quick run, of the Rust tests' profile and without compiled kernels: `npm run test:full` and the kit look at the one that is published. */
+const ofTests = process.env.LEASTWISE_ADDON_PROFILE === "tests";
 const mesh = arapMesh(icosphere(2));
 const fresh = (name, args, options) => inFreshProcess(fileURLToPath(new URL(`fresh/${name}`, import.meta.url)), args, options);
 /** Steps until it is stopped. */
@@ -19,9 +22,11 @@ const ENDLESS = { maxIterations: 1e6, costTolerance: 0, gradientTolerance: 0, st
 
 test("the package: a binary without the builder's paths, its types, its licences", () => {
   const files = readdirSync(root).sort();
-  assert.deepEqual(files, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "doctor.js", "index.d.ts", "index.js", "leastwise-cuda.linux-x64.node", "package.json", "run.js"]);
-  // A quick run's is of the Rust tests' profile, which nobody publishes: `npm run test:full` and the kit look at the one that is.
-  if (process.env.LEASTWISE_ADDON_PROFILE !== "tests") {
+  const kernels = ofTests ? [] : ["kernels.bin"];
+  assert.deepEqual(files, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "doctor.js", "index.d.ts", "index.js", ...kernels, "leastwise-cuda.linux-x64.node", "package.json", "run.js"]);
+  if (!ofTests) {
+    const { size } = statSync(join(root, "kernels.bin"));
+    assert.ok(size < 10 * 2 ** 20, `${size} bytes`);
     const binary = readFileSync(join(root, "leastwise-cuda.linux-x64.node"));
     assert.ok(binary.length < 40 * 2 ** 20, `${binary.length} bytes`);
     assert.doesNotMatch(binary.toString("latin1"), /\/home\/|\/root\/|\/Users\/|\.cargo\/registry/);
@@ -31,8 +36,34 @@ test("the package: a binary without the builder's paths, its types, its licences
 
 test("probe() says what is there", () => {
   const found = probe();
-  assert.deepEqual(Object.keys(found).sort(), ["cublas", "driver", "gpus", "missing", "nccl", "nvrtc"]);
+  assert.deepEqual(Object.keys(found).sort(), ["cublas", "driver", "gpus", "images", "missing", "nccl", "nvrtc"]);
   assert.ok(found.missing === null ? found.driver && found.nvrtc && found.gpus.length : found.missing.length > 20, JSON.stringify(found));
+  if (ofTests) assert.equal(found.images, null);
+  else assert.equal(found.images, "NVRTC 12.9, for compute capability 7.5, 8.0, 9.0, 10.0, 12.0");
+});
+
+test("compiled kernels: another file of them, none, and one that can't be read", async () => {
+  const images = async (path) => JSON.parse(await fresh("images.mjs", [], { env: { LEASTWISE_IMAGES: path } }));
+  assert.equal(await images(""), null);
+  assert.match(await images("/nowhere/kernels.bin"), /^can't be read: \/nowhere\/kernels\.bin: No such file/);
+  assert.match(await images(join(root, "package.json")), /^can't be read: .*package\.json: no file of images, or one of another version/);
+});
+
+test("NVRTC compiles those kernels alone that are made of a problem: static ones come compiled", { skip: Boolean(probe().missing) || ofTests }, async (t) => {
+  /** Names of the kernels that NVRTC has compiled for a solve. */
+  const compiled = async (env) => {
+    const cache = mkdtempSync(join(tmpdir(), "leastwise-images-"));
+    t.after(() => rmSync(cache, { recursive: true, force: true }));
+    await fresh("bits.mjs", [], { env: { ...env, LEASTWISE_CACHE: cache } });
+    const texts = readdirSync(cache).filter((name) => name.endsWith(".cu")).map((name) => readFileSync(join(cache, name), "utf8"));
+    return new Set(texts.map((text) => /leastwise_\w+/.exec(text)[0]));
+  };
+  const [all, made] = [await compiled({ LEASTWISE_IMAGES: "" }), await compiled({})];
+  const spared = [...all].filter((name) => !made.has(name));
+  t.diagnostic(`NVRTC compiles ${made.size} kernels instead of ${all.size}: ${[...made].join(", ")}`);
+  assert.ok(spared.includes("leastwise_pcg_update") && spared.includes("leastwise_step_sum"), spared.join(", "));
+  assert.ok(made.size > 0 && [...made].every((name) => all.has(name)), [...made].join(", "));
+  assert.equal([...made].filter((name) => /^leastwise_(pcg|step|system|trust_region|two_level)_/.test(name)).length, 0, [...made].join(", "));
 });
 
 test("where CUDA can't be used: \"cuda\" is an error that says why, \"auto\" goes on with the reason", { skip: !probe().missing }, () => asUsers(async () => {

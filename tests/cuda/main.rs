@@ -27,7 +27,7 @@ use fuzz::run::{Campaign, Stop};
 use leastwise::anneal::code::Code;
 use leastwise::anneal::index::{self, Coarse, Index};
 use leastwise::device::cpu::CpuDevice;
-use leastwise::device::cuda::CudaDevice;
+use leastwise::device::cuda::{CudaDevice, found};
 use leastwise::device::{
     Command, Device, DeviceError, Dispatch, KernelId, KernelSource, Kind, Limits, PARAM_WORDS, Precision, Recording, Slice, binding,
 };
@@ -91,6 +91,15 @@ fn agree(mut single: Bench, mut double: Bench, sizes: &[usize]) -> usize {
 #[test]
 fn static_kernels_agree_with_their_twins() {
     agree(Bench::new("CUDA in f32", device(Precision::F32)), Bench::new("CUDA in f64", device(Precision::F64)), &SIZES);
+}
+
+/// Compiled kernels of the package, which are those of the other tests of static kernels where the environment names their file.
+#[test]
+#[ignore = "needs LEASTWISE_IMAGES=kernels.bin of the package leastwise-cuda: the kit's part `images`"]
+fn static_kernels_come_compiled() {
+    let found = found();
+    let (images, (major, _)) = (found.images.expect("LEASTWISE_IMAGES names a file"), found.gpus[0].architecture);
+    assert!(images.starts_with("NVRTC 12.") && images.contains(&format!(" {major}.0")), "{images}");
 }
 
 /// Grids of two and three rows, the last one full, ragged, and of one workgroup.

@@ -21,7 +21,8 @@ export function packedFrom(folder) {
  * verdict is of all that this kit has run, of each part the last time.
  */
 export const runScript = ({ files, pattern, packed }) => `#!/usr/bin/env bash
-# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, addon, suite. Only where
+# The tests on CUDA, on a machine with an NVIDIA GPU: all, or those parts that are named of doctor, device, images (static kernels as the
+# package has them compiled), addon, suite. Only where
 # they are named: memcheck (every static kernel and some random programs under compute-sanitizer), large, fits, preconditioners, armadillo,
 # bundle (what \`npm run bench\` has, on CUDA and WebGPU, and the bundle on the CPU as well; the last two need LEASTWISE_DATA), soak
 # (soak-cuda, then soak-webgpu: random sessions for LEASTWISE_SOAK_MINUTES each, default 10, from LEASTWISE_SOAK_SEED on, in
@@ -34,12 +35,12 @@ mkdir -p "$logs"
 if [ ! -d work ]; then mkdir work && tar -xJf kit.tar.xz -C work || exit 1; fi
 cd work
 failed=0
-chosen=" \${*:-doctor device addon suite} "
+chosen=" \${*:-doctor device images addon suite} "
 mkdir -p verdicts
 # A part's counts, from its log: "19 passed", "2 failed".
 counts() {
   case $1 in
-    device) sed -nE 's/^test result: [^0-9]*([0-9]+) passed; ([0-9]+) failed.*/\\1 \\2/p' "$logs/$1.log" | tail -1 ;;
+    device | images) sed -nE 's/^test result: [^0-9]*([0-9]+) passed; ([0-9]+) failed.*/\\1 \\2/p' "$logs/$1.log" | tail -1 ;;
     *) sed -nE 's/^ℹ (pass|fail) ([0-9]+)$/\\2/p' "$logs/$1.log" | tail -2 | tr '\\n' ' ' ;;
   esac
 }
@@ -53,11 +54,11 @@ part() {
     memcheck) tail -1 "$logs/$name.log" ;;
     large | fits | preconditioners | armadillo | bundle) grep -v '^{' "$logs/$name.log" ;;
     doctor | soak-*) cat "$logs/$name.log" ;;
-    device) grep -E "^test |test result" "$logs/$name.log" ;;
+    device | images) grep -E "^test |test result" "$logs/$name.log" ;;
     *) grep -E "^ℹ (tests|pass|fail|skipped) " "$logs/$name.log" | tr '\\n' ' '; echo; grep -E "✖" "$logs/$name.log" | sort -u | head -60 ;;
   esac
   case $name in
-    device | addon | suite)
+    device | images | addon | suite)
       read -r passes fails <<< "$(counts "$name")"
       # No tests, no pass.
       if [ "$verdict" = passed ] && [ "\${passes:-0}" -gt 0 ] && [ "\${fails:-1}" = 0 ]; then verdict=passed; else verdict=FAILED; failed=1; fi
@@ -69,7 +70,9 @@ export LEASTWISE_SUITE=cuda LEASTWISE_CACHE="$PWD/cache" RUST_BACKTRACE=1
 node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=$(( $(nproc) > 7 ? 4 : 1 ))"
 part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
 # On many cores beside the others, since they all wait for the compiler of kernels more than for the GPU.
-(part device ./cuda-tests --test-threads=1 --nocapture; exit $failed) & device=$!
+(part device ./cuda-tests --test-threads=1 --nocapture
+part images env LEASTWISE_IMAGES="$PWD/node_modules/leastwise-cuda/kernels.bin" ./cuda-tests --test-threads=1 --nocapture --include-ignored static_kernels
+exit $failed) & device=$!
 [ "$(nproc)" -gt 7 ] || wait $device || failed=1
 part addon $node pkg_tests/addon/addon.test.mjs
 part suite $node ${JSON.stringify(`--test-name-pattern=${pattern}`)} ${files.map((name) => `pkg_tests/node/${name}`).join(" ")}
@@ -92,7 +95,7 @@ done
 gpu="$(nvidia-smi --query-gpu=name --format=csv,noheader 2> /dev/null | head -1)"
 parts=""
 kit=passed
-for name in device addon suite; do
+for name in device images addon suite; do
   if [ ! -f "verdicts/$name" ]; then parts+=", $name not run"; [ $kit = passed ] && kit=incomplete; continue; fi
   read -r verdict what < "verdicts/$name"
   parts+=", $what"

@@ -34,9 +34,9 @@ function kitOf(t, { device: [passed, failed], node: [pass, fail] }) {
 
 test("the kit writes one line of verdict, of the parts that it has run", (t) => {
   const run = kitOf(t, { device: [19, 0], node: [551, 0] });
-  assert.deepEqual(run("device"), { status: 0, packed: "0123abc", counts: "device 19 passed 0 failed, addon not run, suite not run", verdict: "incomplete" });
-  const whole = { status: 0, packed: "0123abc", counts: "device 19 passed 0 failed, addon 551 passed 0 failed, suite 551 passed 0 failed", verdict: "passed" };
-  assert.deepEqual(run("addon", "suite"), whole, "parts may come one by one");
+  assert.deepEqual(run("device"), { status: 0, packed: "0123abc", counts: "device 19 passed 0 failed, images not run, addon not run, suite not run", verdict: "incomplete" });
+  const whole = { status: 0, packed: "0123abc", counts: "device 19 passed 0 failed, images 19 passed 0 failed, addon 551 passed 0 failed, suite 551 passed 0 failed", verdict: "passed" };
+  assert.deepEqual(run("images", "addon", "suite"), whole, "parts may come one by one");
   assert.deepEqual(run(), whole);
 });
 
