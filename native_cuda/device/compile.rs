@@ -8,12 +8,12 @@
 //! nothing else.
 
 use super::background::Jobs;
-use super::images::{self, Architecture, Images, Manner};
+use super::images::{self, Architecture, Asked, Image, Images, Manner};
 use super::nvrtc;
 use super::tensor::{self, Variant};
 use cudarc::driver::{result, sys};
-use leastwise_kernels::Real;
-use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal};
+use leastwise_kernels::{Real, StaticKernel};
+use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal, Structure};
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
@@ -73,14 +73,23 @@ pub(super) struct Job {
     text: KernelText,
     /// CUDA C++ that takes what the text takes, in its place.
     tensor: Option<Variant>,
+    /// The static kernel that it is for, and its number among this one's jobs.
+    of: Option<(StaticKernel, usize)>,
+}
+
+impl Job {
+    /// The image that is asked for, if there may be one.
+    pub fn asked(&self, precision: Precision, group_size: u32) -> Option<Asked> {
+        self.of.map(|(kernel, part)| Asked { kernel, precision, group_size, part })
+    }
 }
 
 /// A job's CUDA C++.
 pub(super) struct Text {
     pub text: String,
     pub manner: Manner,
-    parameters: Vec<Parameter>,
-    entry: String,
+    pub parameters: Vec<Parameter>,
+    pub entry: String,
 }
 
 /// From WGSL to machine code. Knows no GPU, only its architecture.
@@ -113,18 +122,22 @@ pub(super) struct Part {
 // SAFETY: handles of the driver may be used from any thread that the context is bound to.
 unsafe impl Send for Part {}
 
-/// A kernel's text on its way to the GPU.
+/// A kernel on its way to the GPU.
 struct Compiled {
-    /// What NVRTC compiles, the options first, in a comment.
-    source: String,
-    options: Vec<String>,
-    image: Vec<u8>,
-    /// Whether the image is one that was kept.
-    kept: bool,
-    parameters: Vec<Parameter>,
-    entry: String,
+    image: Image,
+    origin: Origin,
     /// Whether launches say how much shared memory it has.
     is_tensor: bool,
+}
+
+/// Where machine code is from: what may be damaged, or too new for the driver, can be made anew.
+enum Origin {
+    /// It came with the package.
+    Packed(Job),
+    /// It was kept on disk. What NVRTC compiles, the options first, in a comment; and these.
+    Kept(String, Vec<String>),
+    /// NVRTC just made it.
+    Made,
 }
 
 impl Kernels {
@@ -183,7 +196,7 @@ impl Kernels {
         let count = begun.len() as u64;
         if count > 0 {
             let compiler = self.compiler.clone();
-            self.compiling.push(Compiling { kernels: begun, jobs: Jobs::begin(jobs, move |job| compiler.compile(&job)) });
+            self.compiling.push(Compiling { kernels: begun, jobs: Jobs::begin(jobs, move |job| compiler.compile(job)) });
         }
         count
     }
@@ -270,15 +283,25 @@ impl Compiler {
         nvrtc::options(self.architecture, manner, self.version)
     }
 
-    fn compile(&self, job: &Job) -> Result<Compiled, String> {
+    fn compile(&self, job: Job) -> Result<Compiled, String> {
+        let asked = job.asked(self.precision, self.group_size);
+        let packed = self.images.as_ref().zip(asked).and_then(|((images, architectures), asked)| images.find(architectures, &asked));
+        match packed {
+            Some(image) => Ok(Compiled { image, is_tensor: job.tensor.is_some(), origin: Origin::Packed(job) }),
+            None => self.translated(&job),
+        }
+    }
+
+    /// The same, without images of the package.
+    fn translated(&self, job: &Job) -> Result<Compiled, String> {
         let Text { text, manner, parameters, entry } = text_of(job, self.precision, self.group_size)?;
         let options = self.options(manner);
-        let packed = self.images.as_ref().and_then(|(images, architectures)| images.find(architectures, &text, manner));
         let source = format!("// {}\n{text}", options.join(" "));
-        let kept = packed.or_else(|| self.cached(&source));
-        let is_kept = kept.is_some();
-        let image = kept.map_or_else(|| self.made(&source, &options), Ok)?;
-        Ok(Compiled { source, options, image, kept: is_kept, parameters, entry, is_tensor: job.tensor.is_some() })
+        let (code, origin) = match self.cached(&source) {
+            Some(code) => (code, Origin::Kept(source, options)),
+            None => (self.made(&source, &options)?, Origin::Made),
+        };
+        Ok(Compiled { image: Image { entry, parameters, code }, origin, is_tensor: job.tensor.is_some() })
     }
 
     /// A new image, which is kept.
@@ -289,20 +312,16 @@ impl Compiler {
     }
 
     /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made.
-    fn loaded(&self, compiled: Compiled) -> Result<Part, String> {
-        let Compiled { source, options, image, kept, parameters, entry, is_tensor } = compiled;
-        let entry = CString::new(entry).expect("a name of a function has no NUL");
-        let (module, function) = match module(&image, &entry) {
-            Err(_) if kept => module(&self.made(&source, &options)?, &entry)?,
-            other => other?,
-        };
-        if is_tensor {
-            let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function was just loaded.
-            unsafe { result::function::set_function_attribute(function, most, self.shared_bytes as i32) }
-                .map_err(|error| super::failed(error).to_string())?;
+    fn loaded(&self, Compiled { image, origin, is_tensor }: Compiled) -> Result<Part, String> {
+        let loaded = part(&image, is_tensor.then_some(self.shared_bytes));
+        match (loaded, origin) {
+            (Err(_), Origin::Packed(job)) => self.translated(&job).and_then(|again| self.loaded(again)),
+            (Err(_), Origin::Kept(source, options)) => {
+                let again = Image { code: self.made(&source, &options)?, ..image };
+                part(&again, is_tensor.then_some(self.shared_bytes))
+            }
+            (loaded, _) => loaded,
         }
-        Ok(Part { module, function, parameters })
     }
 
     fn files(&self, source: &str) -> Option<[PathBuf; 2]> {
@@ -333,9 +352,11 @@ impl Compiler {
 
 /// Jobs for a kernel's texts, and for what may stand in for it, which has the bindings of the first.
 pub(super) fn jobs_of(source: &KernelSource, texts: &[KernelText], variants: &[Variant]) -> Vec<Job> {
-    let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor };
+    let kernel = if let Structure::Static(kernel) = source.structure { Some(kernel).filter(|_| !source.doubles) } else { None };
+    let job = |text: &KernelText, name: String, tensor| Job { name, text: text.clone(), tensor, of: None };
     let own = texts.iter().map(|text| job(text, source.name.clone(), None));
-    own.chain(variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone())))).collect()
+    let others = variants.iter().map(|variant| job(&texts[0], format!("{}_tensor", source.name), Some(variant.clone())));
+    own.chain(others).enumerate().map(|(part, job)| Job { of: kernel.map(|kernel| (kernel, part)), ..job }).collect()
 }
 
 /// What NVRTC compiles for a job, whatever the architecture.
@@ -353,7 +374,7 @@ pub(super) fn text_of(job: &Job, precision: Precision, group_size: u32) -> Resul
 fn images_for(architecture: Architecture) -> Option<(&'static Images, Vec<Architecture>)> {
     let images = images::opened()?.ok()?;
     let mut architectures = images.running_on(architecture);
-    architectures.retain(|of| images.any(*of).is_some_and(|image| is_taken(&image)));
+    architectures.retain(|of| images.smallest(*of).is_some_and(|image| is_taken(&image.code)));
     (!architectures.is_empty()).then_some((images, architectures))
 }
 
@@ -373,6 +394,19 @@ pub fn written(text: &KernelText, precision: Precision, group_size: u32) -> Resu
     // Only kernels of ours come here. The static ones and random programs were run under a checker of memory (`memcheck` of
     // `npm run kit`); indices that come from users, problems have checked.
     wgsl_cuda::translate(&wgsl, "main", Options { library, bounds_checks: false, zero_workgroup_memory: false })
+}
+
+/// Loads a kernel; `shared_bytes` of shared memory are those that its launches may ask for, if they do.
+fn part(image: &Image, shared_bytes: Option<u32>) -> Result<Part, String> {
+    let entry = CString::new(&image.entry[..]).map_err(|_| "the name of a function has a NUL")?;
+    let (module, function) = module(&image.code, &entry)?;
+    if let Some(bytes) = shared_bytes {
+        let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function was just loaded.
+        unsafe { result::function::set_function_attribute(function, most, bytes as i32) }
+            .map_err(|error| super::failed(error).to_string())?;
+    }
+    Ok(Part { module, function, parameters: image.parameters.clone() })
 }
 
 fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction), String> {

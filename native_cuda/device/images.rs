@@ -1,11 +1,14 @@
-//! Images of static kernels that come with the package, made where it was packed (`packing`): a first solve then compiles those kernels
-//! alone that are made of its problem.
+//! Images of static kernels that come with the package, made where it was packed (`packing`): a first solve then translates and compiles
+//! those kernels alone that are made of its problem.
 //!
-//! The file begins with [`MAGIC`], the version of NVRTC that made the images (two numbers), how many there are, and for each of them its
-//! architecture (two numbers), the [`key`] of its text, where it begins in the file and how many bytes it has there, by DEFLATE (RFC 1951) a
+//! The file begins with [`MAGIC`], the [`SOURCES`] of the build, the version of NVRTC that made the images (two numbers) and how many there
+//! are. For each of them follow its architecture (two numbers), the [`Key`] by which it is asked for, that of its text, where it begins in the
+//! file and how many bytes it has there. There, it is the function's name and parameters, and the machine code by DEFLATE (RFC 1951), a
 //! quarter of what it is. All numbers are of 32 bits, the lowest byte first.
 
-use super::nvrtc;
+use super::nvrtc::{self, Version};
+use leastwise_kernels::StaticKernel;
+use leastwise_recording::Precision;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 use sha2::{Digest, Sha256};
@@ -15,10 +18,16 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use wgsl_cuda::Parameter;
 
 const MAGIC: [u8; 12] = *b"LWKERNELS\0\0\x01";
-const ENTRY_BYTES: usize = 8 + KEY_BYTES + 8;
+const HEAD_BYTES: usize = MAGIC.len() + SOURCES.len() + 12;
+const ENTRY_BYTES: usize = 8 + 2 * KEY_BYTES + 8;
 const KEY_BYTES: usize = 32;
+
+/// Digest of the sources that decide what a static kernel's machine code is made of (`build.rs`). Images of other sources are not those of
+/// this build.
+const SOURCES: &str = env!("LEASTWISE_KERNEL_SOURCES");
 
 /// Images of a file at most: a damaged head must not ask for all memory.
 const MOST: u32 = 1 << 20;
@@ -35,8 +44,73 @@ const ELF: &[u8] = b"\x7fELF";
 /// Compute capability: major and minor number.
 pub(super) type Architecture = (i32, i32);
 
-/// Identity of a text and of how it is compiled. Two texts of one key are not known of SHA-256.
+/// A digest. Two texts of one key are not known of SHA-256.
 pub(super) type Key = [u8; KEY_BYTES];
+
+/// A static kernel's part, as a device asks for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Asked {
+    pub kernel: StaticKernel,
+    pub precision: Precision,
+    pub group_size: u32,
+    /// Number among the kernel itself and what may stand in for it.
+    pub part: usize,
+}
+
+impl Asked {
+    fn key(&self) -> Key {
+        let Self { kernel, precision, group_size, part } = self;
+        Sha256::digest(format!("{}\0{precision:?}\0{group_size}\0{part}", kernel.path())).into()
+    }
+}
+
+/// A kernel's machine code, and how it is launched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Image {
+    /// Name of the function.
+    pub entry: String,
+    pub parameters: Vec<Parameter>,
+    pub code: Vec<u8>,
+}
+
+impl Image {
+    fn packed(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut add = |number: u32| bytes.extend(number.to_le_bytes());
+        add(self.parameters.len() as u32);
+        for parameter in &self.parameters {
+            let numbers = match *parameter {
+                Parameter::Uniform { binding, bytes } => [0, binding, bytes],
+                Parameter::Storage { binding, writes, element_bytes } => [1 + u32::from(writes), binding, element_bytes],
+            };
+            numbers.into_iter().for_each(&mut add);
+        }
+        add(self.entry.len() as u32);
+        bytes.extend(self.entry.as_bytes());
+        bytes.extend(compress_to_vec(&self.code, SMALLEST));
+        bytes
+    }
+
+    /// None of bytes that are no image.
+    fn unpacked(bytes: &[u8]) -> Option<Self> {
+        let (count, mut rest) = bytes.split_first_chunk()?;
+        let mut parameters = Vec::new();
+        for _ in 0..u32::from_le_bytes(*count) {
+            let (numbers, left) = rest.split_first_chunk::<12>()?;
+            rest = left;
+            let [kind, binding, bytes] = [0, 4, 8].map(|at| number(&numbers[at..]));
+            parameters.push(match kind {
+                0 => Parameter::Uniform { binding, bytes },
+                1 | 2 => Parameter::Storage { binding, writes: kind == 2, element_bytes: bytes },
+                _ => return None,
+            });
+        }
+        let (len, rest) = rest.split_first_chunk()?;
+        let (entry, code) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        let code = decompress_to_vec_with_limit(code, MOST_BYTES).ok().filter(|code| code.starts_with(ELF))?;
+        Some(Self { entry: String::from_utf8(entry.to_vec()).ok()?, parameters, code })
+    }
+}
 
 /// How a text is compiled, whatever the architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -47,6 +121,7 @@ pub(super) struct Manner {
     pub exact: bool,
 }
 
+/// The key of a text and of how it is compiled.
 pub(super) fn key(text: &str, manner: Manner) -> Key {
     let options = nvrtc::options((0, 0), manner, (0, 0));
     Sha256::new().chain_update(options.join(" ")).chain_update("\n").chain_update(text).finalize().into()
@@ -56,7 +131,9 @@ static GIVEN: OnceLock<PathBuf> = OnceLock::new();
 
 static OPENED: LazyLock<Option<Result<Images, String>>> = LazyLock::new(|| {
     let path = chosen(std::env::var_os("LEASTWISE_IMAGES"), GIVEN.get())?;
-    Some(Images::open(&path).map_err(|error| format!("{}: {error}", path.display())))
+    let opened = Images::open(&path).map_err(|error| error.to_string());
+    let own = opened.and_then(|images| if images.is_own { Ok(images) } else { Err("images of another build of this addon".into()) });
+    Some(own.map_err(|reason| format!("{}: {reason}", path.display())))
 });
 
 /// Names the file of images that comes with the package. It is read with the first device; `LEASTWISE_IMAGES` names another file, or none
@@ -80,20 +157,27 @@ pub(super) fn opened() -> Option<Result<&'static Images, &'static str>> {
 /// A file of images.
 pub(super) struct Images {
     file: Mutex<File>,
-    /// Where each image begins, and its bytes.
-    places: HashMap<(Architecture, Key), (u32, u32)>,
+    /// True if they are of the sources of this build.
+    is_own: bool,
+    /// Where each image begins, and its bytes, by the kernel that is asked for.
+    asked: HashMap<(Architecture, Key), Place>,
+    /// The same by its text.
+    texts: HashMap<(Architecture, Key), Place>,
     /// The version of NVRTC that made them.
-    version: (i32, i32),
+    version: Version,
 }
+
+type Place = (u32, u32);
 
 impl Images {
     pub fn open(path: &Path) -> io::Result<Self> {
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
         let mut file = File::open(path)?;
         let bytes = file.metadata()?.len();
-        let mut head = [0; MAGIC.len() + 12];
+        let mut head = [0; HEAD_BYTES];
         file.read_exact(&mut head)?;
-        let (magic, numbers) = head.split_at(MAGIC.len());
+        let (magic, rest) = head.split_at(MAGIC.len());
+        let (sources, numbers) = rest.split_at(SOURCES.len());
         if magic != MAGIC {
             return Err(wrong("no file of images, or one of another version of this package"));
         }
@@ -104,18 +188,21 @@ impl Images {
         }
         let mut table = vec![0; table_bytes as usize];
         file.read_exact(&mut table)?;
-        let mut places = HashMap::with_capacity(count as usize);
+        let (mut asked, mut texts) = (HashMap::with_capacity(count as usize), HashMap::with_capacity(count as usize));
         for entry in table.chunks_exact(ENTRY_BYTES) {
-            let (architecture, rest) = entry.split_at(8);
-            let (key, place) = rest.split_at(KEY_BYTES);
+            let (architecture, keys) = entry.split_at(8);
+            let (by_kernel, rest) = keys.split_first_chunk::<KEY_BYTES>().expect("an entry has two keys");
+            let (by_text, place) = rest.split_first_chunk::<KEY_BYTES>().expect("an entry has two keys");
             let [major, minor] = [0, 4].map(|at| number(&architecture[at..]) as i32);
             let [begin, len] = [0, 4].map(|at| number(&place[at..]));
             if u64::from(begin) + u64::from(len) > bytes {
                 return Err(wrong("it ends before its last image does"));
             }
-            places.insert(((major, minor), key.try_into().expect("an entry has a key")), (begin, len));
+            asked.insert(((major, minor), *by_kernel), (begin, len));
+            texts.insert(((major, minor), *by_text), (begin, len));
         }
-        Ok(Self { file: Mutex::new(file), places, version: (major as i32, minor as i32) })
+        let (is_own, version) = (sources == SOURCES.as_bytes(), (major as i32, minor as i32));
+        Ok(Self { file: Mutex::new(file), is_own, asked, texts, version })
     }
 
     /// Who made them and for what, say `NVRTC 12.9, for compute capability 8.0, 9.0`.
@@ -126,7 +213,7 @@ impl Images {
 
     /// The architectures there are images for, the oldest first.
     pub fn architectures(&self) -> BTreeSet<Architecture> {
-        self.places.keys().map(|(architecture, _)| *architecture).collect()
+        self.asked.keys().map(|(architecture, _)| *architecture).collect()
     }
 
     /// Those of them whose code a GPU runs, the newest first: of its major number and no later minor one.
@@ -134,31 +221,31 @@ impl Images {
         self.architectures().into_iter().rev().filter(|of| of.0 == major && of.1 <= minor).collect()
     }
 
-    /// The image of a text, for the first of these architectures that has one. Specific code is for an architecture of its own.
-    pub fn find(&self, architectures: &[Architecture], text: &str, manner: Manner) -> Option<Vec<u8>> {
-        let key = key(text, manner);
-        architectures.iter().find_map(|architecture| self.read(*self.places.get(&(*architecture, key))?))
+    /// A static kernel's image for the first of these architectures that has one.
+    pub fn find(&self, architectures: &[Architecture], asked: &Asked) -> Option<Image> {
+        let key = asked.key();
+        architectures.iter().find_map(|architecture| self.read(*self.asked.get(&(*architecture, key))?))
     }
 
-    /// The image of a key, if this version of NVRTC made it.
-    pub fn made(&self, version: (i32, i32), architecture: Architecture, key: Key) -> Option<Vec<u8>> {
-        let place = self.places.get(&(architecture, key)).filter(|_| version == self.version)?;
-        self.read(*place)
+    /// The machine code that this version of NVRTC made of a text.
+    pub fn made(&self, version: Version, architecture: Architecture, text: Key) -> Option<Vec<u8>> {
+        let place = self.texts.get(&(architecture, text)).filter(|_| version == self.version)?;
+        self.read(*place).map(|image| image.code)
     }
 
-    /// Some image for an architecture, to see if the driver takes what this NVRTC made.
-    pub fn any(&self, architecture: Architecture) -> Option<Vec<u8>> {
-        let smallest = self.places.iter().filter(|((of, _), _)| *of == architecture).min_by_key(|(at, (_, len))| (*len, **at));
-        smallest.and_then(|(_, place)| self.read(*place))
+    /// The smallest image for an architecture, to see if the driver takes what this NVRTC made.
+    pub fn smallest(&self, architecture: Architecture) -> Option<Image> {
+        let own = self.asked.iter().filter(|((of, _), _)| *of == architecture);
+        own.min_by_key(|(_, (begin, len))| (*len, *begin)).and_then(|(_, place)| self.read(*place))
     }
 
-    fn read(&self, (begin, len): (u32, u32)) -> Option<Vec<u8>> {
+    fn read(&self, (begin, len): Place) -> Option<Image> {
         let mut packed = vec![0; len as usize];
         {
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(begin.into())).and_then(|_| file.read_exact(&mut packed)).ok()?;
         }
-        decompress_to_vec_with_limit(&packed, MOST_BYTES).ok().filter(|image| image.starts_with(ELF))
+        Image::unpacked(&packed)
     }
 }
 
@@ -166,34 +253,67 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"))
 }
 
-/// Writes a file of images that this version of NVRTC made.
-pub(super) fn write(to: &mut impl Write, version: (i32, i32), images: &[(Architecture, Key, Vec<u8>)]) -> io::Result<()> {
+/// An image on its way into a file.
+pub(super) struct Entry {
+    pub architecture: Architecture,
+    pub asked: Asked,
+    /// The key of its text.
+    pub text: Key,
+    pub image: Image,
+}
+
+/// Writes a file of images that this version of NVRTC made, of the sources of this build.
+pub(super) fn write(to: &mut impl Write, version: Version, entries: &[Entry]) -> io::Result<()> {
     to.write_all(&MAGIC)?;
-    for number in [version.0 as u32, version.1 as u32, images.len() as u32] {
+    to.write_all(SOURCES.as_bytes())?;
+    for number in [version.0 as u32, version.1 as u32, entries.len() as u32] {
         to.write_all(&number.to_le_bytes())?;
     }
-    let packed: Vec<_> = images.iter().map(|(_, _, image)| compress_to_vec(image, SMALLEST)).collect();
-    let mut begin = MAGIC.len() + 12 + images.len() * ENTRY_BYTES;
-    for (((major, minor), key, _), packed) in images.iter().zip(&packed) {
-        to.write_all(&major.to_le_bytes())?;
-        to.write_all(&minor.to_le_bytes())?;
-        to.write_all(key)?;
-        let place = u32::try_from(begin).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "images of more than 4 GB"))?;
-        to.write_all(&place.to_le_bytes())?;
-        to.write_all(&(packed.len() as u32).to_le_bytes())?;
-        begin += packed.len();
+    let mut images = Vec::new();
+    // One text may be that of several kernels, or of both precisions.
+    let mut known: HashMap<(Architecture, &Key, &str), Place> = HashMap::new();
+    let first = HEAD_BYTES + entries.len() * ENTRY_BYTES;
+    for Entry { architecture, asked, text, image } in entries {
+        let (begin, len) = *known.entry((*architecture, text, &image.entry)).or_insert_with(|| {
+            let (packed, begin) = (image.packed(), first + images.len());
+            images.extend_from_slice(&packed);
+            (begin as u32, packed.len() as u32)
+        });
+        to.write_all(&architecture.0.to_le_bytes())?;
+        to.write_all(&architecture.1.to_le_bytes())?;
+        to.write_all(&asked.key())?;
+        to.write_all(text)?;
+        to.write_all(&begin.to_le_bytes())?;
+        to.write_all(&len.to_le_bytes())?;
     }
-    packed.iter().try_for_each(|packed| to.write_all(packed))
+    if u32::try_from(first + images.len()).is_err() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "images of more than 4 GB"));
+    }
+    to.write_all(&images)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use leastwise_kernels::{Arguments, pcg, step};
 
     const PLAIN: Manner = Manner { specific: false, exact: false };
 
-    fn image(byte: u8, len: usize) -> Vec<u8> {
-        [ELF, &vec![byte; len]].concat()
+    fn asked(part: usize) -> Asked {
+        Asked { kernel: pcg::Curvature::KERNEL, precision: Precision::F64, group_size: 256, part }
+    }
+
+    fn image(byte: u8, len: usize) -> Image {
+        let parameters = vec![
+            Parameter::Uniform { binding: 0, bytes: 32 },
+            Parameter::Storage { binding: 1, writes: false, element_bytes: 8 },
+            Parameter::Storage { binding: 7, writes: true, element_bytes: 4 },
+        ];
+        Image { entry: "leastwise_kernel".into(), parameters, code: [ELF, &vec![byte; len]].concat() }
+    }
+
+    fn entry(architecture: Architecture, part: usize, image: Image) -> Entry {
+        Entry { architecture, asked: asked(part), text: key(&format!("text {part}"), PLAIN), image }
     }
 
     /// A file of these bytes that goes with the test.
@@ -214,38 +334,44 @@ mod tests {
     }
 
     fn bytes() -> Vec<u8> {
-        let exact = Manner { exact: true, ..PLAIN };
-        let images = [
-            ((8, 0), key("one", PLAIN), image(1, 5)),
-            ((8, 6), key("one", PLAIN), image(2, 0)),
-            ((8, 0), key("two", exact), image(3, 9)),
-            ((9, 0), key("one", PLAIN), b"no machine code".to_vec()),
+        let entries = [
+            entry((8, 0), 0, image(1, 5)),
+            entry((8, 6), 0, image(2, 0)),
+            entry((8, 0), 1, image(3, 900)),
+            entry((9, 0), 0, Image { code: b"no machine code".to_vec(), ..image(0, 0) }),
         ];
         let mut bytes = Vec::new();
-        write(&mut bytes, (12, 9), &images).expect("memory takes it");
+        write(&mut bytes, (12, 9), &entries).expect("memory takes it");
         bytes
     }
 
     #[test]
-    fn an_image_is_found_by_its_text_and_for_gpus_that_run_it() {
+    fn an_image_is_found_by_its_kernel_and_for_gpus_that_run_it() {
         let file = Written::new("found", &bytes());
         let images = Images::open(&file.0).expect("a file of images");
+        assert!(images.is_own);
         assert_eq!(images.description(), "NVRTC 12.9, for compute capability 8.0, 8.6, 9.0");
         assert_eq!(images.running_on((8, 9)), [(8, 6), (8, 0)]);
         assert_eq!(images.running_on((8, 0)), [(8, 0)]);
         assert_eq!(images.running_on((9, 0)), [(9, 0)]);
         assert!(images.running_on((7, 5)).is_empty() && images.running_on((10, 0)).is_empty());
-        let find = |gpu, text: &str, exact| images.find(&images.running_on(gpu), text, Manner { exact, ..PLAIN });
-        assert_eq!(find((8, 9), "one", false), Some(image(2, 0)));
-        assert_eq!(find((8, 0), "one", false), Some(image(1, 5)));
-        assert_eq!(find((8, 6), "two", true), Some(image(3, 9)), "of an older one, where the newer has none");
-        assert_eq!((find((8, 6), "two", false), find((8, 6), "three", false), find((7, 5), "one", false)), (None, None, None));
-        assert_eq!(find((9, 0), "one", false), None, "what is no machine code is not taken");
-        // The smallest in the file.
-        assert!([Some(image(1, 5)), Some(image(3, 9))].contains(&images.any((8, 0))));
-        assert_eq!(images.any((7, 5)), None);
-        let made = |version, architecture| images.made(version, architecture, key("one", PLAIN));
-        assert_eq!(made((12, 9), (8, 0)), Some(image(1, 5)));
+        let find = |gpu, asked: Asked| images.find(&images.running_on(gpu), &asked);
+        assert_eq!(find((8, 9), asked(0)), Some(image(2, 0)));
+        assert_eq!(find((8, 0), asked(0)), Some(image(1, 5)));
+        assert_eq!(find((8, 6), asked(1)), Some(image(3, 900)), "of an older one, where the newer has none");
+        assert_eq!(find((9, 0), asked(0)), None, "what is no machine code is not taken");
+        for other in [
+            Asked { precision: Precision::F32, ..asked(0) },
+            Asked { group_size: 64, ..asked(0) },
+            Asked { kernel: step::Sum::KERNEL, ..asked(0) },
+            asked(2),
+        ] {
+            assert_eq!(find((8, 6), other), None, "{other:?}");
+        }
+        assert_eq!(images.smallest((8, 0)), Some(image(1, 5)));
+        assert_eq!(images.smallest((7, 5)), None);
+        let made = |version, architecture| images.made(version, architecture, key("text 0", PLAIN));
+        assert_eq!(made((12, 9), (8, 0)), Some(image(1, 5).code));
         assert_eq!((made((13, 0), (8, 0)), made((12, 9), (7, 5))), (None, None));
     }
 
@@ -256,12 +382,29 @@ mod tests {
             let file = Written::new("cut", &whole[..cut]);
             assert!(Images::open(&file.0).is_err(), "of {cut} bytes");
         }
-        let mut greedy = whole.clone();
-        greedy[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
-        for (bytes, said) in [(greedy, "more images"), (b"something of thirty bytes or so".to_vec(), "another version")] {
+        let (mut greedy, mut other) = (whole.clone(), whole);
+        greedy[HEAD_BYTES - 4..HEAD_BYTES].copy_from_slice(&u32::MAX.to_le_bytes());
+        other[MAGIC.len()] ^= 1;
+        assert!(!Images::open(&Written::new("other", &other).0).expect("a file of images").is_own);
+        for (bytes, said) in [(greedy, "more images"), (vec![b'x'; 200], "another version")] {
             let file = Written::new("wrong", &bytes);
             let error = Images::open(&file.0).err().expect("it is refused").to_string();
             assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn damaged_images_are_none() {
+        let whole = image(1, 500).packed();
+        assert_eq!(Image::unpacked(&whole), Some(image(1, 500)));
+        for cut in 0..whole.len() {
+            assert_eq!(Image::unpacked(&whole[..cut]), None, "of {cut} bytes");
+        }
+        for at in 0..48 {
+            let mut damaged = whole.clone();
+            damaged[at] = 0xff;
+            // Lengths, kinds and numbers: another image or none.
+            let _ = Image::unpacked(&damaged);
         }
     }
 

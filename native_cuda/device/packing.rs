@@ -1,7 +1,7 @@
 //! Packing of images: every static kernel, compiled for each generation of GPUs, where the package is built. No GPU is needed for it.
 
-use super::compile::{jobs_of, text_of};
-use super::images::{self, Architecture, Images, Key, Manner};
+use super::compile::{Text, jobs_of, text_of};
+use super::images::{self, Architecture, Asked, Entry, Image, Images, Key, Manner};
 use super::{nvrtc, tensor};
 use leastwise_kernels::StaticKernel;
 use leastwise_recording::{KernelSource, Precision};
@@ -27,29 +27,38 @@ pub fn pack_images(to: &Path) -> Result<usize, String> {
     }
     let version = nvrtc::version();
     let before = Images::open(to).ok();
-    let mut texts = HashMap::new();
+    let mut asked = Vec::new();
     for architecture in ARCHITECTURES {
-        for (text, manner) in texts_for(architecture)? {
-            texts.insert((architecture, images::key(&text, manner)), (text, manner));
-        }
+        asked.extend(texts_for(architecture)?.into_iter().map(|(asked, text)| (architecture, asked, text)));
     }
-    let mut made: Vec<(Architecture, Key, Vec<u8>)> = texts
+    let texts: HashMap<(Architecture, Key), (&str, Manner)> =
+        asked.iter().map(|(architecture, _, text)| ((*architecture, key(text)), (&text.text[..], text.manner))).collect();
+    let made: HashMap<(Architecture, Key), Vec<u8>> = texts
         .into_par_iter()
         .map(|((architecture, key), (text, manner))| {
             let known = before.as_ref().and_then(|before| before.made(version, architecture, key));
-            let image = known.map_or_else(|| nvrtc::compiled(&text, &nvrtc::options(architecture, manner, version)), Ok)?;
-            Ok((architecture, key, image))
+            let code = known.map_or_else(|| nvrtc::compiled(text, &nvrtc::options(architecture, manner, version)), Ok)?;
+            Ok(((architecture, key), code))
         })
         .collect::<Result<_, String>>()?;
-    made.sort_unstable_by_key(|(architecture, key, _)| (*architecture, *key));
+    let entry = |(architecture, asked, text): (Architecture, Asked, Text)| {
+        let key = key(&text);
+        let Text { entry, parameters, .. } = text;
+        Entry { architecture, asked, text: key, image: Image { entry, parameters, code: made[&(architecture, key)].clone() } }
+    };
+    let entries: Vec<Entry> = asked.into_iter().map(entry).collect();
     let mut bytes = Vec::new();
-    let written = images::write(&mut bytes, version, &made).and_then(|()| std::fs::write(to, &bytes));
+    let written = images::write(&mut bytes, version, &entries).and_then(|()| std::fs::write(to, &bytes));
     written.map_err(|error| format!("{}: {error}", to.display()))?;
-    Ok(made.len())
+    Ok(entries.len())
+}
+
+fn key(text: &Text) -> Key {
+    images::key(&text.text, text.manner)
 }
 
 /// The texts of all static kernels, in each precision, as a GPU of this architecture asks for them.
-fn texts_for(architecture: Architecture) -> Result<Vec<(String, Manner)>, String> {
+fn texts_for(architecture: Architecture) -> Result<Vec<(Asked, Text)>, String> {
     let mut texts = Vec::new();
     for kernel in StaticKernel::ALL {
         let source = KernelSource::of_static(*kernel);
@@ -58,7 +67,8 @@ fn texts_for(architecture: Architecture) -> Result<Vec<(String, Manner)>, String
             let variants = tensor::variants(&source.name, precision, GROUP_SIZE, architecture);
             for job in jobs_of(&source, &own, &variants) {
                 let text = text_of(&job, precision, GROUP_SIZE).map_err(|error| format!("{}: {error}", source.name))?;
-                texts.push((text.text, text.manner));
+                let asked = job.asked(precision, GROUP_SIZE).ok_or("a static kernel is not taken for one")?;
+                texts.push((asked, text));
             }
         }
     }
@@ -76,10 +86,12 @@ mod tests {
         let hopper = texts_for((9, 0)).expect("all are written");
         // `assign` in f32 has two that stand in for it; what they are, the architecture says.
         assert_eq!((ampere.len(), hopper.len()), (2 * StaticKernel::ALL.len() + 2, ampere.len()));
-        assert_eq!(ampere.iter().filter(|(_, manner)| manner.specific).count(), 0);
-        assert_eq!(hopper.iter().filter(|(_, manner)| manner.specific).count(), 1);
+        assert_eq!(ampere.iter().filter(|(_, text)| text.manner.specific).count(), 0);
+        assert_eq!(hopper.iter().filter(|(_, text)| text.manner.specific).count(), 1);
         assert_eq!(texts_for((7, 5)).expect("all are written").len(), 2 * StaticKernel::ALL.len());
-        let different: HashSet<_> = hopper.iter().map(|(text, manner)| images::key(text, *manner)).collect();
+        let asked: HashSet<_> = hopper.iter().map(|(asked, _)| *asked).collect();
+        assert_eq!(asked.len(), hopper.len(), "each is asked for by a name of its own");
+        let different: HashSet<_> = hopper.iter().map(|(_, text)| key(text)).collect();
         // Kernels of words alone are the same in each precision.
         assert!(different.len() > StaticKernel::ALL.len() * 3 / 2, "{} of {}", different.len(), hopper.len());
     }
