@@ -1,5 +1,6 @@
 // `LEASTWISE_DATA=… npm run bench -- armadillo [cpu/f64 cpu/f32 webgpu/f32]`: as-rigid-as-possible on the armadillo (26,002 vertices,
-// 156,012 unknowns, 474,384 rows), until the cost, re-evaluated in plain double precision, is at most 9.29e-3.
+// 156,012 unknowns, 474,384 rows), until the cost, re-evaluated in plain double precision, is at most 9.29e-3. Each backend solves it twice:
+// the second time, "again", its kernels are compiled and loaded; structure and layout are made anew.
 // Ceres with PCG and block Jacobi is there after 40 steps with 5,663 inner iterations.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -23,12 +24,19 @@ function meshPath() {
 
 async function solveOn([backend, precision], mesh, data) {
   const { lw, native } = await openEngine({ backend, precision });
+  const results = [];
+  for (const what of [`${backend} ${precision}`, `${backend} ${precision} again`]) results.push({ what, ...await solveOnce(lw, native, what, mesh, data) });
+  lw.dispose();
+  return results;
+}
+
+async function solveOnce(lw, native, what, mesh, data) {
   const built = arap(lw, mesh);
   const solver = native.solver(built.problem.handle, { linear: "pcg" });
   const compiling = performance.now();
   await finish(native, native.measureCopy(64, 1));
   const compileMs = performance.now() - compiling;
-  console.log(`\n── ${backend} ${precision}, ${lw.adapter}: trace ${built.traceMs.toFixed(0)} ms, pipelines ${compileMs.toFixed(0)} ms`);
+  console.log(`\n── ${what}, ${lw.adapter}: trace ${built.traceMs.toFixed(0)} ms, pipelines ${compileMs.toFixed(0)} ms`);
   console.log(" step           cost   gain  damping  inner  total inner      s");
   const at = async () => arapCost(data, await built.x.read(new Float64Array(data.rest.length)), await built.turn.read(new Float64Array(data.rest.length)));
   let [ms, inner, steps, cost] = [0, 0, 0, Infinity];
@@ -45,8 +53,8 @@ async function solveOn([backend, precision], mesh, data) {
   }
   if (cost === Infinity) cost = await at();
   const reached = cost <= LEVEL;
-  lw.dispose();
-  return { backend, precision, reached, seconds: ms / 1000, steps, inner, cost };
+  built.problem.dispose();
+  return { reached, seconds: ms / 1000, steps, inner, cost };
 }
 
 export async function armadillo(chosen) {
@@ -54,10 +62,10 @@ export async function armadillo(chosen) {
   const data = arapData(mesh);
   console.log(`armadillo: ${data.rest.length / 3} vertices, ${data.table.length / 2} directed edges, ${data.handles.length} handles; cost at the start ${arapCost(data, data.rest, new Float64Array(data.rest.length)).toExponential(6)}`);
   const results = [];
-  for (const backend of chosen.length ? chosen : ["cpu/f64", "webgpu/f32"]) results.push(await solveOn(backend.split("/"), mesh, data));
+  for (const backend of chosen.length ? chosen : ["cpu/f64", "webgpu/f32"]) results.push(...await solveOn(backend.split("/"), mesh, data));
   console.log("");
-  for (const { backend, precision, reached, seconds, steps, inner, cost } of results) {
-    console.log(`${reached ? "reached" : "MISSED"}  ${backend} ${precision}: cost ${cost.toExponential(6)} in f64 (level ${LEVEL.toExponential(2)}) after ${seconds.toFixed(3)} s, ${steps} steps, ${inner} inner iterations`);
+  for (const { what, reached, seconds, steps, inner, cost } of results) {
+    console.log(`${reached ? "reached" : "MISSED"}  ${what}: cost ${cost.toExponential(6)} in f64 (level ${LEVEL.toExponential(2)}) after ${seconds.toFixed(3)} s, ${steps} steps, ${inner} inner iterations`);
   }
   if (results.some(({ reached }) => !reached)) throw new Error(`The level was not reached within ${MOST_STEPS} steps.`);
 }
