@@ -84,7 +84,7 @@ export async function buildAddon(variant = PUBLISHED) {
     outputs: [built],
   }, compile);
   // Texts of kernels come from the same sources as the binary.
-  if (images) await stage(`${name}: kernels`, { key: hashOf([built, "xtask/lib/nvrtc.mjs"]), outputs: [images] }, () => compileKernels(images));
+  if (images) await stage(`${name}: kernels`, { key: hashOf([built, "xtask/lib/nvrtc.mjs"], process.env.LEASTWISE_NVRTC), outputs: [images] }, () => compileKernels(images));
   await stage(`${name}: package`, {
     key: hashOf([built, ...(images ? [images] : []), "native_cuda/package", "LICENSE-MIT", "LICENSE-APACHE", "xtask/addon.mjs"]),
     outputs: [tarballIn(folder)],

@@ -11,7 +11,7 @@ use super::background::Jobs;
 use super::images::{self, Architecture, Asked, Image, Images, Manner};
 use super::nvrtc;
 use super::tensor::{self, Variant};
-use cudarc::driver::{result, sys};
+use cudarc::driver::{DriverError, result, sys};
 use leastwise_kernels::{Real, StaticKernel};
 use leastwise_recording::{DeviceError, Interface, KernelId, KernelKey, KernelSource, KernelText, Precision, Signal, Structure};
 use std::collections::{BTreeSet, HashMap};
@@ -130,7 +130,7 @@ struct Compiled {
     is_tensor: bool,
 }
 
-/// Where machine code is from: what may be damaged, or too new for the driver, can be made anew.
+/// Origin of machine code: what may be damaged, or too new for the driver, can be made anew.
 enum Origin {
     /// It came with the package.
     Packed(Job),
@@ -142,10 +142,10 @@ enum Origin {
 
 impl Kernels {
     /// The context is bound to this thread.
-    pub fn new(precision: Precision, group_size: u32, architecture: Architecture, shared_bytes: u32) -> Self {
-        let (version, images, cache) = (nvrtc::version(), images_for(architecture), cache_folder());
+    pub fn new(precision: Precision, group_size: u32, architecture: Architecture, shared_bytes: u32) -> Result<Self, DriverError> {
+        let (version, images, cache) = (nvrtc::version(), images_for(architecture)?, cache_folder());
         let compiler = Arc::new(Compiler { precision, group_size, architecture, shared_bytes, version, images, cache });
-        Self { compiler, list: Vec::new(), interfaces: Vec::new(), known: HashMap::new(), compiling: Vec::new() }
+        Ok(Self { compiler, list: Vec::new(), interfaces: Vec::new(), known: HashMap::new(), compiling: Vec::new() })
     }
 
     pub fn interface(&self, id: KernelId) -> Option<&Interface> {
@@ -249,9 +249,10 @@ impl Kernels {
         let kept = cached.is_some();
         let image = cached.map_or_else(|| self.compiler.made(&source, &options), Ok).map_err(refused)?;
         let (module, _) = match module(&image, entries[0]) {
-            Err(_) if kept => module(&self.compiler.made(&source, &options).map_err(refused)?, entries[0]).map_err(refused)?,
-            other => other.map_err(refused)?,
-        };
+            Err(error) if kept && is_of_image(error) => module(&self.compiler.made(&source, &options).map_err(refused)?, entries[0]),
+            other => other,
+        }
+        .map_err(|error| refused(said(error)))?;
         let mut functions = [std::ptr::null_mut(); N];
         for (function, entry) in functions.iter_mut().zip(entries) {
             // SAFETY: the module was just loaded.
@@ -311,16 +312,16 @@ impl Compiler {
         Ok(image)
     }
 
-    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made.
+    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made. Other errors, such as too
+    /// little memory, are errors: what a kernel computes must not depend on them.
     fn loaded(&self, Compiled { image, origin, is_tensor }: Compiled) -> Result<Part, String> {
-        let loaded = part(&image, is_tensor.then_some(self.shared_bytes));
-        match (loaded, origin) {
-            (Err(_), Origin::Packed(job)) => self.translated(&job).and_then(|again| self.loaded(again)),
-            (Err(_), Origin::Kept(source, options)) => {
-                let again = Image { code: self.made(&source, &options)?, ..image };
-                part(&again, is_tensor.then_some(self.shared_bytes))
+        let shared_bytes = is_tensor.then_some(self.shared_bytes);
+        match (part(&image, shared_bytes), origin) {
+            (Err(error), Origin::Packed(job)) if is_of_image(error) => self.translated(&job).and_then(|again| self.loaded(again)),
+            (Err(error), Origin::Kept(source, options)) if is_of_image(error) => {
+                part(&Image { code: self.made(&source, &options)?, ..image }, shared_bytes).map_err(said)
             }
-            (loaded, _) => loaded,
+            (loaded, _) => loaded.map_err(said),
         }
     }
 
@@ -359,7 +360,7 @@ pub(super) fn jobs_of(source: &KernelSource, texts: &[KernelText], variants: &[V
     own.chain(others).enumerate().map(|(part, job)| Job { of: kernel.map(|kernel| (kernel, part)), ..job }).collect()
 }
 
-/// What NVRTC compiles for a job, whatever the architecture.
+/// CUDA C++ of a job, whatever the architecture.
 pub(super) fn text_of(job: &Job, precision: Precision, group_size: u32) -> Result<Text, String> {
     let kernel = written(&job.text, precision, group_size).map_err(|error| error.to_string())?.named(&job.name);
     let text = job.tensor.as_ref().map_or_else(|| kernel.text(), |variant| variant.text.clone());
@@ -371,16 +372,40 @@ pub(super) fn text_of(job: &Job, precision: Precision, group_size: u32) -> Resul
 
 /// The images that come with the package and the architectures of which the driver takes them: one that is older than the NVRTC that made
 /// them may refuse all.
-fn images_for(architecture: Architecture) -> Option<(&'static Images, Vec<Architecture>)> {
-    let images = images::opened()?.ok()?;
-    let mut architectures = images.running_on(architecture);
-    architectures.retain(|of| images.smallest(*of).is_some_and(|image| is_taken(&image.code)));
-    (!architectures.is_empty()).then_some((images, architectures))
+fn images_for(architecture: Architecture) -> Result<Option<(&'static Images, Vec<Architecture>)>, DriverError> {
+    let Some(Ok(images)) = images::opened() else { return Ok(None) };
+    let mut taken = Vec::new();
+    for of in images.running_on(architecture) {
+        let Some(image) = images.smallest(of) else { continue };
+        match part(&image, None) {
+            // SAFETY: nothing uses the module.
+            Ok(part) => unsafe { result::module::unload(part.module) }.map(|()| taken.push(of))?,
+            Err(error) if is_of_image(error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((!taken.is_empty()).then_some((images, taken)))
 }
 
-fn is_taken(image: &[u8]) -> bool {
-    // SAFETY: the image outlives the call; the driver checks what is in it. Nothing uses the module.
-    unsafe { result::module::load_data(image.as_ptr().cast()).and_then(|module| result::module::unload(module)).is_ok() }
+/// True if an error says that an image can't be run here, whatever else is the case.
+fn is_of_image(DriverError(error): DriverError) -> bool {
+    use sys::CUresult::*;
+    matches!(
+        error,
+        CUDA_ERROR_INVALID_IMAGE
+            | CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUDA_ERROR_INVALID_SOURCE
+            | CUDA_ERROR_NOT_FOUND
+            | CUDA_ERROR_INVALID_PTX
+            | CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            | CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+            | CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
+            | CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND
+    )
+}
+
+fn said(error: DriverError) -> String {
+    super::failed(error).to_string()
 }
 
 /// A module as CUDA C++.
@@ -397,26 +422,31 @@ pub fn written(text: &KernelText, precision: Precision, group_size: u32) -> Resu
 }
 
 /// Loads a kernel; `shared_bytes` of shared memory are those that its launches may ask for, if they do.
-fn part(image: &Image, shared_bytes: Option<u32>) -> Result<Part, String> {
-    let entry = CString::new(&image.entry[..]).map_err(|_| "the name of a function has a NUL")?;
+fn part(image: &Image, shared_bytes: Option<u32>) -> Result<Part, DriverError> {
+    let entry = CString::new(&image.entry[..]).map_err(|_| DriverError(sys::CUresult::CUDA_ERROR_NOT_FOUND))?;
     let (module, function) = module(&image.code, &entry)?;
     if let Some(bytes) = shared_bytes {
         let most = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function was just loaded.
-        unsafe { result::function::set_function_attribute(function, most, bytes as i32) }
-            .map_err(|error| super::failed(error).to_string())?;
+        unsafe { result::function::set_function_attribute(function, most, bytes as i32) }.map_err(|error| unloaded(module, error))?;
     }
     Ok(Part { module, function, parameters: image.parameters.clone() })
 }
 
-fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction), String> {
-    let refused = |error: result::DriverError| super::failed(error).to_string();
+fn module(image: &[u8], entry: &CStr) -> Result<(sys::CUmodule, sys::CUfunction), DriverError> {
     // SAFETY: the image outlives the call; the driver checks what is in it.
     unsafe {
-        let module = result::module::load_data(image.as_ptr().cast()).map_err(refused)?;
-        let function = result::module::get_function(module, entry.to_owned()).map_err(refused)?;
+        let module = result::module::load_data(image.as_ptr().cast())?;
+        let function = result::module::get_function(module, entry.to_owned()).map_err(|error| unloaded(module, error))?;
         Ok((module, function))
     }
+}
+
+/// Unloads a module that is of no use, and hands on the reason.
+fn unloaded(module: sys::CUmodule, error: DriverError) -> DriverError {
+    // SAFETY: the module was just loaded; nothing uses it.
+    let _ = unsafe { result::module::unload(module) };
+    error
 }
 
 /// `LEASTWISE_CACHE`, or a folder of the user's caches; none where neither can be made.

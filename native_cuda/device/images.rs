@@ -2,9 +2,9 @@
 //! those kernels alone that are made of its problem.
 //!
 //! The file begins with [`MAGIC`], the [`SOURCES`] of the build, the version of NVRTC that made the images (two numbers) and how many there
-//! are. For each of them follow its architecture (two numbers), the [`Key`] by which it is asked for, that of its text, where it begins in the
-//! file and how many bytes it has there. There, it is the function's name and parameters, and the machine code by DEFLATE (RFC 1951), a
-//! quarter of what it is. All numbers are of 32 bits, the lowest byte first.
+//! are. For each of them follow its architecture (two numbers), the [`Key`] by which it is asked for, that of its text, that of its bytes, where
+//! it begins in the file and how many bytes it has there. There, it is the function's name and parameters, and the machine code by DEFLATE
+//! (RFC 1951), a quarter of what it is. All numbers are of 32 bits, the lowest byte first.
 
 use super::nvrtc::{self, Version};
 use leastwise_kernels::StaticKernel;
@@ -20,9 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use wgsl_cuda::Parameter;
 
-const MAGIC: [u8; 12] = *b"LWKERNELS\0\0\x01";
+const MAGIC: [u8; 12] = *b"LWKERNELS\0\0\x02";
 const HEAD_BYTES: usize = MAGIC.len() + SOURCES.len() + 12;
-const ENTRY_BYTES: usize = 8 + 2 * KEY_BYTES + 8;
+const ENTRY_BYTES: usize = 8 + 3 * KEY_BYTES + 8;
 const KEY_BYTES: usize = 32;
 
 /// Digest of the sources that decide what a static kernel's machine code is made of (`build.rs`). Images of other sources are not those of
@@ -112,7 +112,7 @@ impl Image {
     }
 }
 
-/// How a text is compiled, whatever the architecture.
+/// Manner of compiling a text, whatever the architecture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Manner {
     /// For one architecture, and no later one.
@@ -136,10 +136,10 @@ static OPENED: LazyLock<Option<Result<Images, String>>> = LazyLock::new(|| {
     Some(own.map_err(|reason| format!("{}: {reason}", path.display())))
 });
 
-/// Names the file of images that comes with the package. It is read with the first device; `LEASTWISE_IMAGES` names another file, or none
-/// where it is empty.
-pub fn use_images(path: PathBuf) {
-    let _ = GIVEN.set(path);
+/// Names the file of images that comes with the package; false where another was named before. It is read once, when a device is opened or
+/// [`found`](super::found) is asked: later it has no effect. `LEASTWISE_IMAGES` names another file, or none where it is empty.
+pub fn use_images(path: PathBuf) -> bool {
+    GIVEN.set(path).is_ok()
 }
 
 fn chosen(named: Option<OsString>, given: Option<&PathBuf>) -> Option<PathBuf> {
@@ -159,7 +159,7 @@ pub(super) struct Images {
     file: Mutex<File>,
     /// True if they are of the sources of this build.
     is_own: bool,
-    /// Where each image begins, and its bytes, by the kernel that is asked for.
+    /// Places of images by the kernel that is asked for.
     asked: HashMap<(Architecture, Key), Place>,
     /// The same by its text.
     texts: HashMap<(Architecture, Key), Place>,
@@ -167,7 +167,13 @@ pub(super) struct Images {
     version: Version,
 }
 
-type Place = (u32, u32);
+/// Beginning, length and digest of an image's bytes.
+#[derive(Clone, Copy)]
+struct Place {
+    begin: u32,
+    len: u32,
+    digest: Key,
+}
 
 impl Images {
     pub fn open(path: &Path) -> io::Result<Self> {
@@ -191,24 +197,26 @@ impl Images {
         let (mut asked, mut texts) = (HashMap::with_capacity(count as usize), HashMap::with_capacity(count as usize));
         for entry in table.chunks_exact(ENTRY_BYTES) {
             let (architecture, keys) = entry.split_at(8);
-            let (by_kernel, rest) = keys.split_first_chunk::<KEY_BYTES>().expect("an entry has two keys");
-            let (by_text, place) = rest.split_first_chunk::<KEY_BYTES>().expect("an entry has two keys");
+            let (by_kernel, rest) = keys.split_first_chunk::<KEY_BYTES>().expect("an entry has three keys");
+            let (by_text, rest) = rest.split_first_chunk::<KEY_BYTES>().expect("an entry has three keys");
+            let (digest, place) = rest.split_first_chunk::<KEY_BYTES>().expect("an entry has three keys");
             let [major, minor] = [0, 4].map(|at| number(&architecture[at..]) as i32);
             let [begin, len] = [0, 4].map(|at| number(&place[at..]));
             if u64::from(begin) + u64::from(len) > bytes {
                 return Err(wrong("it ends before its last image does"));
             }
-            asked.insert(((major, minor), *by_kernel), (begin, len));
-            texts.insert(((major, minor), *by_text), (begin, len));
+            let place = Place { begin, len, digest: *digest };
+            asked.insert(((major, minor), *by_kernel), place);
+            texts.insert(((major, minor), *by_text), place);
         }
         let (is_own, version) = (sources == SOURCES.as_bytes(), (major as i32, minor as i32));
         Ok(Self { file: Mutex::new(file), is_own, asked, texts, version })
     }
 
-    /// Who made them and for what, say `NVRTC 12.9, for compute capability 8.0, 9.0`.
+    /// Maker and purpose, say `compiled by NVRTC 12.9, for compute capability 8.0, 9.0`.
     pub fn description(&self) -> String {
         let architectures: Vec<_> = self.architectures().iter().map(|(major, minor)| format!("{major}.{minor}")).collect();
-        format!("NVRTC {}.{}, for compute capability {}", self.version.0, self.version.1, architectures.join(", "))
+        format!("compiled by NVRTC {}.{}, for compute capability {}", self.version.0, self.version.1, architectures.join(", "))
     }
 
     /// The architectures there are images for, the oldest first.
@@ -216,7 +224,7 @@ impl Images {
         self.asked.keys().map(|(architecture, _)| *architecture).collect()
     }
 
-    /// Those of them whose code a GPU runs, the newest first: of its major number and no later minor one.
+    /// The architectures whose code a GPU runs, the newest first: of its major number and no later minor one.
     pub fn running_on(&self, (major, minor): Architecture) -> Vec<Architecture> {
         self.architectures().into_iter().rev().filter(|of| of.0 == major && of.1 <= minor).collect()
     }
@@ -236,16 +244,17 @@ impl Images {
     /// The smallest image for an architecture, to see if the driver takes what this NVRTC made.
     pub fn smallest(&self, architecture: Architecture) -> Option<Image> {
         let own = self.asked.iter().filter(|((of, _), _)| *of == architecture);
-        own.min_by_key(|(_, (begin, len))| (*len, *begin)).and_then(|(_, place)| self.read(*place))
+        own.min_by_key(|(_, place)| (place.len, place.begin)).and_then(|(_, place)| self.read(*place))
     }
 
-    fn read(&self, (begin, len): Place) -> Option<Image> {
+    /// None of bytes that are not those which were written.
+    fn read(&self, Place { begin, len, digest }: Place) -> Option<Image> {
         let mut packed = vec![0; len as usize];
         {
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
             file.seek(SeekFrom::Start(begin.into())).and_then(|_| file.read_exact(&mut packed)).ok()?;
         }
-        Image::unpacked(&packed)
+        (Key::from(Sha256::digest(&packed)) == digest).then(|| Image::unpacked(&packed)).flatten()
     }
 }
 
@@ -274,15 +283,16 @@ pub(super) fn write(to: &mut impl Write, version: Version, entries: &[Entry]) ->
     let mut known: HashMap<(Architecture, &Key, &str), Place> = HashMap::new();
     let first = HEAD_BYTES + entries.len() * ENTRY_BYTES;
     for Entry { architecture, asked, text, image } in entries {
-        let (begin, len) = *known.entry((*architecture, text, &image.entry)).or_insert_with(|| {
+        let Place { begin, len, digest } = *known.entry((*architecture, text, &image.entry)).or_insert_with(|| {
             let (packed, begin) = (image.packed(), first + images.len());
             images.extend_from_slice(&packed);
-            (begin as u32, packed.len() as u32)
+            Place { begin: begin as u32, len: packed.len() as u32, digest: Sha256::digest(&packed).into() }
         });
         to.write_all(&architecture.0.to_le_bytes())?;
         to.write_all(&architecture.1.to_le_bytes())?;
         to.write_all(&asked.key())?;
         to.write_all(text)?;
+        to.write_all(&digest)?;
         to.write_all(&begin.to_le_bytes())?;
         to.write_all(&len.to_le_bytes())?;
     }
@@ -350,7 +360,7 @@ mod tests {
         let file = Written::new("found", &bytes());
         let images = Images::open(&file.0).expect("a file of images");
         assert!(images.is_own);
-        assert_eq!(images.description(), "NVRTC 12.9, for compute capability 8.0, 8.6, 9.0");
+        assert_eq!(images.description(), "compiled by NVRTC 12.9, for compute capability 8.0, 8.6, 9.0");
         assert_eq!(images.running_on((8, 9)), [(8, 6), (8, 0)]);
         assert_eq!(images.running_on((8, 0)), [(8, 0)]);
         assert_eq!(images.running_on((9, 0)), [(9, 0)]);
@@ -400,11 +410,15 @@ mod tests {
         for cut in 0..whole.len() {
             assert_eq!(Image::unpacked(&whole[..cut]), None, "of {cut} bytes");
         }
-        for at in 0..48 {
+        // A file's own digests find what an image's form does not show.
+        let whole = bytes();
+        let begin = HEAD_BYTES + 4 * ENTRY_BYTES;
+        for at in begin..begin + image(1, 5).packed().len() {
             let mut damaged = whole.clone();
-            damaged[at] = 0xff;
-            // Lengths, kinds and numbers: another image or none.
-            let _ = Image::unpacked(&damaged);
+            damaged[at] ^= 4;
+            let file = Written::new("damaged", &damaged);
+            let images = Images::open(&file.0).expect("a file of images");
+            assert_eq!((images.find(&[(8, 0)], &asked(0)), images.find(&[(8, 6)], &asked(0))), (None, Some(image(2, 0))), "byte {at}");
         }
     }
 

@@ -9,6 +9,9 @@ use std::collections::HashMap;
 /// The oldest architecture that the kernels are written for (Pascal: f64 and 32-bit shuffles are fast enough from there on).
 const OLDEST: (i32, i32) = (6, 0);
 
+/// Threads of a workgroup, unless a device is told to have fewer.
+pub(super) const GROUP_SIZE: u32 = 256;
+
 /// What there is on this machine, for messages and diagnostics.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +20,8 @@ pub struct Found {
     pub driver: Option<String>,
     /// The version of NVRTC, which compiles kernels, if its library is there.
     pub nvrtc: Option<String>,
-    /// The kernels that came compiled with the package: for which compute capabilities, and by which NVRTC. None where none came.
+    /// Kernels that came compiled with the package: the NVRTC that made them and compute capabilities, or why the file can't be read. None where
+    /// there is none.
     pub images: Option<String>,
     /// cuBLAS, which nothing depends on.
     pub cublas: Option<String>,
@@ -155,7 +159,7 @@ impl CudaDevice {
             binding_bytes: largest,
             buffer_bytes: largest,
             memory_bytes: u64::MAX,
-            group_size: 256,
+            group_size: GROUP_SIZE,
             groups_per_dimension: 65_535,
             offset_alignment: 64,
             elements_per_lane: 1,
@@ -165,7 +169,7 @@ impl CudaDevice {
         let shared_bytes = context.attribute(shared).map_err(refused)?.max(0) as u32;
         Ok(Self {
             name: gpu.name.clone(),
-            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, shared_bytes),
+            kernels: Kernels::new(precision, limits.group_size, gpu.architecture, shared_bytes).map_err(refused)?,
             shared_bytes,
             landing: play::Landing::new(&context).map_err(refused)?,
             glances: glances::Glances::default(),

@@ -2,6 +2,7 @@
 
 use super::compile::{Text, jobs_of, text_of};
 use super::images::{self, Architecture, Asked, Entry, Image, Images, Key, Manner};
+use super::open::GROUP_SIZE;
 use super::{nvrtc, tensor};
 use leastwise_kernels::StaticKernel;
 use leastwise_recording::{KernelSource, Precision};
@@ -13,19 +14,25 @@ use std::path::Path;
 /// major number run its code.
 const ARCHITECTURES: [Architecture; 5] = [(7, 5), (8, 0), (9, 0), (10, 0), (12, 0)];
 
-/// Threads of a workgroup, unless a device is told to have fewer.
-const GROUP_SIZE: u32 = 256;
+/// The version of NVRTC that makes images: of CUDA 12, whose code drivers of CUDA 12 and 13 take, and new enough for [`ARCHITECTURES`].
+const MAKER: nvrtc::Version = (12, 9);
 
 /// Compiles all static kernels and writes them to a file; gives how many images it has. What this version of NVRTC made before of the same
 /// texts is taken from the file that is there.
 ///
 /// # Errors
-/// What NVRTC says, and why a file can't be written.
+/// Messages of NVRTC, another version of it than images are made by, and a file that can't be written.
 pub fn pack_images(to: &Path) -> Result<usize, String> {
     if !nvrtc::is_present() {
         return Err("no NVRTC: the library libnvrtc was not found; put its folder into LD_LIBRARY_PATH".into());
     }
     let version = nvrtc::version();
+    if version != MAKER {
+        return Err(format!(
+            "this is NVRTC {}.{}, and images are made by {}.{}: put the folder of that libnvrtc.so first in LD_LIBRARY_PATH",
+            version.0, version.1, MAKER.0, MAKER.1
+        ));
+    }
     let before = Images::open(to).ok();
     let mut asked = Vec::new();
     for architecture in ARCHITECTURES {

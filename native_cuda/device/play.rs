@@ -397,7 +397,7 @@ impl CudaDevice {
                 for parameter in &part.parameters {
                     let Parameter::Storage { binding: slot, .. } = *parameter else { continue };
                     let slot = slot as usize;
-                    let slice = dispatch.bindings[slot].ok_or_else(unvalidated)?;
+                    let slice = dispatch.bindings.get(slot).copied().flatten().ok_or_else(unvalidated)?;
                     // An empty slice is bound as one element: every buffer has room for that.
                     bound.push((self.place(slice.buffer, slice.offset, slice.len.into())?.0, slice.len.max(1)));
                 }

@@ -46,7 +46,7 @@ pub(super) struct Places {
     pub bias: Option<CUdeviceptr>,
 }
 
-/// Whether the library is there. It stays open, so that cudarc, which tries the same names, finds it loaded.
+/// True if the library is there. It stays open, so that cudarc, which tries the same names, finds it loaded.
 pub(super) fn is_present() -> bool {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     // SAFETY: initialisers of NVIDIA's library ask nothing of those who load it.

@@ -66,7 +66,7 @@ try {
   const found = probe();
   line("driver", found.driver ? `CUDA ${found.driver}` : "not found");
   line("NVRTC", found.nvrtc ?? "not found");
-  line("kernels", found.images ? `compiled by ${found.images}` : "none compiled with this package: NVRTC compiles all");
+  line("kernels", found.images ?? "none came compiled: NVRTC compiles all");
   line("cuBLAS", found.cublas ?? "not found (nothing depends on it)");
   line("NCCL", found.nccl ?? "not found (several GPUs need it, one does not)");
   for (const { index, name, architecture, bytes } of found.gpus) line(`GPU ${index}`, `${name}, ${(bytes / 2 ** 30).toFixed(1)} GiB, compute capability ${architecture.join(".")}`);

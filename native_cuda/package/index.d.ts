@@ -4,7 +4,7 @@ export interface Found {
   readonly driver: string | null;
   /** The compiler of kernels. */
   readonly nvrtc: string | null;
-  /** The kernels that came compiled with this package: by which NVRTC, for which compute capabilities; null where there are none. */
+  /** Kernels that came compiled with this package: the NVRTC that made them and compute capabilities, or why their file can't be read; null where there is none. */
   readonly images: string | null;
   /** Nothing depends on it. */
   readonly cublas: string | null;

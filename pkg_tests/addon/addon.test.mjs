@@ -13,7 +13,7 @@ import { probe } from "leastwise-cuda";
 import { arap, arapMesh, asUsers, deviceOfNothing, icosphere, inFreshProcess, open, refuses, rejects } from "../node/support.mjs";
 
 const root = dirname(fileURLToPath(import.meta.resolve("leastwise-cuda")));
-/** Whether the addon is that of a quick run, of the Rust tests' profile and without compiled kernels: `npm run test:full` and the kit look at the one that is published. */
+/** True if the addon is that of a quick run, of the Rust tests' profile and without compiled kernels: `npm run test:full` and the kit look at the one that is published. */
 const ofTests = process.env.LEASTWISE_ADDON_PROFILE === "tests";
 const mesh = arapMesh(icosphere(2));
 const fresh = (name, args, options) => inFreshProcess(fileURLToPath(new URL(`fresh/${name}`, import.meta.url)), args, options);
@@ -39,7 +39,7 @@ test("probe() says what is there", () => {
   assert.deepEqual(Object.keys(found).sort(), ["cublas", "driver", "gpus", "images", "missing", "nccl", "nvrtc"]);
   assert.ok(found.missing === null ? found.driver && found.nvrtc && found.gpus.length : found.missing.length > 20, JSON.stringify(found));
   if (ofTests) assert.equal(found.images, null);
-  else assert.equal(found.images, "NVRTC 12.9, for compute capability 7.5, 8.0, 9.0, 10.0, 12.0");
+  else assert.equal(found.images, "compiled by NVRTC 12.9, for compute capability 7.5, 8.0, 9.0, 10.0, 12.0");
 });
 
 test("compiled kernels: another file of them, none, and one that can't be read", async () => {

@@ -71,7 +71,8 @@ node="$PWD/node --expose-gc --test --test-reporter=spec --test-concurrency=$(( $
 part doctor ./node node_modules/leastwise-cuda/doctor.js doctor
 # On many cores beside the others, since they all wait for the compiler of kernels more than for the GPU.
 (part device ./cuda-tests --test-threads=1 --nocapture
-part images env LEASTWISE_IMAGES="$PWD/node_modules/leastwise-cuda/kernels.bin" ./cuda-tests --test-threads=1 --nocapture --include-ignored static_kernels
+rm -rf cache-images
+part images env LEASTWISE_CACHE="$PWD/cache-images" LEASTWISE_IMAGES="$PWD/node_modules/leastwise-cuda/kernels.bin" ./cuda-tests --test-threads=1 --nocapture --include-ignored static_kernels
 exit $failed) & device=$!
 [ "$(nproc)" -gt 7 ] || wait $device || failed=1
 part addon $node pkg_tests/addon/addon.test.mjs

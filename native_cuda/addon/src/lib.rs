@@ -232,10 +232,11 @@ pub fn open_cuda(
     Opening::new(env, on, &precision, limits, (world, timeout_ms))
 }
 
-/// Names the file of compiled kernels that lies beside this addon.
+/// Names the file of compiled kernels that lies beside this addon, before anything else is asked; false where one was named before, as by
+/// another thread.
 #[napi]
-pub fn use_images(path: String) {
-    cuda::use_images(path.into());
+pub fn use_images(path: String) -> bool {
+    cuda::use_images(path.into())
 }
 
 /// Bytes that all ranks of a group have in common. The process that makes them lives until all ranks are there.
