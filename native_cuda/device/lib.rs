@@ -12,6 +12,7 @@
 //! * `products`: products of matrices by cuBLASLt, where it is there.
 //! * `glances`: a few elements at a time, which nothing waits for.
 //! * `staging`: what is uploaded, on its way.
+//! * `landing`: pinned memory for flags and readbacks.
 //! * `waits`: waits for the GPU, each of which ends.
 //! * `ranks`: exchanges with other ranks, `places` of their elements, and `nccl`, by which GPUs have them.
 //!
@@ -34,6 +35,7 @@ mod compile;
 mod glances;
 mod graphs;
 mod images;
+mod landing;
 mod nccl;
 mod nvrtc;
 mod open;
@@ -89,7 +91,7 @@ pub struct CudaDevice {
     /// What is known of bodies of `Repeat`s, by their signature.
     paces: HashMap<u64, leastwise_recording::repeat_pacing::RepeatPacing>,
     /// Pinned memory through which flags and readbacks come.
-    landing: play::Landing,
+    landing: landing::Landing,
     /// Pinned memory that glances land in.
     glances: glances::Glances,
     /// Pinned memory through which uploads go.

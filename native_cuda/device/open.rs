@@ -1,6 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
-use super::{CudaDevice, compile::Kernels, glances, graphs, images, nccl_version, nvrtc, play, staging, waits};
+use super::{CudaDevice, compile::Kernels, glances, graphs, images, landing, nccl_version, nvrtc, staging, waits};
 use cudarc::driver::{CudaContext, result, sys};
 use leastwise_recording::{Counters, DeviceError, Limits, Precision};
 use serde::Serialize;
@@ -171,7 +171,7 @@ impl CudaDevice {
             name: gpu.name.clone(),
             kernels: Kernels::new(precision, limits.group_size, gpu.architecture, shared_bytes).map_err(refused)?,
             shared_bytes,
-            landing: play::Landing::new(&context).map_err(refused)?,
+            landing: landing::Landing::new(&context).map_err(refused)?,
             glances: glances::Glances::default(),
             staging: staging::Staging::new(&context).map_err(refused)?,
             fences: waits::Fences::new(&context).map_err(refused)?,

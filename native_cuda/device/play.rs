@@ -3,17 +3,17 @@
 //! Runs of commands that need no host (dispatches, copies, clears) become CUDA graphs where they come again (`graphs.rs`). A
 //! `Repeat` is played in chunks of bodies whose sizes `super::pace` finds, as on other GPUs.
 
+use super::landing::FLAGS;
 use super::products::Places;
 use super::ranks::{self, Ranked};
 use super::{CudaDevice, background, failed, graphs, waits};
-use cudarc::driver::{CudaContext, DriverError, result, sys};
+use cudarc::driver::{DriverError, result, sys};
 use leastwise_base::clock::now_ms;
 use leastwise_base::parallel;
 use leastwise_recording::repeat_pacing::RepeatPacing;
 use leastwise_recording::{BufferId, Command, DeviceError, Dispatch, Grid, Kind, Multiply, Params, Playing, Recording, Slice};
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::Arc;
 use wgsl_cuda::Parameter;
 
 /// A recording that is to be played; it is played at once.
@@ -40,70 +40,12 @@ impl Play {
 /// Kernels of a graph at most: a longer run of commands is several graphs.
 const MAX_GRAPH_COMMANDS: usize = 2048;
 
-/// Chunks of a `Repeat` whose flags can be on their way at once.
-const FLAGS: usize = 2;
-
 /// Bodies of a `Repeat` that are on their way, when they were enqueued, and how many are played after them.
 struct Chunk {
     slot: usize,
     bodies: u32,
     played: u32,
     begun_ms: f64,
-}
-
-/// Pinned memory: flags of chunks of a `Repeat` in turn, and readbacks.
-pub(super) struct Landing {
-    flags: *mut f64,
-    events: [sys::CUevent; FLAGS],
-    reals: *mut c_void,
-    bytes: usize,
-}
-
-// SAFETY: it is used by its device alone, on the thread that the context is bound to.
-unsafe impl Send for Landing {}
-
-impl Landing {
-    pub fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        context.bind_to_thread()?;
-        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DISABLE_TIMING);
-        // SAFETY: freed in `free`.
-        let flags = unsafe { result::malloc_host(2 * size_of::<f64>(), 0) }?.cast();
-        Ok(Self { flags, events: [event()?, event()?], reals: std::ptr::null_mut(), bytes: 0 })
-    }
-
-    /// True if pinned memory of so many bytes is there.
-    pub fn has_room(&self, bytes: usize) -> bool {
-        bytes <= self.bytes
-    }
-
-    /// Pinned memory of at least so many bytes, whose contents are not kept.
-    pub fn reals(&mut self, bytes: usize) -> Result<*mut c_void, DriverError> {
-        if bytes > self.bytes {
-            // SAFETY: the old memory is not used by anything enqueued: readbacks are waited for.
-            unsafe {
-                if !self.reals.is_null() {
-                    result::free_host(self.reals)?;
-                    (self.reals, self.bytes) = (std::ptr::null_mut(), 0);
-                }
-                self.reals = result::malloc_host(bytes.next_power_of_two(), 0)?;
-            }
-            self.bytes = bytes.next_power_of_two();
-        }
-        Ok(self.reals)
-    }
-
-    pub fn free(&mut self) {
-        // SAFETY: the device has synchronised; nothing writes here any more.
-        unsafe {
-            let _ = result::free_host(self.flags.cast());
-            if !self.reals.is_null() {
-                let _ = result::free_host(self.reals);
-            }
-            for event in self.events {
-                let _ = result::event::destroy(event);
-            }
-        }
-    }
 }
 
 /// What a kernel is launched with, in the order of its parameters.
@@ -396,8 +338,7 @@ impl CudaDevice {
                 let mut bound = Vec::new();
                 for parameter in &part.parameters {
                     let Parameter::Storage { binding: slot, .. } = *parameter else { continue };
-                    let slot = slot as usize;
-                    let slice = dispatch.bindings.get(slot).copied().flatten().ok_or_else(unvalidated)?;
+                    let slice = dispatch.bindings.get(slot as usize).copied().flatten().ok_or_else(unvalidated)?;
                     // An empty slice is bound as one element: every buffer has room for that.
                     bound.push((self.place(slice.buffer, slice.offset, slice.len.into())?.0, slice.len.max(1)));
                 }
@@ -467,9 +408,17 @@ impl CudaDevice {
         if !self.landing.has_room(len * each) {
             self.settle()?;
         }
+        let mut pageable: Vec<u64> = Vec::new();
         let landing = {
             let _apart = graphs::between_captures();
-            self.landing.reals(len * each).map_err(failed)?
+            match self.landing.reals(len * each) {
+                // The driver brings what can't be pinned through pinned memory of its own.
+                Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
+                    pageable.resize((len * each).div_ceil(size_of::<u64>()), 0);
+                    pageable.as_mut_ptr().cast()
+                }
+                reals => reals.map_err(failed)?,
+            }
         };
         // SAFETY: the landing holds as many bytes, and is looked at after the stream has come so far.
         unsafe {
