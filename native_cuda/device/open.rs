@@ -12,6 +12,9 @@ const OLDEST: (i32, i32) = (6, 0);
 /// Threads of a workgroup, unless a device is told to have fewer.
 pub(super) const GROUP_SIZE: u32 = 256;
 
+/// Bytes that a pool of memory begins with: as many as the driver maps at a time.
+const FIRST: usize = 1 << 21;
+
 /// What there is on this machine, for messages and diagnostics.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -146,12 +149,15 @@ impl CudaDevice {
         let _apart = graphs::between_captures();
         let stream = context.new_stream().map_err(refused)?;
         // What is freed stays in the pool: problems are made again and again.
-        // SAFETY: the pool belongs to the device, and the attribute's value is 64 bits wide.
+        // SAFETY: the pool belongs to the device, and the attribute's value is 64 bits wide; nothing uses the memory.
         unsafe {
             let pool = result::device::get_mem_pool(context.cu_device()).map_err(refused)?;
             let mut keep = u64::MAX;
             let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
             sys::cuMemPoolSetAttribute(pool, attribute, (&raw mut keep).cast()).result().map_err(refused)?;
+            // A pool's first memory takes the driver some 9 ms, which no solve shall wait for.
+            let first = result::malloc_async(stream.cu_stream(), FIRST).map_err(refused)?;
+            result::free_async(first, stream.cu_stream()).map_err(refused)?;
         }
         // An element's number is 32 bits wide.
         let largest = (u64::from(u32::MAX) * precision.bytes()).min(gpu.bytes);

@@ -88,6 +88,27 @@ pub async fn ranges<S: Send, T: Send, F: Future<Output = Result<T, Stopped>> + S
     results.into_iter().collect()
 }
 
+/// The results of two works, neither of which needs the other. Where they take so many operations that a thread is worth it, they are done at
+/// the same time, in one go; else one after the other.
+///
+/// # Errors
+/// [`Stopped`] where the work is to end.
+pub async fn both<A: Send, B: Send, F: Future<Output = Result<A, Stopped>> + Send, G: Future<Output = Result<B, Stopped>> + Send>(
+    operations: usize,
+    first: impl FnOnce(Pace) -> F + Send,
+    second: impl FnOnce(Pace) -> G + Send,
+    pace: &Pace,
+) -> Result<(A, B), Stopped> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if operations >= SMALL && threads() > 1 {
+        let (first, second) = rayon::join(|| Task::new(first).finish(), || Task::new(second).finish());
+        pace.spend(UNIT).await?;
+        return Ok((first?, second?));
+    }
+    let _ = operations;
+    Ok((first(pace.clone()).await?, second(pace.clone()).await?))
+}
+
 /// Does all items, in no order, without a look at the clock: for parts of an item of [`map`] that is worth all threads.
 #[cfg(not(target_arch = "wasm32"))]
 pub fn each<I: Send>(items: Vec<I>, work: &(impl Fn(I) + Sync + Send)) {
@@ -201,6 +222,23 @@ mod tests {
         assert_eq!(joined(vec![(vec![], 5), (vec![1, 2], 0), (vec![], 1)]), [1, 2]);
         assert_eq!(joined(vec![(vec![1, 2], 10), (vec![], 3), (vec![3], 100), (vec![4, 5], 0)]), [11, 12, 103, 4, 5]);
         assert_eq!(joined(Vec::new()), []);
+    }
+
+    #[test]
+    fn two_works_have_the_results_of_one_after_the_other() {
+        let sum = |to: u32| {
+            move |pace: Pace| async move {
+                pace.spend(to as usize).await?;
+                Ok((0..to).map(u64::from).sum::<u64>())
+            }
+        };
+        for operations in [0, usize::MAX] {
+            let made = Task::new(|pace| async move { both(operations, sum(10), sum(100), &pace).await }).finish();
+            assert_eq!(made, Ok((45, 4950)));
+            let stopped = |_: Pace| async { Err::<u64, _>(Stopped) };
+            let made = Task::new(|pace| async move { both(operations, sum(10), stopped, &pace).await }).finish();
+            assert_eq!(made, Err(Stopped));
+        }
     }
 
     #[test]

@@ -36,6 +36,7 @@ use super::merged::{self, MergedProducts};
 use super::{Correction, DeviceSolver, Planning, pcg};
 use buffers::{LevelBuffers, LevelWords, List, Matrix, diagonal};
 use hierarchy::Level;
+use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped, Task};
 use leastwise_device::{Arguments, BufferId, Command, Device, KernelSource, Slice, StaticKernels, binding::*};
 use leastwise_error::Error;
@@ -125,16 +126,25 @@ pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of va
 pub fn plan(device: &Device, problem: &Problem, space: Space) -> Planning {
     let (links, sources) = (Links::new(problem), merged::sources(device, problem));
     Task::new(move |pace| async move {
-        let plan = match Plan::new(&links, space, &pace).await? {
-            Ok(plan) => plan,
-            Err(error) => return Ok(Err(error)),
+        let (links, sources) = (&links, &sources);
+        let own = |pace: Pace| async move { Plan::new(links, space, &pace).await };
+        let of_products = |pace: Pace| async move {
+            match sources {
+                Some(sources) => merged::Plan::new(sources, &pace).await.map(Result::ok),
+                None => Ok(None),
+            }
         };
-        let merged = match sources {
-            Some(sources) => merged::Plan::new(&sources, &pace).await?.ok(),
-            None => None,
-        };
-        Ok(Ok(Box::new(Plan { merged, ..plan }) as Box<dyn super::Plan>))
+        let (plan, merged) = parallel::both(EACH * uses(links), own, of_products, &pace).await?;
+        Ok(plan.map(|plan| Box::new(Plan { merged, ..plan }) as Box<dyn super::Plan>))
     })
+}
+
+/// Operations that a use of a variable by an instance takes, about.
+const EACH: usize = 8;
+
+/// Uses of variables by instances.
+fn uses(links: &Links) -> usize {
+    links.batches.iter().flat_map(|batch| batch.moving_slots()).map(|(_, _, variables)| variables.len()).sum()
 }
 
 /// Why there is no such preconditioner.
