@@ -88,6 +88,29 @@ pub async fn ranges<S: Send, T: Send, F: Future<Output = Result<T, Stopped>> + S
     results.into_iter().collect()
 }
 
+/// The results of a few works, none of which needs another one, in the order of what each is given. Where they take so many operations that
+/// threads are worth it, they are done at the same time, in one go; else one after the other.
+///
+/// # Errors
+/// [`Stopped`] where the work is to end.
+pub async fn together<I: Send, T: Send, F: Future<Output = Result<T, Stopped>> + Send>(
+    items: Vec<I>,
+    operations: usize,
+    work: impl Fn(I, Pace) -> F + Sync + Send,
+    pace: &Pace,
+) -> Result<Vec<T>, Stopped> {
+    if shares(items.len() as u32, operations).len() > 1 {
+        let results = at_once(items, &|item| Task::new(|pace| work(item, pace)).finish());
+        pace.spend(UNIT).await?;
+        return results.into_iter().collect();
+    }
+    let mut results = Vec::with_capacity(items.len());
+    for item in items {
+        results.push(work(item, pace.clone()).await?);
+    }
+    Ok(results)
+}
+
 /// The results of two works, neither of which needs the other. Where they take so many operations that a thread is worth it, they are done at
 /// the same time, in one go; else one after the other.
 ///
@@ -222,6 +245,20 @@ mod tests {
         assert_eq!(joined(vec![(vec![], 5), (vec![1, 2], 0), (vec![], 1)]), [1, 2]);
         assert_eq!(joined(vec![(vec![1, 2], 10), (vec![], 3), (vec![3], 100), (vec![4, 5], 0)]), [11, 12, 103, 4, 5]);
         assert_eq!(joined(Vec::new()), []);
+    }
+
+    #[test]
+    fn works_have_the_results_of_one_after_the_other() {
+        let work = |item: u32, pace: Pace| async move {
+            pace.spend(item as usize).await?;
+            if item == 13 { Err(Stopped) } else { Ok(2 * item) }
+        };
+        for operations in [0, usize::MAX] {
+            let made = |items: Vec<u32>| Task::new(|pace| async move { together(items, operations, work, &pace).await }).finish();
+            assert_eq!(made(vec![5, 3, 9]), Ok(vec![10, 6, 18]));
+            assert_eq!(made(vec![5, 13, 9]), Err(Stopped));
+            assert_eq!(made(Vec::new()), Ok(Vec::new()));
+        }
     }
 
     #[test]

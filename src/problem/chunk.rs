@@ -1,6 +1,6 @@
 //! Chunks: runs of instances whose buffers fit the device's bindings.
 
-use super::incidence::{self, Incidence, IncidentSlot};
+use super::incidence::{self, EACH, Incidence, IncidentSlot};
 use super::table::Site;
 use super::term::Values;
 use leastwise_base::parallel;
@@ -189,17 +189,26 @@ impl Frame<'_> {
         words.extend(owners.iter().flat_map(|(_, rows)| rows.tiles.iter().flat_map(|&row| [row, rows.starts[row as usize]])));
         let row_starts = words.len() as u32;
         words.extend(owners.iter().flat_map(|(_, rows)| &rows.starts));
-        let lists = self.lists(sites, indices, &range, (self.gradient_maps, self.diagonal_maps), 1, pace).await?;
-        let tiles = match owners {
-            None => None,
-            Some((owner, rows)) => {
-                let none = vec![ColumnMap::default(); sites.len()];
-                let maps = (&owner.crossing[..], &none[..]);
-                let crossing = self.lists(sites, indices, &range, maps, owner.crossing_columns, pace).await?;
-                let count = rows.tiles.len() as u32 - 1;
-                Some((Tiles { count, first: first_tile, starts: row_starts, crossing: Vec::new() }, crossing))
-            }
-        };
+        let none = vec![ColumnMap::default(); sites.len()];
+        // Of contributions to vectors and diagonal blocks, and of those that owners hand on.
+        let gathered = [
+            Some(((self.gradient_maps, self.diagonal_maps), 1)),
+            owners.map(|(owner, _)| ((&owner.crossing[..], &none[..]), owner.crossing_columns)),
+        ];
+        let operations = EACH * sites.len() * range.len();
+        let of_range = &range;
+        let lists = parallel::together(
+            gathered.into_iter().flatten().collect(),
+            operations,
+            |(maps, distance), pace| async move { self.lists(sites, indices, of_range, maps, distance, &pace).await },
+            pace,
+        );
+        let mut lists = lists.await?.into_iter();
+        let (lists, crossing) = (lists.next().unwrap_or_default(), lists.next());
+        let tiles = owners.zip(crossing).map(|((_, rows), crossing)| {
+            let count = rows.tiles.len() as u32 - 1;
+            (Tiles { count, first: first_tile, starts: row_starts, crossing: Vec::new() }, crossing)
+        });
         let repeated_slots = match repeated_slots {
             None => Vec::new(),
             Some((pairs, program)) => self.lists_of_pairs(sites, indices, &range, pairs, &program.maps, pace).await?,
@@ -248,8 +257,7 @@ impl Frame<'_> {
             sites.iter().enumerate().filter(|(slot, _)| moves(*slot)).map(|(slot, site)| (site.vector, slot)).collect();
         reached.sort_unstable();
         reached.dedup_by_key(|(vector, _)| *vector);
-        let mut lists = Vec::new();
-        for site in reached.into_iter().map(|(_, slot)| sites[slot]) {
+        let list = |site: Site, pace: Pace| async move {
             let mine = (0..sites.len()).filter(|&slot| moves(slot) && sites[slot].vector == site.vector);
             let slots: Vec<IncidentSlot> = mine
                 .map(|slot| IncidentSlot {
@@ -259,9 +267,10 @@ impl Frame<'_> {
                     diagonal: &diagonal[slot],
                 })
                 .collect();
-            lists.push(ListDraft::new(site, &slots, distance, pace).await?);
-        }
-        Ok(lists)
+            ListDraft::new(site, &slots, distance, &pace).await
+        };
+        let tables: Vec<Site> = reached.into_iter().map(|(_, slot)| sites[slot]).collect();
+        parallel::together(tables, EACH * sites.len() * range.len(), list, pace).await
     }
 
     /// A list for every table of which pairs of slots may name one variable.

@@ -48,7 +48,7 @@ pub struct Incidence {
 
 /// Instances or variables between two counts of what was done, and operations that one takes.
 const RUN: usize = 1 << 14;
-const EACH: usize = 8;
+pub(super) const EACH: usize = 8;
 
 /// Entries that one lane adds up at most.
 const LONGEST: u32 = 64;
