@@ -296,6 +296,7 @@ impl Compiler {
     /// The same, without images of the package.
     fn translated(&self, job: &Job) -> Result<Compiled, String> {
         let Text { text, manner, parameters, entry } = text_of(job, self.precision, self.group_size)?;
+        let text = nvrtc::text_for(self.architecture, text);
         let options = self.options(manner);
         let source = format!("// {}\n{text}", options.join(" "));
         let (code, origin) = match self.cached(&source) {

@@ -21,6 +21,23 @@ pub(super) fn version() -> Version {
     (major, minor)
 }
 
+/// The architectures that the library compiles for, in ascending order; none where it can't say, as before 11.2.
+pub(super) fn supported() -> Vec<Architecture> {
+    let mut count = 0;
+    // SAFETY: the first writes one number, the second as many as the first said.
+    let numbers = unsafe {
+        if sys::nvrtcGetNumSupportedArchs(&mut count) != sys::nvrtcResult::NVRTC_SUCCESS {
+            return Vec::new();
+        }
+        let mut numbers = vec![0; count.max(0) as usize];
+        if sys::nvrtcGetSupportedArchs(numbers.as_mut_ptr()) != sys::nvrtcResult::NVRTC_SUCCESS {
+            return Vec::new();
+        }
+        numbers
+    };
+    numbers.into_iter().map(|number| (number / 10, number % 10)).collect()
+}
+
 /// Options for code of an architecture. Code that is specific to one runs on no later one. In exact code no product and sum become one
 /// operation, as they do by default: that is what a text asks for by its function `opaque`. Declarations of textures and of CUDA's
 /// runtime, which no kernel names, take a third of the time of reading a small text: they are left out where NVRTC can, from 12.4 on.
@@ -30,6 +47,14 @@ pub(super) fn options((major, minor): Architecture, manner: Manner, version: Ver
     options.extend(manner.exact.then(|| "--fmad=false".into()));
     options.extend((version >= (12, 4)).then(|| "--minimal".into()));
     options
+}
+
+/// The first architecture for which parameters may be said to stay where the driver puts them.
+const VOLTA: Architecture = (7, 0);
+
+/// A text as NVRTC takes it for an architecture: for older ones it refuses to be told that parameters stay where they are.
+pub(super) fn text_for(architecture: Architecture, text: String) -> String {
+    if architecture < VOLTA { text.replace("__grid_constant__ ", "") } else { text }
 }
 
 /// Machine code for one architecture.
@@ -73,6 +98,13 @@ mod tests {
         let versions = [(12, 3), (12, 4), (12, 9), (13, 0), (11, 8), (0, 0)];
         let having = versions.map(|version| options((9, 0), Manner::default(), version).contains(&"--minimal".to_string()));
         assert_eq!(having, [false, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn texts_for_older_gpus_say_nothing_that_these_lack() {
+        let text = "void kernel(const __grid_constant__ Params params)";
+        assert_eq!(text_for((6, 1), text.into()), "void kernel(const Params params)");
+        assert_eq!(text_for((7, 0), text.into()), text);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finding the driver, NVRTC and a GPU.
 
+use super::images::Architecture;
 use super::{CudaDevice, compile::Kernels, glances, graphs, images, landing, nccl_version, nvrtc, staging, waits};
 use cudarc::driver::{CudaContext, result, sys};
 use leastwise_recording::{Counters, DeviceError, Limits, Precision};
@@ -100,6 +101,26 @@ fn look(found: &mut Found) -> Result<(), String> {
     Ok(())
 }
 
+/// The reason why an NVRTC that compiles for these architectures is of no use for a GPU, if it is none.
+fn uncompiled(gpu: Architecture, supported: &[Architecture], version: nvrtc::Version) -> Option<String> {
+    let (first, last) = (supported.first()?, supported.last()?);
+    (!supported.contains(&gpu)).then(|| {
+        format!(
+            "has compute capability {}.{}, for which NVRTC {}.{} does not compile: that is for {}.{} to {}.{}; install {} CUDA toolkit, and put \
+             its folder of libraries into LD_LIBRARY_PATH",
+            gpu.0,
+            gpu.1,
+            version.0,
+            version.1,
+            first.0,
+            first.1,
+            last.0,
+            last.1,
+            if gpu < *first { "an older" } else { "a newer" },
+        )
+    })
+}
+
 fn cublas() -> Option<String> {
     use cudarc::cublas::sys::{cublasGetProperty, is_culib_present, libraryPropertyType};
     // SAFETY: the first only tries to open a library, and the others write one number each.
@@ -133,6 +154,9 @@ impl CudaDevice {
                 "GPU {index}, {}, has compute capability {major}.{minor}; {}.{} or newer is needed",
                 gpu.name, OLDEST.0, OLDEST.1
             )));
+        }
+        if let Some(reason) = uncompiled(gpu.architecture, &nvrtc::supported(), nvrtc::version()) {
+            return Err(DeviceError::NoCuda(format!("GPU {index}, {}, {reason}", gpu.name)));
         }
         let refused = |error| DeviceError::NoCuda(format!("GPU {index}, {}: {}", gpu.name, super::failed(error)));
         let context = CudaContext::new(index as usize).map_err(refused)?;
@@ -193,5 +217,22 @@ impl CudaDevice {
             products: None,
             ranks: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uncompiled;
+
+    #[test]
+    fn gpus_that_nvrtc_does_not_know_are_refused_with_what_to_install() {
+        let known = [(7, 5), (8, 0), (9, 0), (12, 1)];
+        let said = |gpu| uncompiled(gpu, &known, (13, 0)).unwrap_or_default();
+        assert_eq!(said((9, 0)), "");
+        assert!(
+            said((6, 1)).contains("6.1, for which NVRTC 13.0 does not compile: that is for 7.5 to 12.1; install an older CUDA toolkit")
+        );
+        assert!(said((13, 0)).contains("install a newer CUDA toolkit"));
+        assert_eq!(uncompiled((9, 0), &[], (11, 0)), None, "it can't say");
     }
 }
