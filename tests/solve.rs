@@ -58,3 +58,28 @@ fn a_solve_compiles_its_own_kernels_alone() {
     let fixed = after_steps[0] - 10;
     assert!(fixed <= 22 && all - after_steps[0] <= 4, "{fixed} static kernels for steps, {} for the report", all - after_steps[0]);
 }
+
+/// What a solver has for a selection of terms goes before what it needs for another one is made.
+#[test]
+fn a_solver_that_is_made_anew_takes_the_place_of_the_old_one() {
+    let mesh = Mesh::icosphere(4).normalized();
+    for (linear, preconditioner) in [("pcg", Some("two-level")), ("sparse-cholesky", None)] {
+        let mut session = cpu(Precision::F64);
+        let (problem, _) = arap(&mut session, &mesh);
+        let options = Options {
+            linear: Some(linear.into()),
+            preconditioner: preconditioner.map(String::from),
+            max_iterations: Some(1.0),
+            ..Options::default()
+        };
+        let solver = session.solver(problem, &options).unwrap();
+        step(&mut session, solver);
+        let first = session.device().counters();
+        session.set_enabled(problem, 1, false).unwrap();
+        step(&mut session, solver);
+        let second = session.device().counters();
+        let made = second.buffers_created - first.buffers_created;
+        assert!(made > 0 && second.buffers_destroyed - first.buffers_destroyed >= made, "{linear}: {made} buffers are made anew");
+        assert!(second.bytes_peak <= first.bytes_peak, "{linear}: {} bytes instead of {}", second.bytes_peak, first.bytes_peak);
+    }
+}

@@ -24,11 +24,6 @@ impl StaticKernels {
         Ok(Self { numbers: kernels.iter().copied().zip(numbers).collect() })
     }
 
-    /// True if none was requested.
-    pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
-    }
-
     /// The number of a kernel; of one that was not requested, a number that no device has.
     pub fn number(&self, kernel: StaticKernel) -> KernelId {
         self.numbers.get(&kernel).copied().unwrap_or(KernelId(u32::MAX))

@@ -71,6 +71,8 @@ pub struct Solver {
     resources: Resources,
     /// Resources that are being made for the problem as it is now.
     setup: Option<Box<SetUp>>,
+    /// True once it was ready for a structure of the problem.
+    was_ready: bool,
     phase: Phase,
     iterate: Iterate,
     stopping: Stopping,
@@ -103,7 +105,7 @@ impl Solver {
         let resources = resources.ok_or(Error::Internal("a solver was not set up"))?;
         let compile_ms = now_ms() - started;
         let solver = Self::with(device, problem, settings, resources);
-        Ok(Self { history: History::new(before), compile_ms, ..solver })
+        Ok(Self { history: History::new(before), compile_ms, was_ready: true, ..solver })
     }
 
     fn with(device: &Device, problem: &mut Problem, settings: Settings, resources: Resources) -> Self {
@@ -114,6 +116,7 @@ impl Solver {
             settings,
             resources,
             setup: None,
+            was_ready: false,
             phase: Phase::Ready,
             stopping: Stopping::default(),
             history: History::new(device.counters()),

@@ -79,11 +79,6 @@ impl Workspace {
         }
     }
 
-    /// True until the kernels and buffers are there.
-    pub fn is_empty(&self) -> bool {
-        self.fixed.is_empty()
-    }
-
     /// Kernels and buffers for a problem that is laid out.
     ///
     /// # Errors

@@ -54,29 +54,38 @@ impl Solver {
         let started = now_ms();
         let mut setup = match self.setup.take() {
             Some(setup) if setup.is_of(problem) => setup,
-            _ => Box::new(SetUp::new(&self.settings, device, problem)),
+            _ => {
+                self.discard(device);
+                Box::new(SetUp::new(&self.settings, device, problem))
+            }
         };
         let made = setup.resume(&self.settings, (device, registry, problem), deadline_ms)?;
-        let is_first = self.resources.work.is_empty();
-        if is_first {
+        if !self.was_ready {
             self.compile_ms += now_ms() - started;
         }
         let Some(made) = made else {
             self.setup = Some(setup);
             return Ok(false);
         };
-        self.iterate.has_moved |= is_first && is_linear(problem);
-        let old = std::mem::replace(&mut self.resources, made);
-        if let Some(host) = &old.host {
-            self.history.returned = self.history.returned.plus((host.readbacks, host.elements));
-        }
-        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        self.iterate.has_moved |= !self.was_ready && is_linear(problem);
+        (self.resources, self.was_ready) = (made, true);
         self.cache = StepCache::new(problem);
         self.iterate.damping = first_damping(&self.settings, self.precision);
         self.iterate.state_uploaded = false;
         self.iterate.forget();
         self.history.moved = [0; 2];
         Ok(true)
+    }
+
+    /// Frees what was made for a structure that the problem no longer has, before it is weighed what there is room for.
+    fn discard(&mut self, device: &mut Device) {
+        let old = std::mem::replace(&mut self.resources, Resources::none(device));
+        if let Some(host) = &old.host {
+            self.history.returned = self.history.returned.plus((host.readbacks, host.elements));
+        }
+        old.buffers().into_iter().for_each(|buffer| device.free(buffer));
+        // Nothing is ready, whatever the problem becomes.
+        self.cache.structure = u64::MAX;
     }
 
     /// Reason that a set-up which began at a time is to end, if it is. A limit of 0 ends the solve itself, with a report.
