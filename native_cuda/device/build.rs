@@ -14,6 +14,7 @@ fn main() {
     let root = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../..");
     let mut digest = Sha256::new();
     for name in SOURCES {
+        assert!(root.join(name).exists(), "{name} is not there: SOURCES names what kernels are made of");
         println!("cargo::rerun-if-changed={}", root.join(name).display());
         add(&root, name, &mut digest);
     }

@@ -249,7 +249,7 @@ impl Kernels {
         let kept = cached.is_some();
         let image = cached.map_or_else(|| self.compiler.made(&source, &options), Ok).map_err(refused)?;
         let (module, _) = match module(&image, entries[0]) {
-            Err(error) if kept && is_of_image(error) => module(&self.compiler.made(&source, &options).map_err(refused)?, entries[0]),
+            Err(_) if kept => module(&self.compiler.made(&source, &options).map_err(refused)?, entries[0]),
             other => other,
         }
         .map_err(|error| refused(said(error)))?;
@@ -313,13 +313,13 @@ impl Compiler {
         Ok(image)
     }
 
-    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made. Other errors, such as too
-    /// little memory, are errors: what a kernel computes must not depend on them.
+    /// Part of a file looks like all of it: where the driver refuses an image that was kept, a new one is made, which is the same. An image of
+    /// the package may not be: it is given up where the driver refuses it, but not for want of memory, say.
     fn loaded(&self, Compiled { image, origin, is_tensor }: Compiled) -> Result<Part, String> {
         let shared_bytes = is_tensor.then_some(self.shared_bytes);
         match (part(&image, shared_bytes), origin) {
             (Err(error), Origin::Packed(job)) if is_of_image(error) => self.translated(&job).and_then(|again| self.loaded(again)),
-            (Err(error), Origin::Kept(source, options)) if is_of_image(error) => {
+            (Err(_), Origin::Kept(source, options)) => {
                 part(&Image { code: self.made(&source, &options)?, ..image }, shared_bytes).map_err(said)
             }
             (loaded, _) => loaded.map_err(said),
@@ -388,20 +388,29 @@ fn images_for(architecture: Architecture) -> Result<Option<(&'static Images, Vec
     Ok((!taken.is_empty()).then_some((images, taken)))
 }
 
-/// True if an error says that an image can't be run here, whatever else is the case.
+/// True unless an error says something of the GPU, the context or the system, whatever the image.
 fn is_of_image(DriverError(error): DriverError) -> bool {
     use sys::CUresult::*;
-    matches!(
+    !matches!(
         error,
-        CUDA_ERROR_INVALID_IMAGE
-            | CUDA_ERROR_NO_BINARY_FOR_GPU
-            | CUDA_ERROR_INVALID_SOURCE
-            | CUDA_ERROR_NOT_FOUND
-            | CUDA_ERROR_INVALID_PTX
-            | CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-            | CUDA_ERROR_JIT_COMPILER_NOT_FOUND
-            | CUDA_ERROR_SHARED_OBJECT_INIT_FAILED
-            | CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND
+        CUDA_ERROR_OUT_OF_MEMORY
+            | CUDA_ERROR_NOT_INITIALIZED
+            | CUDA_ERROR_DEINITIALIZED
+            | CUDA_ERROR_INVALID_CONTEXT
+            | CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | CUDA_ERROR_DEVICE_UNAVAILABLE
+            | CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUDA_ERROR_INVALID_PC
+            | CUDA_ERROR_LAUNCH_FAILED
+            | CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUDA_ERROR_OPERATING_SYSTEM
+            | CUDA_ERROR_SYSTEM_NOT_READY
+            | CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
     )
 }
 

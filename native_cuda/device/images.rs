@@ -241,10 +241,12 @@ impl Images {
         self.read(*place).map(|image| image.code)
     }
 
-    /// The smallest image for an architecture, to see if the driver takes what this NVRTC made.
+    /// The smallest image for an architecture that is not damaged, to see if the driver takes what this NVRTC made.
     pub fn smallest(&self, architecture: Architecture) -> Option<Image> {
         let own = self.asked.iter().filter(|((of, _), _)| *of == architecture);
-        own.min_by_key(|(_, place)| (place.len, place.begin)).and_then(|(_, place)| self.read(*place))
+        let mut places: Vec<Place> = own.map(|(_, place)| *place).collect();
+        places.sort_unstable_by_key(|place| (place.len, place.begin));
+        places.into_iter().find_map(|place| self.read(place))
     }
 
     /// None of bytes that are not those which were written.

@@ -23,6 +23,9 @@ pub(super) fn version() -> Version {
 
 /// The architectures that the library compiles for, in ascending order; none where it can't say, as before 11.2.
 pub(super) fn supported() -> Vec<Architecture> {
+    if version() < (11, 2) {
+        return Vec::new();
+    }
     let mut count = 0;
     // SAFETY: the first writes one number, the second as many as the first said.
     let numbers = unsafe {

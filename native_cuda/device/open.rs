@@ -96,9 +96,11 @@ fn look(found: &mut Found) -> Result<(), String> {
     if !nvrtc::is_present() {
         return Err("no NVRTC, which compiles the kernels: the library libnvrtc was not found; install the CUDA toolkit, or put its folder into LD_LIBRARY_PATH".into());
     }
-    let (major, minor) = nvrtc::version();
-    found.nvrtc = Some(format!("{major}.{minor}"));
-    Ok(())
+    let (version, supported) = (nvrtc::version(), nvrtc::supported());
+    found.nvrtc = Some(format!("{}.{}", version.0, version.1));
+    let reason = |gpu: &Gpu| Some(format!("GPU {}, {}, {}", gpu.index, gpu.name, uncompiled(gpu.architecture, &supported, version)?));
+    let reasons: Option<Vec<String>> = found.gpus.iter().map(reason).collect();
+    reasons.map_or(Ok(()), |reasons| Err(reasons.join("; ")))
 }
 
 /// The reason why an NVRTC that compiles for these architectures is of no use for a GPU, if it is none.
@@ -179,9 +181,10 @@ impl CudaDevice {
             let mut keep = u64::MAX;
             let attribute = sys::CUmemPool_attribute_enum::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
             sys::cuMemPoolSetAttribute(pool, attribute, (&raw mut keep).cast()).result().map_err(refused)?;
-            // A pool's first memory takes the driver some 9 ms, which no solve shall wait for.
-            let first = result::malloc_async(stream.cu_stream(), FIRST).map_err(refused)?;
-            result::free_async(first, stream.cu_stream()).map_err(refused)?;
+            // A pool's first memory takes the driver some 9 ms, which no solve shall wait for. Nothing depends on it.
+            if let Ok(first) = result::malloc_async(stream.cu_stream(), FIRST) {
+                let _ = result::free_async(first, stream.cu_stream());
+            }
         }
         // An element's number is 32 bits wide.
         let largest = (u64::from(u32::MAX) * precision.bytes()).min(gpu.bytes);

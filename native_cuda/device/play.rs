@@ -414,12 +414,16 @@ impl CudaDevice {
             match self.landing.reals(len * each) {
                 // The driver brings what can't be pinned through pinned memory of its own.
                 Err(DriverError(sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-                    pageable.resize((len * each).div_ceil(size_of::<u64>()), 0);
+                    pageable = vec![0; (len * each).div_ceil(size_of::<u64>())];
                     pageable.as_mut_ptr().cast()
                 }
                 reals => reals.map_err(failed)?,
             }
         };
+        if !pageable.is_empty() {
+            // The copy itself waits for what is enqueued before it, without end.
+            self.wait_for_stream("a readback", waits::longest())?;
+        }
         // SAFETY: the landing holds as many bytes, and is looked at after the stream has come so far.
         unsafe {
             let bytes = std::slice::from_raw_parts_mut(landing.cast::<u8>(), len * each);
@@ -428,7 +432,7 @@ impl CudaDevice {
         self.wait_for_stream("a readback", waits::longest())?;
         self.counters.readbacks += 1;
         self.counters.bytes_read_back += (len * each) as u64;
-        // SAFETY: as above; pinned memory is aligned to pages.
+        // SAFETY: as above; either memory is aligned to 8 bytes at least.
         Ok(unsafe {
             match (kind, each) {
                 (Kind::Index, _) => parallel::converted(std::slice::from_raw_parts(landing.cast::<u32>(), len), |value| f64::from(*value)),

@@ -75,8 +75,14 @@ try {
     process.env.LEASTWISE_ADDON = "cpu";
     line("self-test", `of the addon on the CPU ${await selfTest({})}`);
   } else {
-    for (const { index } of found.gpus) line("self-test", `of GPU ${index} ${await selfTest({ cudaDevice: index })}`);
     works = true;
+    for (const { index } of found.gpus) {
+      const outcome = await selfTest({ cudaDevice: index }).catch((error) => {
+        works = false;
+        return `failed: ${error.message}`;
+      });
+      line("self-test", `of GPU ${index} ${outcome}`);
+    }
   }
 } catch (error) {
   works = false;

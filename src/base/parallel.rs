@@ -11,6 +11,9 @@ use std::sync::Mutex;
 /// Operations that are not worth sharing among threads.
 const SMALL: usize = UNIT;
 
+/// Operations from which on work is not done in one go: some 60 ms of one thread.
+const LARGE: usize = 64 * UNIT;
+
 /// Values of which copies are worth sharing.
 #[cfg(not(target_arch = "wasm32"))]
 const MANY: usize = 1 << 17;
@@ -88,8 +91,14 @@ pub async fn ranges<S: Send, T: Send, F: Future<Output = Result<T, Stopped>> + S
     results.into_iter().collect()
 }
 
-/// The results of a few works, none of which needs another one, in the order of what each is given. Where they take so many operations that
-/// threads are worth it, they are done at the same time, in one go; else one after the other.
+/// True if works that take so many operations together are worth threads, and few enough that they may be done in one go. Larger ones share
+/// their own ranges among threads, and rest between them.
+pub fn fits_at_once(operations: usize) -> bool {
+    threads() > 1 && (SMALL..LARGE).contains(&operations)
+}
+
+/// The results of a few works, none of which needs another one, in the order of what each is given: at the same time where they
+/// [fit](fits_at_once), else one after the other.
 ///
 /// # Errors
 /// [`Stopped`] where the work is to end.
@@ -99,7 +108,7 @@ pub async fn together<I: Send, T: Send, F: Future<Output = Result<T, Stopped>> +
     work: impl Fn(I, Pace) -> F + Sync + Send,
     pace: &Pace,
 ) -> Result<Vec<T>, Stopped> {
-    if shares(items.len() as u32, operations).len() > 1 {
+    if items.len() > 1 && fits_at_once(operations) {
         let results = at_once(items, &|item| Task::new(|pace| work(item, pace)).finish());
         pace.spend(UNIT).await?;
         return results.into_iter().collect();
@@ -111,24 +120,21 @@ pub async fn together<I: Send, T: Send, F: Future<Output = Result<T, Stopped>> +
     Ok(results)
 }
 
-/// The results of two works, neither of which needs the other. Where they take so many operations that a thread is worth it, they are done at
-/// the same time, in one go; else one after the other.
+/// The results of two works, neither of which needs the other: at the same time and in one go, if there is more than one thread.
 ///
 /// # Errors
 /// [`Stopped`] where the work is to end.
 pub async fn both<A: Send, B: Send, F: Future<Output = Result<A, Stopped>> + Send, G: Future<Output = Result<B, Stopped>> + Send>(
-    operations: usize,
     first: impl FnOnce(Pace) -> F + Send,
     second: impl FnOnce(Pace) -> G + Send,
     pace: &Pace,
 ) -> Result<(A, B), Stopped> {
     #[cfg(not(target_arch = "wasm32"))]
-    if operations >= SMALL && threads() > 1 {
+    if threads() > 1 {
         let (first, second) = rayon::join(|| Task::new(first).finish(), || Task::new(second).finish());
         pace.spend(UNIT).await?;
         return Ok((first?, second?));
     }
-    let _ = operations;
     Ok((first(pace.clone()).await?, second(pace.clone()).await?))
 }
 
@@ -253,7 +259,7 @@ mod tests {
             pace.spend(item as usize).await?;
             if item == 13 { Err(Stopped) } else { Ok(2 * item) }
         };
-        for operations in [0, usize::MAX] {
+        for operations in [0, SMALL, usize::MAX] {
             let made = |items: Vec<u32>| Task::new(|pace| async move { together(items, operations, work, &pace).await }).finish();
             assert_eq!(made(vec![5, 3, 9]), Ok(vec![10, 6, 18]));
             assert_eq!(made(vec![5, 13, 9]), Err(Stopped));
@@ -269,13 +275,11 @@ mod tests {
                 Ok((0..to).map(u64::from).sum::<u64>())
             }
         };
-        for operations in [0, usize::MAX] {
-            let made = Task::new(|pace| async move { both(operations, sum(10), sum(100), &pace).await }).finish();
-            assert_eq!(made, Ok((45, 4950)));
-            let stopped = |_: Pace| async { Err::<u64, _>(Stopped) };
-            let made = Task::new(|pace| async move { both(operations, sum(10), stopped, &pace).await }).finish();
-            assert_eq!(made, Err(Stopped));
-        }
+        let made = Task::new(|pace| async move { both(sum(10), sum(100), &pace).await }).finish();
+        assert_eq!(made, Ok((45, 4950)));
+        let stopped = |_: Pace| async { Err::<u64, _>(Stopped) };
+        let made = Task::new(|pace| async move { both(sum(10), stopped, &pace).await }).finish();
+        assert_eq!(made, Err(Stopped));
     }
 
     #[test]

@@ -3,10 +3,8 @@
 //! The choice is a pure function of the kernels, the sizes, what kind of device it is, and a tuning table that
 //! measurements may have filled: the same problem on the same device is computed in the same way.
 
-use super::incidence::EACH;
 use super::registry::Compiled;
 use super::table::Site;
-use leastwise_base::parallel;
 use leastwise_base::task::{Pace, Stopped};
 use leastwise_cpu::{Evaluator, Evaluators};
 use leastwise_device::{Device, KernelId, KernelSource, Profile, Reals};
@@ -158,20 +156,20 @@ pub(super) async fn owners(
     pace: &Pace,
 ) -> Result<Vec<Owners>, Stopped> {
     let columns = distinct(signature.slots.iter().filter(|slot| slot.vector.is_some()).map(|slot| slot.arena.column));
-    let instances: usize = chunks.iter().map(|chunk| chunk.len()).sum();
-    let operations = EACH * columns.len() * instances;
-    let of_column = |column: u32, pace: Pace| async move {
+    let mut owners = Vec::new();
+    for column in columns {
         let mut rows = Vec::new();
         for chunk in chunks {
-            match Rows::new(&indices[column as usize][chunk.clone()], group_size, &pace).await? {
+            match Rows::new(&indices[column as usize][chunk.clone()], group_size, pace).await? {
                 Some(found) => rows.push(found),
-                None => return Ok(None),
+                None => break,
             }
         }
-        Ok(Some(Owners { column, rows }))
-    };
-    let owners = parallel::together(columns, operations, of_column, pace).await?;
-    Ok(owners.into_iter().flatten().collect())
+        if rows.len() == chunks.len() {
+            owners.push(Owners { column, rows });
+        }
+    }
+    Ok(owners)
 }
 
 /// What decides besides the kernels: instances, and the variables and constants that they reach.

@@ -126,16 +126,19 @@ pub const OF_SUMS: &str = "a term sums over entries (sumOver), whose pairs of va
 pub fn plan(device: &Device, problem: &Problem, space: Space) -> Planning {
     let (links, sources) = (Links::new(problem), merged::sources(device, problem));
     Task::new(move |pace| async move {
-        let (links, sources) = (&links, &sources);
+        let (links, sources) = (&links, sources.as_ref());
         let own = |pace: Pace| async move { Plan::new(links, space, &pace).await };
-        let of_products = |pace: Pace| async move {
-            match sources {
-                Some(sources) => merged::Plan::new(sources, &pace).await.map(Result::ok),
-                None => Ok(None),
+        let (plan, merged) = match sources {
+            Some(sources) if parallel::fits_at_once(EACH * uses(links)) => {
+                parallel::both(own, |pace: Pace| async move { merged::Plan::new(sources, &pace).await }, &pace).await?
             }
+            // Where there are no two levels, products are not merged for them.
+            _ => match (own(pace.clone()).await?, sources) {
+                (Ok(plan), Some(sources)) => (Ok(plan), merged::Plan::new(sources, &pace).await?),
+                (plan, _) => return Ok(plan.map(|plan| Box::new(plan) as Box<dyn super::Plan>)),
+            },
         };
-        let (plan, merged) = parallel::both(EACH * uses(links), own, of_products, &pace).await?;
-        Ok(plan.map(|plan| Box::new(Plan { merged, ..plan }) as Box<dyn super::Plan>))
+        Ok(plan.map(|plan| Box::new(Plan { merged: merged.ok(), ..plan }) as Box<dyn super::Plan>))
     })
 }
 

@@ -41,10 +41,17 @@ enum Part<'a> {
 impl Parts {
     pub(super) async fn new(basis: Basis<'_>, coupled: Vec<Coupled<'_>>, pace: &Pace) -> Result<Self, Stopped> {
         let operations = EACH * coupled.iter().map(Coupled::links).sum::<usize>();
-        let parts = vec![Part::Lists(coupled), Part::Levels, Part::Places];
-        let made = parallel::together(parts, operations, |part, pace| async move { part.make(basis, &pace).await }, pace);
+        let parts = [Part::Lists(coupled), Part::Levels, Part::Places];
         let mut all = Self::default();
-        made.await?.into_iter().for_each(|made| all.take(made));
+        if parallel::shares(parts.len() as u32, operations).len() == 1 {
+            for part in parts {
+                all.take(part.make(basis, pace).await?);
+            }
+        } else {
+            let items = (0..).zip(parts).map(|(number, part)| (number..number + 1, part)).collect();
+            let made = parallel::ranges(items, |_, part, pace| async move { part.make(basis, &pace).await }, pace);
+            made.await?.into_iter().for_each(|made| all.take(made));
+        }
         Ok(all)
     }
 
