@@ -408,6 +408,11 @@ fn chain(session: &mut Session, problem: u32, table: u32, name: &str, count: u32
 
 #[test]
 fn large_problems_are_laid_out_in_slices() {
+    // A page has one thread, and slices for all of its work.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(laid_out_in_slices);
+}
+
+fn laid_out_in_slices() {
     let mut session = cpu(Precision::F64);
     let problem = session.problem();
     let x = session.table(problem, "x", 1, Reals::F64(&vec![1.0; 70_001]), true).unwrap();
