@@ -59,7 +59,7 @@ fn a_solve_compiles_its_own_kernels_alone() {
     assert!(fixed <= 22 && all - after_steps[0] <= 4, "{fixed} static kernels for steps, {} for the report", all - after_steps[0]);
 }
 
-/// What a solver has for a selection of terms goes before what it needs for another one is made.
+/// Buffers of a solver for a selection of terms go before those for another one are made.
 #[test]
 fn a_solver_that_is_made_anew_takes_the_place_of_the_old_one() {
     let mesh = Mesh::icosphere(4).normalized();
@@ -75,6 +75,7 @@ fn a_solver_that_is_made_anew_takes_the_place_of_the_old_one() {
         let solver = session.solver(problem, &options).unwrap();
         step(&mut session, solver);
         let first = session.device().counters();
+        assert_eq!(first.bytes_peak, first.bytes_live, "{linear}: whatever is beside these is above the peak");
         session.set_enabled(problem, 1, false).unwrap();
         step(&mut session, solver);
         let second = session.device().counters();
